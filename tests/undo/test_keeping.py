@@ -94,7 +94,7 @@ async def test_a_path_outside_that_a_command_names_comes_back(agent: Agent, outs
 async def test_folders_that_can_be_made_again_are_named_as_not_covered(agent: Agent) -> None:
     agent.fill({f"node_modules/m/{n}.js": "x" for n in range(450)} | {"a": "a"})
     sentences = await agent.workspace.preflight(command(agent, "npm run clean"))
-    assert sentences == (f"{agent.root}/node_modules can be made again and is not covered.",)
+    assert sentences == (f"{agent.root}/node_modules can be recreated and is not covered.",)
     await agent.did("python3 -c \"import shutil; shutil.rmtree('node_modules')\"")
     assert agent.receipts[0].notes == sentences
     assert agent.plan().notes == sentences
@@ -160,7 +160,7 @@ async def test_too_many_files_leave_only_named_paths_covered(tmp_path: Path) -> 
     agent.fill({f"d{n % 10}/f{n}": str(n) for n in range(200)})
     sentences = await agent.workspace.preflight(command(agent, "make"))
     assert sentences == (
-        f"{agent.root} holds more than 100 files; only what a command names is covered.",
+        f"{agent.root} contains more than 100 files; only what a command names is covered.",
     )
     before = agent.picture()
     await agent.did("rm -rf d1 d2/f2")
@@ -172,13 +172,13 @@ async def test_too_many_files_leave_only_named_paths_covered(tmp_path: Path) -> 
 async def test_what_leaves_the_machine_is_said_beforehand(agent: Agent) -> None:
     flight = agent.workspace.preflight
     assert await flight(command(agent, "git push origin main")) == (
-        "`git push` changes what others see; it cannot be taken back.",
+        "`git push` changes what others see; it cannot be undone.",
     )
-    assert "`curl` reaches a host; that cannot be taken back." in await flight(
+    assert "`curl` reaches a host; that cannot be undone." in await flight(
         command(agent, "curl -d @a http://example.com")
     )
     assert await flight(FetchUrl(url="http://x", method="POST", sends_body=True)) == (
-        "It sends data to http://x; that cannot be taken back.",
+        "It sends data to http://x; that cannot be undone.",
     )
     assert await flight(SignalProcess(process_id="p", action="kill"))
     assert await flight(command(agent, "ls")) == ()

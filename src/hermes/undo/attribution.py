@@ -1,4 +1,4 @@
-"""Tells what a command changed from what others changed while it ran."""
+"""Separates the changes of a command from those that other processes made meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.undo.windows import Window
 
 
 def is_broad(intent: Intent) -> bool:
-    """The text does not tell path by path what will change."""
+    """Return whether the text of the script does not name every path that it changes."""
     named = set(intent.names)
     return not intent.complete or any(touch.path not in named for touch in intent.touches)
 
@@ -21,8 +21,8 @@ def is_broad(intent: Intent) -> bool:
 def judge(
     window: Window, changes: list[Change], theirs: AbstractSet[Written] = frozenset()
 ) -> list[Change]:
-    """Each change with whether it is surely the command's. What its text names is; what others
-    were seen to write, or have open for writing, is not."""
+    """Mark each change by whether the command certainly made it. It made what its text names; it
+    did not make what other processes wrote or have open for writing."""
     intent = window.intent
     named = {os.fsencode(name) for name in intent.names}
     written = {
@@ -30,12 +30,12 @@ def judge(
         for each in changes
         if each.after is not None and each.after.is_file and each.name not in named
     }
-    # Others who wrote again before they were noticed are noticed with the later time only.
+    # A process that wrote again before its event was read is seen with the later time only.
     newest: dict[Place, int] = {}
     for device, inode, modified in theirs:
         newest[device, inode] = max(modified, newest.get((device, inode), 0))
     foreign = {each for each in written if newest.get(each[:2], 0) >= each[2]}
-    # What others keep open was there before: logs, databases.
+    # Files that others keep open existed before: logs, databases.
     old = {(each.before.device, each.before.inode) for each in changes if each.before is not None}
     rest = {each[:2]: each for each in written - foreign if each[:2] in old}
     foreign |= {rest[each] for each in writers.open_for_writing(window.others, rest)}

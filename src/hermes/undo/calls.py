@@ -1,4 +1,4 @@
-"""What was done to files, call by call: every change with the state before it and after it."""
+"""Records what calls did to files: every change with the state before and after."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ CallKind = Literal["write", "delete", "command", "background", "undo"]
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """One path. None means that nothing was there. A change is `sure` when it was this call that
-    made it, not somebody else at the same time. `source` is the path that the file had before.
-    Of an undo, `back` is the oldest call whose change of this path it took back. `lost` says why
-    the state before cannot be restored; of a folder that was made, what is in it was not seen
-    when it is `unseen`."""
+    """The change of one path. None means that nothing was there. A change is `sure` when this call
+    made it, not another process at the same time. `source` is the path before a rename. In an undo,
+    `back` is the oldest call whose change of this path it undid. `lost` says why the state before
+    cannot be restored. A new folder is `unseen` when its content was not scanned."""
 
     name: bytes
     before: Entry | None
@@ -44,10 +43,10 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True):
-    """The part of a call that nobody searches for. `notes` is what is not covered; `taken` are
-    the calls that an undo took back; `names` are paths that the call may change outside the
-    project, and `spots` those that it may make; `guards` are second names of files. `ended` is
-    when, by the clock of the file systems."""
+    """The part of a call that is not queried. `notes` says what is not covered; `taken` are the
+    calls that an undo reverted; `names` are paths outside the project that the call may change, and
+    `spots` those that it may create; `guards` are second links to files. `ended` is a time by the
+    clock of the file systems."""
 
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Call(Value):
-    """`words` is what was done, in short; an `open` call has begun, and nobody knows its end."""
+    """`words` is a short description. An `open` call has begun, and its end is unknown."""
 
     id: int
     session: str
@@ -83,8 +82,6 @@ _decoder = msgspec.msgpack.Decoder(Body)
 
 
 class Calls:
-    """The calls in a store."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -138,14 +135,14 @@ class Calls:
         return self._select("WHERE session = ? AND state = 'open' ORDER BY id", (session,))
 
     def since(self, call_id: int, *, but: str) -> list[Call]:
-        """What other sessions have done from this call on."""
+        """Return what other sessions did after this call."""
         return self._select("WHERE id > ? AND session != ? ORDER BY id", (call_id, but))
 
     def all(self) -> list[Call]:
         return self._select("ORDER BY id", ())
 
     def newest_session(self, folder: str) -> str:
-        """The session that last changed something in a project that this folder belongs to."""
+        """Return the session that last changed something in a project that contains this folder."""
         with self._store.reading() as db:
             rows = db.execute("SELECT root, session FROM calls ORDER BY id DESC")
             for root, session in rows:

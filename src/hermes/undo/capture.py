@@ -1,4 +1,4 @@
-"""Keeps the contents of files before anything can happen to them."""
+"""Stores the contents of files before a call can change them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hermes.undo.tree import not_kept
 BATCH_BYTES = 32 * 1024 * 1024
 UNHASHED = 64 * 1024 * 1024
 TRIES = 4
-# A database and its log only mean something together.
+# A database and its log are only consistent together.
 PARTNERS = ("-wal", "-journal")
 
 
 class Captured(Value):
-    """The entries with their tokens, what could not be kept and why, and what was gone by then."""
+    """The entries with their tokens, what could not be stored and why, and what had disappeared."""
 
     entries: Manifest
     gaps: dict[str, str]
@@ -30,8 +30,8 @@ class Captured(Value):
 
 
 class Capture:
-    """`room` says how many bytes the store may still take; `now_ns` is the time that file systems
-    write into their stamps."""
+    """`room` returns how many bytes the store may still take; `now_ns` is the clock of the file
+    systems."""
 
     def __init__(
         self, store: Store, cover: Coverage, room: Callable[[int], int], now_ns: Callable[[], int]
@@ -46,7 +46,7 @@ class Capture:
     def of(
         self, wanted: Mapping[str, Entry], *, is_named: Callable[[str], bool] = bool
     ) -> Captured:
-        """Keep these, the smallest first."""
+        """Store these, the smallest first."""
         entries: Manifest = {}
         gaps: dict[str, str] = {}
         gone: list[str] = []
@@ -55,7 +55,7 @@ class Capture:
             weight = entry.weight if entry.is_file else 0
             why = self._refusal(path, entry, is_named)
             if not why and weight > left:
-                why = f"{path} ({size_words(weight)}): the checkpoints are full."
+                why = f"{path} ({size_words(weight)}): the checkpoint store is full."
             if why:
                 gaps[path] = why
                 continue
@@ -72,7 +72,7 @@ class Capture:
         return Captured(entries=entries, gaps=gaps, gone=tuple(gone))
 
     def one(self, path: str, entry: Entry) -> Entry | None:
-        """With its content kept; None when that cannot be. Call `flush` when all are in."""
+        """Return the entry with its content stored, or None. Call `flush` after the last one."""
         if not entry.is_file:
             return self._bare(path, entry)
         try:
@@ -98,7 +98,7 @@ class Capture:
         return not_kept(path, entry, self._cover, named=named)
 
     def _unchanged(self, path: str, entry: Entry) -> Entry | None:
-        """Kept at one go, as nearly all are: a small file that is as it was when it was seen."""
+        """The common case: store a small file that is unchanged since the scan in one step."""
         if entry.size > contents.LARGE or entry.fresh:
             return None
         descriptor = os.open(path, contents.READ)
@@ -129,7 +129,7 @@ class Capture:
         return entry
 
     def _file(self, path: str) -> tuple[Entry, bool]:
-        """Whether it stayed the same while it was read."""
+        """Store a file and return None if it changed while it was read."""
         with contents.opened(path) as descriptor:
             before = os.fstat(descriptor)
             if before.st_size <= contents.LARGE:
@@ -166,7 +166,7 @@ class Capture:
         return token
 
     def _again(self, entries: Manifest) -> None:
-        """Databases whose log moved on between the two reads are read once more, log first."""
+        """Read databases again, log first, whose log changed between the two reads."""
         for path in [p for p in entries if p.endswith(PARTNERS)]:
             owner = path.rpartition("-")[0]
             for _ in range(TRIES):

@@ -1,5 +1,5 @@
-"""Compares two looks at the same trees: what was made, changed, deleted and renamed, and whether
-it was the command that did it."""
+"""Compares two scans of the same trees: what was created, changed, deleted and renamed, and whether
+the command did it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hermes.undo.calls import Change
 from hermes.undo.contents import present_token
 from hermes.undo.entry import Entry, Manifest, differs, same_stamp
 
-# Content of a file that was written a moment ago is read again, to know it later for certain.
+# The content of a file that was just written is read again, to identify it later.
 DOUBTFUL_BYTES = 1 << 20
 
 Explains = Callable[[Change], bool]
 Place = tuple[int, int]
-# A file and the time of its last writing: numbers of files are soon given out again.
+# A file and the time of its last write: inode numbers are soon reused.
 Written = tuple[int, int, int]
 
 
 def compare(before: Mapping[str, Entry], after: Manifest) -> list[Change]:
-    """Every path that is not as it was, by name."""
+    """Return every path that changed, by name."""
     found: list[tuple[str, Entry | None, Entry | None]] = []
     for path, old in before.items():
         new = after.get(path)
@@ -42,7 +42,7 @@ def compare(before: Mapping[str, Entry], after: Manifest) -> list[Change]:
 
 
 def _quietly_changed(path: str, old: Entry, new: Entry) -> bool:
-    """Within one tick of the clock, a file can change without a sign of it."""
+    """Within one clock tick, a file can change without a new time stamp."""
     if not (old.fresh and old.token and old.is_file and same_stamp(old, new)):
         return False
     return present_token(path) not in (b"", old.token)
@@ -72,11 +72,11 @@ def with_token(entry: Entry, token: bytes) -> Entry:
 
 
 def judged(changes: Iterable[Change], explains: Explains, foreign: set[Written]) -> list[Change]:
-    """The changes, each marked by whether it surely comes from the command: its text explains
-    the change, and nobody who was there before has the file open for writing."""
+    """Mark each change by whether the command certainly made it: its text explains the change, and
+    no earlier process has the file open for writing."""
     listed = list(changes)
     explained = [explains(each) for each in listed]
-    # Several names of one file change together.
+    # All hard links of a file change together.
     places = {_place(each) for each, yes in zip(listed, explained, strict=True) if yes}
     return [
         each if (yes or _shares(each, places)) and not _is_theirs(each, foreign) else _unsure(each)
@@ -101,8 +101,8 @@ def _place(change: Change) -> Place:
 
 
 def _is_theirs(change: Change, foreign: set[Written]) -> bool:
-    """The file that is there now was written by others; or the one that was there is now what
-    others wrote elsewhere, so it was them who renamed it."""
+    """Another process wrote the present file; or it renamed the previous file to one that it
+    wrote."""
     if change.after is not None and mode_only(change):
         return False
     entry = change.after or change.before
@@ -117,7 +117,7 @@ def _shares(change: Change, places: set[Place]) -> bool:
 def with_losses(
     changes: Iterable[Change], gaps: Mapping[str, str], large: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """With the reason where the state before cannot be restored from the store."""
+    """Add the reason where the state before cannot be restored from the store."""
     return tuple(_with_loss(each, gaps, large) for each in changes)
 
 

@@ -1,5 +1,5 @@
-"""Bytes of files on their way into the store and back: holes stay holes, and large files are
-copied by the kernel or shared with it."""
+"""Copies file contents into the store and back. Holes stay holes, and large files are copied by the
+kernel or shared with reflinks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hermes.undo.entry import DIGEST_BYTES, Entry, digest
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 CHUNK = 1 << 20
-# Larger files are objects of their own.
+# Larger files are separate objects.
 LARGE = 256 * 1024
 FICLONE = 0x40049409
 HASHED, BY_STAMP, MOVED = b"h", b"s", b"m"
 
 
 def stamp_token(kind: bytes, entry: Entry) -> bytes:
-    """For content that is too large to be read: named by what the file system says of it."""
+    """Identify content that is too large to read by the metadata of the file."""
     numbers = (entry.device, entry.inode, entry.size, entry.modified, entry.changed)
     return kind + digest(repr(numbers).encode())
 
@@ -32,7 +32,7 @@ def text_token(data: bytes) -> bytes:
 
 
 def attributes_of(descriptor: int) -> tuple[tuple[str, bytes], ...]:
-    """The extended attributes that may be read; mostly none."""
+    """Return the readable extended attributes."""
     try:
         names = os.listxattr(descriptor)
         return tuple((name, os.getxattr(descriptor, name)) for name in names)
@@ -41,7 +41,7 @@ def attributes_of(descriptor: int) -> tuple[tuple[str, bytes], ...]:
 
 
 def read_whole(descriptor: int, size: int) -> bytes:
-    """Also of a file that grows meanwhile: to its end, not to the size that it had."""
+    """Read to the end, also of a file that grows meanwhile."""
     data = os.read(descriptor, size + 1)
     if len(data) <= size and len(data) == size:
         return data
@@ -52,7 +52,7 @@ def read_whole(descriptor: int, size: int) -> bytes:
 
 
 def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where a file holds data, as (start, end)."""
+    """Return the data ranges of a file, as (start, end)."""
     at = 0
     while at < size:
         try:
@@ -67,7 +67,7 @@ def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def present_token(path: str) -> bytes:
-    """The name of what a file holds now; b"" when it cannot be read."""
+    """Return the token of the present content; b"" when it cannot be read."""
     try:
         with opened(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -89,7 +89,7 @@ def _token_of(descriptor: int, size: int) -> bytes:
 
 
 def copy_hashed(source: int, target: int, size: int) -> bytes:
-    """Copy what is not a hole; the name of the content."""
+    """Copy what is not a hole; return the token of the content."""
     made = blake2b(digest_size=DIGEST_BYTES)
     for start, end in extents(source, size):
         made.update(b"%d:" % start)
@@ -103,7 +103,8 @@ def copy_hashed(source: int, target: int, size: int) -> bytes:
 
 
 def copy(source: int, target: int, size: int) -> None:
-    """The cheapest copy that the file system can make: shared, else by the kernel."""
+    """Make the cheapest copy that the file system supports: a reflink, else a copy by the
+    kernel."""
     try:
         fcntl.ioctl(target, FICLONE, source)
         return
@@ -116,7 +117,7 @@ def copy(source: int, target: int, size: int) -> None:
 
 
 def shares(source: int, target: int) -> bool:
-    """Whether the target now holds the same bytes without a copy of them."""
+    """Return whether the target now shares the bytes of the source."""
     try:
         fcntl.ioctl(target, FICLONE, source)
     except OSError:

@@ -1,4 +1,4 @@
-"""How much is kept: sizes, numbers, and the folders that can be made again."""
+"""How much is stored: sizes, numbers, and folders that can be recreated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hermes.codec.values import Value
 
 MB = 1024 * 1024
 
-# Made by installing, building or running; their names say so in every project.
+# Created by installing, building or running; their names say so in every project.
 REMADE = frozenset(
     """node_modules bower_components .venv venv .virtualenv __pycache__ .tox .nox .eggs
     .mypy_cache .pytest_cache .ruff_cache .hypothesis .gradle .terraform .next .nuxt .parcel-cache
@@ -20,9 +20,9 @@ PACKS = "/.git/objects/pack/"
 
 
 class Coverage(Value):
-    """`max_file_bytes` is for a file that nobody named, `named_file_bytes` for one that a command
-    names. Folders of `remade` names are covered while they hold no more than `small_files` and
-    `small_bytes`, or when a command names them. `skipped` are paths of Hermes itself."""
+    """`max_file_bytes` applies to a file that the command does not name, `named_file_bytes` to one
+    that it names. Folders with `remade` names are covered up to `small_files` and `small_bytes`, or
+    when a command names them. `skipped` are paths of Hermes itself."""
 
     max_files: int = 50_000
     max_file_bytes: int = 100 * MB
@@ -40,7 +40,7 @@ class Coverage(Value):
 
     @property
     def least_limit(self) -> int:
-        """A file of no more bytes is kept whatever it is called."""
+        """A file up to this size is stored whatever its name is."""
         return min(self.pack_bytes, self.max_file_bytes)
 
     def limit(self, path: str, *, named: bool) -> int:
@@ -50,7 +50,7 @@ class Coverage(Value):
 
 
 class Retention(Value):
-    """What may stay: so many turns of one project, so many days, so many bytes in all."""
+    """The limits of the store: turns per project, days, and bytes in all."""
 
     max_snapshots: int = 20
     retention_days: float = 7

@@ -1,4 +1,4 @@
-"""What going back would change in text files, as lines."""
+"""Shows what an undo would change in text files, as a diff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_BYTES = 200_000
 
 
 def differences(store: Store, plan: Plan, root: str) -> str:
-    """One unified diff from the present to what would be restored."""
+    """Return one unified diff from the present to the restored state."""
     return "".join(_one(store, step, root) for step in plan.steps if _is_file(step))
 
 

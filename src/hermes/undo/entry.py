@@ -1,5 +1,4 @@
-"""What stands at a path, as far as it can be told without reading it, and where its content is
-kept."""
+"""The metadata of a path, and the token of its stored content."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-# File systems count time in ticks: a change within one tick of a look may not show.
+# File systems count time in ticks: a change within one tick of a scan may not show.
 TICK_NS = 20_000_000
 DIGEST_BYTES = 20
 
@@ -20,10 +19,10 @@ FILE, FOLDER, LINK = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One path at one moment. Tens of thousands are made in a row, so it is a bare record.
-    `token` names the content in the store, b"" when it is not kept. `target` is where a symbolic
-    link points; `attributes` are the extended ones. An entry is `fresh` when it changed so shortly
-    before it was looked at that its stamp alone does not prove that it stayed the same."""
+    """One path at one moment. Tens of thousands are created in a row, so it is a bare record.
+    `token` identifies the content in the store, b"" when it is not stored. `target` is the target
+    of a symbolic link; `attributes` are the extended ones. An entry is `fresh` when it changed so
+    shortly before the scan that its time stamp does not prove that it stayed the same."""
 
     mode: int
     size: int
@@ -58,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def weight(self) -> int:
-        """The bytes that it takes: the holes of a sparse file weigh nothing."""
+        """Return its size on disk: holes of a sparse file count nothing."""
         return min(self.size, self.blocks * 512) if self.blocks else self.size
 
 
@@ -83,7 +82,8 @@ def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> Entry:
 
 
 def look(path: str, now_ns: int = 0) -> Entry | None:
-    """What is there now, links not followed; None when nothing is, or nobody may see it."""
+    """Return what is there now, without following links; None when nothing is, or it is not
+    readable."""
     try:
         return entry_of(path, os.lstat(path), now_ns)
     except OSError:
@@ -91,13 +91,13 @@ def look(path: str, now_ns: int = 0) -> Entry | None:
 
 
 def look_here(path: str) -> Entry | None:
-    """Like `look`, but what is only reached through a symbolic link is not there."""
+    """Like `look`, but None for a path that goes through a symbolic link."""
     folder = posixpath.dirname(path)
     return look(path) if os.path.realpath(folder) == folder else None
 
 
 def same_stamp(one: Entry, other: Entry) -> bool:
-    """The file system says that nothing has happened in between."""
+    """Return whether the time stamps show no change in between."""
     return (
         one.changed == other.changed
         and one.modified == other.modified
@@ -111,8 +111,8 @@ def same_stamp(one: Entry, other: Entry) -> bool:
 
 
 def differs(one: Entry, other: Entry) -> bool:
-    """Something changed that a person would call a change. A folder is its mode and owner: what
-    is in it has entries of its own. Another hard link only moves the time of the last change."""
+    """Return whether a user would see a change. A folder is its mode and owner: its content has its
+    own entries. Another hard link only moves the time of the last change."""
     if one.mode != other.mode or (one.owner, one.group) != (other.owner, other.group):
         return True
     if one.is_folder:
@@ -125,7 +125,8 @@ def differs(one: Entry, other: Entry) -> bool:
 
 
 def same_things(one: Entry, other: Entry) -> bool:
-    """Same kind, mode and owner; same content as far as both are kept."""
+    """Return whether kind, mode and owner are the same, and the content as far as both are
+    stored."""
     if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
         return False
     if one.is_file:
@@ -149,7 +150,7 @@ PLAIN, ODD = b"t", b"b"
 
 
 def packed(manifest: Mapping[str, Entry]) -> bytes:
-    """Names need not be text; if one is not, all are stored as the bytes that they are."""
+    """Names need not be UTF-8; if one is not, all are stored as bytes."""
     try:
         return PLAIN + _encoder.encode(manifest)
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Takes contents out of the store that somebody wants to be forgotten."""
+"""Removes contents from the store that the user wants to erase."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from hermes.core.wiping import wiped
 from hermes.undo.store import Store
 
-# Larger objects are no texts that anybody has said.
+# Larger objects are not texts of a conversation.
 MOST_BYTES = 64 << 20
 
 
 def forget(store: Store, erased: Callable[[str], str]) -> tuple[int, bool]:
-    """Drop every content that `erased` would change: how many that were, and whether no page of the
-    store has them afterwards, see `wiped`. They cannot be restored any more."""
+    """Drop every content that `erased` would change. Return how many, and whether no page of the
+    store contains them afterwards (see `wiped`). They can no longer be restored."""
     if not store.exists:
         return 0, True
     doomed = [*_small(store, erased), *_large(store, erased)]

@@ -1,4 +1,4 @@
-"""Folders that are opened for writing for a moment and closed again as they were."""
+"""Makes folders writable for a moment and restores their modes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Folders:
         self._modes: dict[str, tuple[int, int]] = {}
 
     def open(self, folder: str) -> None:
-        """Make sure that names in it can be made and removed; also in those above it, so far as
-        they cannot be passed."""
+        """Make sure that names in it can be created and removed; also open closed folders above
+        it."""
         for each in (*reversed(Path(folder).parents), Path(folder)):
             path = str(each)
             with contextlib.suppress(OSError):
@@ -29,7 +29,7 @@ class Folders:
     def close(self) -> None:
         for path, (inode, mode) in sorted(self._modes.items(), reverse=True):
             with contextlib.suppress(OSError):
-                # Something else may stand there by now, even with the same number.
+                # Another folder may be there by now, even with the same inode.
                 found = os.lstat(path)
                 if found.st_ino == inode and stat.S_ISDIR(found.st_mode):
                     Path(path).chmod(mode)

@@ -1,5 +1,5 @@
-"""Second names for files that are too large to be copied: whoever deletes or replaces such a file
-leaves its content under the second name. Only what is overwritten in place is lost."""
+"""Second hard links for files that are too large to copy. When such a file is deleted or replaced,
+the link keeps its content. Only a rewrite in place loses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 200
 def guard(
     store: Store, entries: Mapping[str, Entry], gaps: Mapping[str, str]
 ) -> list[tuple[str, Entry, bytes]]:
-    """Path, present entry and token of every file that got a second name."""
+    """Return path, present entry and token of every file that got a second link."""
     found = []
     for path in list(gaps)[:MOST]:
         entry = entries.get(path)
@@ -29,8 +29,8 @@ def guard(
 
 
 def stand_in(store: Store, path: str, entry: Entry) -> bytes:
-    """For a large file that is going to be deleted or replaced, which leaves the second name as
-    the only one; its token, or nothing when a copy is needed."""
+    """Link a large file that is about to be deleted or replaced. Return its token, or b"" when a
+    copy is needed."""
     if not entry.is_file or entry.size <= contents.LARGE or entry.links != 1:
         return b""
     token = contents.stamp_token(contents.BY_STAMP, entry)
@@ -38,7 +38,7 @@ def stand_in(store: Store, path: str, entry: Entry) -> bytes:
 
 
 def link(store: Store, path: str, token: bytes) -> bool:
-    """Give a file its second name in the store; not possible between file systems."""
+    """Give a file its second link in the store; impossible across file systems."""
     store.prepare()
     target = store.object_path(token)
     try:
@@ -52,8 +52,8 @@ def link(store: Store, path: str, token: bytes) -> bool:
 def release(
     store: Store, guards: Sequence[tuple[bytes, bytes]], before: Mapping[str, Entry]
 ) -> Manifest:
-    """After the command: take the second names away, but of files that are gone or another now.
-    The entries before, with what is kept of them."""
+    """After the command, remove the second links of files that still exist unchanged. Return the
+    entries before, with their tokens."""
     found: Manifest = {}
     for name, token in guards:
         path, second = os.fsdecode(name), store.object_path(token)

@@ -1,4 +1,4 @@
-"""The checkpoints of sessions as a person sees them: listed by number, previewed, gone back to."""
+"""The checkpoints of sessions for users: list, preview, and go back."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hermes.undo.recovery import end_undo
 from hermes.undo.restore import Restored, Restorer
 from hermes.undo.store import Store
 
-NOTHING = "There is nothing to take back."
+NOTHING = "There is nothing to undo."
 
 
 class Checkpoint(Value):
     """One turn that changed files, or one undo. Number 1 is the newest; going back to a number
-    takes this one and all newer ones back."""
+    undoes it and all newer ones."""
 
     number: int
     turn: str
@@ -41,8 +41,6 @@ class Checkpoint(Value):
 
 
 class Status(Value):
-    """What the store holds."""
-
     folder: str
     total_bytes: int
     contents: int
@@ -54,7 +52,7 @@ class Status(Value):
 
 
 class History:
-    """All of it blocks, so call it from a thread."""
+    """All methods block, so call them in a thread."""
 
     def __init__(
         self, store: Store, *, world: World, cover: Coverage, retention: Retention
@@ -66,10 +64,10 @@ class History:
         self._retention = retention
 
     def session_of(self, folder: str) -> str:
-        """The session that last changed something here; NotFound."""
+        """Return the session that last changed something here; NotFound."""
         found = self._calls.newest_session(folder) if self._store.exists else ""
         if not found:
-            raise NotFound(f"No session has changed files in {folder}.")
+            raise NotFound(f"No session changed files in {folder}.")
         return found
 
     def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
@@ -92,9 +90,9 @@ class History:
         path: str = "",
         overwrite: bool = False,
     ) -> Plan:
-        """What going back would do: to before a number of the list, to before a turn, or, with
-        neither, to before the last turn that is not taken back yet. `path` is one file, or a
-        folder with all that is in it. NotFound, UsageError."""
+        """Plan an undo: to before a checkpoint number, to before a turn, or, without both, to
+        before the last turn that is not undone yet. `path` limits it to a file or a folder.
+        NotFound, UsageError."""
         self._end_open_calls(session)
         listed = self.checkpoints(session)
         chosen = _chosen(listed, number, turn)
@@ -107,7 +105,7 @@ class History:
         return found
 
     def carry_out(self, plan: Plan, *, session: str, whole: bool = True) -> Restored:
-        """`whole` unless it was narrowed to a path: then the turns do not count as taken back."""
+        """Without `whole`, it was limited to a path, and the turns do not count as undone."""
         calls = {call.id: call for call in self._calls.of_session(session)}
         first = calls.get(min(plan.taken, default=0))
         if first is None:
@@ -143,8 +141,7 @@ class History:
         return upkeep.clear(self._store)
 
     def _end_open_calls(self, session: str) -> None:
-        """What a Hermes that died left open is ended first; a call that really runs is waited
-        for by the person."""
+        """End calls that a dead Hermes left open; raise while a call really runs."""
         if not self._store.exists:
             raise NotFound(NOTHING)
         left = [call for call in self._calls.left_open(session) if call.kind != "background"]
@@ -152,7 +149,7 @@ class History:
             return
         held = hold(self._store, session)
         if held is None:
-            raise UsageError("A command of this session is running; wait until it has ended.")
+            raise UsageError("A command of this session is running; wait until it ends.")
         try:
             for call in left:
                 if call.kind == "undo":
@@ -174,13 +171,13 @@ class History:
 
 
 def _group(call: Call) -> tuple[str, str, int]:
-    """Calls of one turn belong together; an undo stands for itself."""
+    """Calls of one turn form a group; so does each undo."""
     alone = call.id if call.kind == "undo" or not call.turn else 0
     return call.session, call.turn, alone
 
 
 def _undone(calls: Iterable[Call]) -> set[int]:
-    """The calls that are taken back at present: an undo can be taken back itself."""
+    """Return the calls that are undone at present: an undo can itself be undone."""
     by_id = {}
     undone: set[int] = set()
     for call in calls:
@@ -229,7 +226,7 @@ def _chosen(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoin
         found = [each for each in listed if each.turn.startswith(turn)]
         if len({each.turn for each in found}) != 1:
             near = tuple(each.turn for each in listed[:5])
-            raise NotFound(f"There is no turn {turn!r} that changed files.", near)
+            raise NotFound(f"No turn {turn!r} changed files.", near)
         return found[-1]
     for each in listed:
         if each.kind == "turn" and not each.undone:
@@ -238,8 +235,8 @@ def _chosen(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoin
 
 
 def _taken(listed: tuple[Checkpoint, ...], chosen: Checkpoint) -> list[int]:
-    """The calls of the chosen one and of all newer turns that are not taken back yet. Newer undos
-    are passed through; only a chosen undo is taken back itself."""
+    """Return the calls of the chosen checkpoint and of all newer turns that are not undone yet.
+    Newer undos are skipped; only a chosen undo is itself undone."""
     return [
         call
         for each in listed[: chosen.number]

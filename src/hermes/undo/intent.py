@@ -1,7 +1,7 @@
-"""What a script is going to do to files, as far as its text tells.
+"""Reads from the text of a script which files it will change.
 
-Only used to look in the right places and to tell the script's changes from those of others;
-whether it may run is decided elsewhere."""
+Only used to scan the right places and to tell the script's changes from others; the policy decides
+whether it may run."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ How = Literal["any", "deleted", "mode"]
 
 
 class Touch(Value):
-    """A path, with all below it, and what can happen to it."""
+    """A path with everything below it, and what can happen to it."""
 
     path: str
     how: How = "any"
 
 
 class Intent(Value):
-    """`complete` means that nothing but `touches` can change. `names` are the paths that stand in
-    the script itself. `sends` are words about what leaves the machine."""
+    """`complete` means that nothing but `touches` can change. `names` are the paths in the script
+    itself. `sends` describes what leaves the machine."""
 
     touches: tuple[Touch, ...] = ()
     names: tuple[str, ...] = ()
@@ -41,21 +41,21 @@ class Intent(Value):
         return self.complete and not self.touches
 
     def informed(self, *, reads_only: bool, touched: Iterable[str], root: str) -> Intent:
-        """With what somebody knows who has followed every command: that it only reads, or which
-        paths outside of `root` it changes. There all is looked at in any case."""
+        """Add what the policy knows about every command: that it only reads, or which paths outside
+        `root` it changes. Everything inside is scanned in any case."""
         if reads_only:
             return Intent(complete=True, sends=self.sends)
         outside = (path for path in touched if not inside(path, root))
         return replace(self, names=tuple(dict.fromkeys((*self.names, *outside))))
 
     def explains(self, path: str, kind: str, *, mode_only: bool) -> bool:
-        """Whether such a change of the path can come from this script."""
+        """Return whether such a change of the path can come from this script."""
         if not self.complete:
             return True
         for touch in self.touches:
             fits = touch.how == "any" or (touch.how == "deleted" and kind == "deleted")
             fits = fits or (touch.how == "mode" and mode_only)
-            # A folder that is made or removed changes with what is in it.
+            # A folder changes with the files that are created or removed in it.
             if fits and (inside(path, touch.path) or inside(touch.path, path)):
                 return True
         return False
@@ -67,7 +67,7 @@ READERS = frozenset(
     printf printenv ps pushd pwd readlink realpath rg seq set sha1sum sha256sum sleep sort stat
     strings tac tail test tr true type uname uniq uptime wc which whoami yes""".split()
 )
-# What makes a reader write.
+# What makes a reading program write.
 _WRITING = {"sort": re.compile(r"-[a-zA-Z]*o|--output"), "file": re.compile(r"-C|--compile")}
 GIT_READS = frozenset(
     """blame cat-file describe diff for-each-ref grep log ls-files ls-remote ls-tree merge-base
@@ -81,7 +81,7 @@ SENDERS: dict[str, str] = {
     **dict.fromkeys(("psql", "mysql", "mongosh", "redis-cli"), "a database server"),
     **dict.fromkeys(("kubectl", "helm", "aws", "gcloud", "az", "terraform", "gh"), "a service"),
 }
-# Options that take the next word, by program: it is not a path that is changed.
+# Options that take the next word, by program: it is not a changed path.
 VALUES = {"truncate": "srR", "touch": "dtr", "install": "mogS", "mkdir": "mZ", "shred": "ns"}
 VALUES |= {"cp": "S", "mv": "S", "ln": "S", "sed": "efl"}
 _REDIRECTED = re.compile(r"(?<!>)>{1,2}[|&]?[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|()<>\"']*)(\S?)")
@@ -151,7 +151,7 @@ class _Reader:
             case _ if name not in READERS:
                 self._unsure = True
         if name in SENDERS:
-            self._sends.append(f"`{name}` reaches {SENDERS[name]}; that cannot be taken back.")
+            self._sends.append(f"`{name}` reaches {SENDERS[name]}; that cannot be undone.")
         into_folder = name in ("cp", "mv", "ln", "install")
         option = _TO_FOLDER if into_folder else _WRITING.get(name)
         if option and any(option.match(each) for each in arguments):
@@ -169,7 +169,7 @@ class _Reader:
         files = plain if scripted else plain[1:]
         self._touch(files)
         if any(not each.endswith(("i", "--in-place")) for each in in_place):
-            # A copy under another name stays beside each file.
+            # A backup copy stays beside each file.
             self._touch(tuple(posixpath.dirname(each) or "." for each in files))
 
     def _find(self, arguments: tuple[str, ...]) -> None:
@@ -193,7 +193,7 @@ class _Reader:
             rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
         action = rest[0] if rest else ""
         if action in GIT_SENDS:
-            self._sends.append(f"`git {action}` changes what others see; it cannot be taken back.")
+            self._sends.append(f"`git {action}` changes what others see; it cannot be undone.")
         if not action or (action in GIT_READS and "--output" not in " ".join(rest)):
             return
         how: How = "deleted" if action == "clean" else "any"
@@ -214,7 +214,7 @@ class _Reader:
                 self._touch((target,))
 
     def _mentioned(self) -> None:
-        """Whatever looks like a path and is there."""
+        """Return every existing path in the text."""
         for match in _PATHS.finditer(self._script):
             self._names += [path for path in self._paths(match[0]) if os.path.lexists(path)]
 
@@ -226,7 +226,7 @@ class _Reader:
                 found += glob.glob(path, recursive=True) + glob.glob(hidden)  # noqa: PTH207
             for each in found:
                 yield each
-                # Through a link, the change shows where the link leads.
+                # Through a link, the change appears at its target.
                 yield from {_linked(each), os.path.realpath(each)} - {each}
 
     def _paths(self, text: str) -> list[str]:
@@ -242,7 +242,7 @@ def _linked(path: str) -> str:
 
 
 def _arguments(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
-    """Those that are not options."""
+    """Return the words that are not options."""
     found: list[str] = []
     rest = list(words)
     while rest:
@@ -257,7 +257,7 @@ def _arguments(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
 
 
 def _repository(folder: str) -> str:
-    """The folder that holds the `.git` of this one."""
+    """Return the folder with the `.git` of this one."""
     here = folder
     while here not in ("/", ""):
         if os.path.lexists(posixpath.join(here, ".git")):

@@ -1,4 +1,4 @@
-"""Which sessions some process is in right now: a lock that dies with its holder."""
+"""Tracks which sessions are open in some process, by locks that end with their holder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hermes.undo.store import Store
 
 
 def hold(store: Store, session: str) -> int | None:
-    """Say that the session is alive here, until the descriptor is closed; None when it is alive
-    in another process."""
+    """Mark the session as open here until the descriptor is closed; None when another process has
+    it open."""
     folder = store.folder / "live"
     store.prepare()
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -20,7 +20,7 @@ def hold(store: Store, session: str) -> int | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Somebody who tidies up may have removed the file just before it was locked.
+            # A cleanup may have removed the file just before it was locked.
             if path.stat().st_ino == os.fstat(descriptor).st_ino:
                 return descriptor
         except FileNotFoundError:
@@ -32,7 +32,7 @@ def hold(store: Store, session: str) -> int | None:
 
 
 def alive_sessions(store: Store) -> set[str]:
-    """Those that some process is in right now; what others left behind is tidied up."""
+    """Return the sessions that are open in some process, and remove stale files."""
     found = set()
     folder = store.folder / "live"
     for path in folder.iterdir() if folder.is_dir() else ():

@@ -1,5 +1,5 @@
-"""Whether the names in a script still mean what they say: commands may have given a shell
-functions, aliases and variables that make a program that only reads do something else."""
+"""Checks whether names in a script mean what they say: earlier commands may have defined functions,
+aliases and variables that make a reading program do something else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _names(definitions: str) -> frozenset[str]:
 
 
 def _doubtful(path: str, cwd: str, root: str) -> list[str]:
-    """The folders in PATH that an agent writes to."""
+    """Return the folders in PATH that an agent writes to."""
     if not path:
         return []
     found = [posixpath.normpath(posixpath.join(cwd, each)) for each in path.split(":")]

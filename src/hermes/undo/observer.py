@@ -1,7 +1,7 @@
-"""Notices, while a command runs, which files were written by processes that were there before it.
+"""Watches with fanotify, while a command runs, which files were written by earlier processes.
 
-The kernel tells the writer of a file only to privileged processes. Elsewhere nothing is noticed,
-and what changes while a command runs is taken for its doing."""
+The kernel reports the writer of a file only to root. For other users, edits by other processes
+during a command count as changes of the command unless its text explains otherwise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_EVENTS = 50_000
 
 
 class Observer:
-    """Between `start` and `stop`. `others` are the processes whose writing is not the command's."""
+    """Active between `start` and `stop`. `others` are the processes that do not belong to the
+    command."""
 
     def __init__(self, others: Collection[int]) -> None:
         self._others = others
@@ -37,7 +38,7 @@ class Observer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
-        """False where the kernel does not tell."""
+        """Return False where fanotify is not permitted."""
         self._queue = _open()
         if self._queue < 0:
             return False
@@ -47,7 +48,7 @@ class Observer:
         return True
 
     def watch(self, folder: str) -> None:
-        """Also this one, unless it does not matter who writes there; too many are not watched."""
+        """Watch this folder too; folders in `.git` and those above a limit are not watched."""
         if self._thread is None or folder in self._watched or "/.git/" in folder:
             return
         if len(self._watched) < MOST_FOLDERS:
@@ -56,7 +57,7 @@ class Observer:
             ctypes.CDLL(None).fanotify_mark(self._queue, FAN_MARK_ADD, MASK, AT_FDCWD, name)
 
     def stop(self) -> set[Written]:
-        """The files that others wrote, and when: numbers of files are soon given out again."""
+        """Return the files that others wrote, with times: inode numbers are soon reused."""
         if self._thread is None:
             return set()
         os.close(self._wake[1])
@@ -73,7 +74,7 @@ class Observer:
         seen = 0
         while seen < MOST_EVENTS:
             ready = {descriptor for descriptor, _ in poll.poll()}
-            # What happened before the stop is in the queue, so that comes first.
+            # Events before the stop are in the queue, so read them first.
             while raw := _read(self._queue):
                 seen += self._take(raw)
             if self._wake[0] in ready:

@@ -1,5 +1,5 @@
-"""Works out, path by path, what taking calls back comes to: a walk from the present into the past
-that ends where somebody else has changed the file."""
+"""Plans an undo path by path: walks from the present into the past, and stops where another process
+has changed the file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hermes.undo.calls import Call, Change
 from hermes.undo.contents import present_token
 from hermes.undo.entry import Entry, differs, look, look_here, same_things
 
-MAYBE_OTHERS = "it changed while the command ran, perhaps by somebody else"
-CHANGED_SINCE = "it was changed since"
-CHANGED_BETWEEN = "it was changed in between, and that stays"
-USED_SINCE = "the repository was used since, so its own files stay as they are"
+MAYBE_OTHERS = "it changed while the command ran, possibly by another program"
+CHANGED_SINCE = "it was changed later"
+CHANGED_BETWEEN = "it was changed in between, and that change is kept"
+USED_SINCE = "the repository was used since, so its own files are kept"
 
 
 class Step(Value):
-    """A path goes from what it is now to what it was; None is nothing."""
+    """A path changes from its present to its earlier state; None is nothing."""
 
     path: str
     now: Entry | None
@@ -45,8 +45,8 @@ class Kept(Value):
 
 
 class Plan(Value):
-    """`taken` are the calls that count as taken back. `lost` is what cannot be restored and `notes`
-    what the calls did besides files that are covered."""
+    """`taken` are the calls that count as undone. `lost` cannot be restored; `notes` is what the
+    calls did outside the covered files."""
 
     session: str
     steps: tuple[Step, ...] = ()
@@ -58,8 +58,8 @@ class Plan(Value):
 
 
 class Planner:
-    """For the calls of one session, oldest first. With `overwrite`, what others changed since goes
-    as well; it stays in the store. `only` narrows to paths."""
+    """Plans for the calls of one session, oldest first. With `overwrite`, later changes of others
+    are undone too; their contents stay in the store. `only` limits it to paths."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Planner:
 
     @cached_property
     def _histories(self) -> dict[str, list[tuple[Call, Change]]]:
-        """Path by path, newest first, down to the oldest call that is taken back."""
+        """Return changes by path, newest first, down to the oldest call to undo."""
         found: dict[str, list[tuple[Call, Change]]] = {}
         for call in reversed(self._calls):
             for change in call.changes if call.id >= self._floor else ():
@@ -128,7 +128,7 @@ class Planner:
                 limit = change.back
                 origin = next((c for k, c in history if k.id == limit), None)
                 if origin is None:
-                    # The present is older than what is asked for.
+                    # The present state is older than the requested one.
                     break
                 state = origin.before
                 continue
@@ -141,8 +141,8 @@ class Planner:
         )
 
     def _repositories(self, steps: list[Step]) -> list[Step]:
-        """The files of a git repository belong together: when it was used since, the ones that are
-        there stay. Objects that are missing come back in any case, as they harm nobody."""
+        """The files of a git repository belong together: when it was used since, existing ones
+        stay. Missing objects are restored in any case, because they do no harm."""
         if self._overwrite:
             return steps
         tops = {top for step in steps if (top := repository(step.path))}
@@ -154,7 +154,7 @@ class Planner:
 
 
 def matches(path: str, state: Entry | None, left: Entry | None, now: Entry | None) -> bool:
-    """Whether a state is the one that a call left."""
+    """Return whether a state is the one that a call left."""
     if state is None or left is None:
         return state is left
     if state.kind != left.kind:
@@ -165,7 +165,7 @@ def matches(path: str, state: Entry | None, left: Entry | None, now: Entry | Non
         return False
     if left.token and state is now:
         return present_token(path) == left.token
-    # A second name that came and went moves the time of the last change, and nothing else.
+    # A second link that came and went only moves the time of the last change.
     return not (state.token and left.token) and _same_but_for_links(state, left)
 
 
@@ -176,7 +176,7 @@ def _same_but_for_links(one: Entry, other: Entry) -> bool:
 
 
 def _is_so(path: str, now: Entry | None, target: Entry | None) -> bool:
-    """What is asked for is there already."""
+    """Return whether the path already has the requested state."""
     if now is None or target is None:
         return now is target
     if (now.mode, now.owner, now.group) != (target.mode, target.owner, target.group):
@@ -192,7 +192,7 @@ def _is_so(path: str, now: Entry | None, target: Entry | None) -> bool:
 
 
 def repository(path: str) -> str:
-    """The `.git` folder that a path lies in, or nothing."""
+    """Return the `.git` folder that contains a path, or ""."""
     head, found, _ = path.partition("/.git/")
     return head + "/.git" if found else ""
 
@@ -202,9 +202,9 @@ def _is_missing_object(step: Step) -> bool:
 
 
 def _used_since(top: str, steps: Sequence[Step]) -> bool:
-    """Some file of the repository is younger than everything that the calls left in it. Looking at
-    a repository writes its index, so that does not count. What the calls left may have been used
-    since, so nothing is taken for older than the end of the calls."""
+    """Return whether a file of the repository is newer than everything that the calls left in it.
+    Reading a repository writes its index, so that does not count. What the calls left may have been
+    used since, so nothing counts as older than the end of the calls."""
     own = {step.path for step in steps}
     inside = [step for step in steps if repository(step.path) == top]
     last = max((step.now.changed for step in inside if step.now), default=0)

@@ -1,4 +1,4 @@
-"""Keeps what a call may destroy before it begins, and writes down what it did when it has ended."""
+"""Stores what a call may destroy before it begins, and records what it did when it ends."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ STOPPED = "Hermes was stopped while it ran."
 
 
 class Protection:
-    """For one session in one project. Not for use from two threads at the same time. `where`
-    gives the session and the turn; `now_ns` is the clock of the file systems. Every `prune_hours`,
-    if that is not 0, old checkpoints go when the session is left."""
+    """For one session in one project; not thread-safe. `where` returns the session and the turn;
+    `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
+    removed when the session closes."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Protection:
     def begin_path(self, kind: CallKind, words: str, path: str) -> Window:
         self._start()
         if kind == "write":
-            # A write goes through a symbolic link, so what is kept is what it leads to.
+            # A write follows a symbolic link, so the target is stored.
             path = os.path.realpath(path)
         gaps: dict[str, str] = {}
         guards: tuple[tuple[bytes, bytes], ...] = ()
@@ -124,13 +124,13 @@ class Protection:
         self, kind: CallKind, words: str, cwd: str, intent: Intent, observer: Observer | None
     ) -> Window:
         names, spots = self._outside(intent, cwd)
-        # Whatever happens in a folder after it was looked into is noticed.
+        # Everything that happens in a folder after its scan is observed.
         found = self._look(names, spots, intent.names, observer.watch if observer else None)
         if self.root in found.gaps:
             names += [name for name in intent.names if inside(name, self.root)]
         self._attribute(found.entries)
         with self.store.writing():
-            # All of it or nothing: no content is thrown away before something refers to it.
+            # One transaction: no content is removed before something refers to it.
             before, gaps = self._keep(found, intent.names)
             guards = guard(self.store, before, gaps)
             before.update({path: entry for path, entry, _ in guards})
@@ -160,14 +160,14 @@ class Protection:
         return self._finish(window, with_losses(changes, window.gaps, found.large), notes)
 
     def spawned(self, window: Window, process_id: str) -> None:
-        """From here on changes that nobody else explains may come from this process."""
+        """From now on, unexplained changes may come from this process."""
         window.process = process_id
         self.calls.update(window.call_id, window.body, process=process_id)
         window.before.update(release(self.store, window.body.guards, window.before))
         self.background.append(window)
 
     def sync(self, running: frozenset[str]) -> None:
-        """Write down what background processes did up to now; those that ended are done."""
+        """Record what background processes have done so far, and end those that have stopped."""
         if not self.background:
             return
         names = [name for each in self.background for name in _places(each.body)[0]]
@@ -178,7 +178,7 @@ class Protection:
             self.background.remove(window)
 
     def look_for_gaps(self, intent: Intent, cwd: str) -> dict[str, str]:
-        """What a command would find uncovered, without keeping anything."""
+        """Return what a command would find uncovered, without storing anything."""
         names, spots = self._outside(intent, cwd)
         found = self._look(names, spots, intent.names)
         gaps = dict(found.gaps)
@@ -199,8 +199,6 @@ class Protection:
             self._live = None
         self.store.close()
 
-    # Steps
-
     def _begin(self, kind: CallKind, words: str, body: Body, manifest: bytes = b"") -> int:
         session, turn = self._where()
         return self.calls.begin(
@@ -215,8 +213,7 @@ class Protection:
         )
 
     def _start(self) -> None:
-        """Before the first call: say that the session is alive, and end what a Hermes that died
-        left open."""
+        """Before the first call: lock the session, and end what a dead Hermes left open."""
         if self._live is not None:
             return
         session = self._where()[0]
@@ -226,11 +223,11 @@ class Protection:
                 recover(self, call)
 
     def _outside(self, intent: Intent, cwd: str) -> tuple[list[str], list[str]]:
-        """Paths to look at besides the project, and folders that do not exist yet."""
+        """Return paths to scan outside the project, and folders that do not exist yet."""
         names = [name for name in intent.names if not inside(name, self.root)]
         if not inside(cwd, self.root) and cwd not in self.cover.untouched:
             names.append(cwd)
-        # A path through a link is there a second time, as what the link leads to.
+        # A path through a link is scanned a second time as its target.
         names = [name for name in names if not _is_everybodys(name) and _is_real(name)]
         spots = [missing for name in names for missing in _missing_above(name)]
         return names, spots
@@ -255,7 +252,7 @@ class Protection:
             scanner.named(name)
         for spot in spots:
             scanner.spot(spot)
-        # Where the project is too large to be looked over, named paths in it still are.
+        # Where the project is too large to scan, named paths in it still are scanned.
         if self.root in scanner.look.gaps:
             for name in named:
                 scanner.named(name, again=True)
@@ -269,7 +266,7 @@ class Protection:
             self._unkept = {p for p, e in self._known.items() if e.is_file and not e.token}
             self._generation = -1
         if generation != self._generation:
-            # Another process threw contents away: what is known may not be kept any more.
+            # Another process removed contents, so known entries may no longer be stored.
             held = self.store.holds([e.token for e in self._known.values() if e.token])
             self._known = {
                 path: entry
@@ -314,7 +311,7 @@ class Protection:
             self._saved = dict(manifest)
 
     def _without_others(self, window: Window, changes: list[Change]) -> list[Change]:
-        """Without what other sessions did at the same time and wrote down themselves."""
+        """Drop changes that other sessions made at the same time and recorded themselves."""
         theirs = {
             (change.name, change.after)
             for call in self.calls.since(window.call_id, but=self._where()[0])
@@ -323,11 +320,11 @@ class Protection:
         return [each for each in changes if (each.name, each.after) not in theirs]
 
     def _attribute(self, entries: Manifest) -> None:
-        """Changes since the last look while background processes run."""
+        """Record changes since the last scan while background processes run."""
         for window in self.background[-1:]:
             fresh = judge(window, compare(window.before, entries))
             if not window.intent.complete:
-                # Nothing tells them from what the person did meanwhile.
+                # They cannot be told from edits of the user.
                 fresh = [Change(c.name, c.before, c.after, False, c.source) for c in fresh]
             if fresh:
                 window.body = merged(window.body, with_losses(fresh, window.gaps))
@@ -348,7 +345,7 @@ class Protection:
 
 
 def recover(protection: Protection, call: Call) -> None:
-    """End a call whose process died: what is different now is taken for its doing."""
+    """End a call whose process died: every difference counts as its change."""
     window = Window(call.id, call.body, Intent(), kind=call.kind)
     if call.kind in ("write", "delete"):
         protection.end_path(window)
@@ -373,12 +370,12 @@ def _places(body: Body) -> tuple[list[str], list[str]]:
 
 
 def _missing_above(path: str) -> list[str]:
-    """The folders on the way to a path that are not there, outermost first."""
+    """Return the missing folders on the way to a path, outermost first."""
     return [str(each) for each in reversed(Path(path).parents) if not os.path.lexists(each)]
 
 
 def _is_everybodys(path: str) -> bool:
-    """Folders of the system and of temporary files, as a whole."""
+    """Return whether the path is a folder of the system, or one for temporary files as a whole."""
     return path.count("/") < 2 or path.startswith(("/proc/", "/sys/", "/dev/"))
 
 
@@ -388,7 +385,7 @@ def _is_real(path: str) -> bool:
 
 
 def _lost_folders(window: Window, found: Look) -> tuple[str, ...]:
-    """Folders that are not covered and are not there any more."""
+    """Return uncovered folders that no longer exist."""
     return tuple(
         why
         for path, why in window.gaps.items()

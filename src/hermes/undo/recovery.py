@@ -1,4 +1,4 @@
-"""Ends an undo whose process died in the middle, so that it can be asked for again."""
+"""Ends an undo whose process died, so that it can be requested again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hermes.undo.store import Store
 
 
 def end_undo(store: Store, call: Call) -> None:
-    """What it has restored counts as restored, the rest as never begun; files that it had put
-    aside go back to where they were."""
+    """What it has restored counts as restored, the rest as never begun; files that it had moved
+    aside go back."""
     for name, aside in call.body.guards:
         with contextlib.suppress(OSError):
             _take_in(call, os.fsdecode(name), os.fsdecode(aside))
@@ -23,7 +23,7 @@ def end_undo(store: Store, call: Call) -> None:
 
 
 def _take_in(call: Call, path: str, aside: str) -> None:
-    """To its present name, or to the one that it was on the way to."""
+    """Move it to its present name, or to the intended one."""
     found = look(aside)
     if found is None:
         return
@@ -41,8 +41,8 @@ def _take_in(call: Call, path: str, aside: str) -> None:
 
 
 def _done(change: Change) -> Change | None:
-    """The intended change as it stands now. A file that is neither what it was nor what it should
-    be counts as changed, so that it is brought back the next time."""
+    """Return the intended change as it is now. A file in neither state counts as changed, so that
+    the next undo restores it."""
     wanted, now = change.after, look(change.path)
     if _alike(change.path, change.before, now):
         return None

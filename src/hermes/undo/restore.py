@@ -1,5 +1,5 @@
-"""Carries a plan out: puts contents, modes, links and folders back, so that this can be taken back
-itself, and goes on where it was killed."""
+"""Executes a plan: restores contents, modes, links and folders, in a way that can be undone and
+survives a crash."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hermes.undo.folders import Folders
 from hermes.undo.plan import Kept, Plan, Step
 from hermes.undo.store import Store
 
-KEPT_FULL = "it has grown since the turn, or cannot be kept for later, so it stays"
+KEPT_FULL = "it has grown since the turn, or cannot be stored, so it is kept"
 
 
 class Restored(Value):
-    """What was done to which path, what stayed as it is, and what could not be restored."""
+    """What was done to which path, what stayed, and what could not be restored."""
 
     call_id: int = 0
     restored: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Restorer:
         self._siblings: dict[tuple[int, int], list[str]] | None = None
 
     def apply(self, plan: Plan, *, session: str, turn: str, words: str) -> Restored:
-        """Everything that can be restored is; the rest is named."""
+        """Restore everything possible, and name the rest."""
         steps = list(plan.steps)
         aside = self._aside(steps)
         call_id = self._intend(steps, aside, session, turn, words)
@@ -112,8 +112,8 @@ class Restorer:
             )
 
     def _aside(self, steps: list[Step]) -> dict[str, str]:
-        """Files that were renamed, and where they wait until their old names are free. A place to
-        wait is in a folder that stays."""
+        """Return renamed files, and where they wait until their old names are free: in a folder
+        that stays."""
         wanted = {_file(s.target): s for s in steps if s.target is not None and s.target.is_file}
         going = {step.path for step in steps if step.now is not None and not _stays(step)}
         mark = self._world.new_id("undo")
@@ -180,7 +180,7 @@ class Restorer:
         )
 
     def _adopt(self, step: Step, now: Entry | None) -> bool:
-        """Move into the store what is too much to be copied."""
+        """Move into the store what is too large to copy."""
         entry = now or self._now[step.path]
         token = contents.stamp_token(contents.MOVED, entry)
         try:
@@ -237,7 +237,7 @@ class Restorer:
         _dress(step.path, target)
 
     def _rewrite(self, path: str, target: Entry, present: Entry) -> None:
-        """In place: other names of the file, and whoever has it open, see it restored."""
+        """Rewrite in place, so that other links and open descriptors see the restored content."""
         if (present.size, present.modified) == (target.size, target.modified):
             return
         if not target.token:
@@ -261,7 +261,7 @@ class Restorer:
             temporary.unlink(missing_ok=True)
 
     def _sibling(self, path: str, target: Entry) -> str:
-        """Another name of the same file that holds the same bytes."""
+        """Return another link of the same file with the same bytes."""
         place = (target.device, target.inode)
         if made := self._made.get(_file(target)):
             return made
@@ -275,8 +275,6 @@ class Restorer:
             if entry is not None and (_file(entry), entry.size) == (_file(target), target.size):
                 return name
         return ""
-
-    # After it
 
     def _drop_held(self) -> None:
         for name in (name for names in self._held.values() for name in names):
@@ -315,7 +313,7 @@ def _file(entry: Entry) -> Written:
 
 
 def _stays(step: Step) -> bool:
-    """The thing itself stays, and only what it holds or how it may be used is put back."""
+    """Return whether the file itself stays, and only content or metadata is restored."""
     now, target = step.now, step.target
     if now is None or target is None or now.kind != target.kind:
         return False
@@ -323,7 +321,7 @@ def _stays(step: Step) -> bool:
 
 
 def _dress(path: str, target: Entry) -> None:
-    """Owner, mode, extended attributes and times, as far as allowed."""
+    """Restore owner, mode, extended attributes and times, as far as permitted."""
     found = os.lstat(path)
     if (found.st_uid, found.st_gid) != (target.owner, target.group):
         with contextlib.suppress(OSError):

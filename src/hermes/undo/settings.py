@@ -1,4 +1,4 @@
-"""What the settings say about undo, and what that means in bytes and folders."""
+"""The settings of undo, and what they mean in bytes and folders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class CheckpointSettings(Value):
     min_interval_hours: float = 24
 
     def coverage(self, *, person: str, state: str) -> Coverage:
-        """`person` is the home folder of the person, which as a whole is nobody's project; `state`
-        is the home of Hermes, which is not covered."""
+        """`person` is the home folder of the user, which is never covered as a whole; `state` is
+        the home of Hermes, which is not covered."""
         return Coverage(
             max_files=self.max_files,
             max_file_bytes=self.max_file_size_mb * MB,

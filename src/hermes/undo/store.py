@@ -1,6 +1,6 @@
-"""The store of earlier contents: small ones in one SQLite file, large ones as files beside it.
+"""Stores earlier contents: small ones in one SQLite file, large ones as files beside it.
 
-Nothing counts before its row is committed, so a process that dies leaves nothing half-kept."""
+Nothing counts before its row is committed, so a crash leaves nothing half-stored."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ BUSY_SECONDS = 30.0
 
 
 class StoreError(HermesError):
-    """The store of checkpoints cannot do it."""
+    """The checkpoint store failed."""
 
 
 class Store:
-    """Shared by sessions and processes; safe to use from several threads."""
+    """Shared by sessions and processes; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -64,7 +64,7 @@ class Store:
                 self._db = None
 
     def prepare(self) -> None:
-        """Make the folders."""
+        """Create the folders."""
         with self.reading():
             pass
 
@@ -75,7 +75,7 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is kept, or nothing."""
+        """One transaction."""
         with self._lock, _told():
             db = self._open()
             if db.in_transaction:
@@ -99,7 +99,7 @@ class Store:
             db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            # Nobody waits for the disk while there is nothing to lose yet.
+            # No need to wait for the disk while there is nothing to lose.
             db.execute("PRAGMA synchronous = OFF")
             db.execute("PRAGMA page_size = 16384")
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -109,8 +109,6 @@ class Store:
             db.execute("PRAGMA synchronous = NORMAL")
             self._db = db
         return self._db
-
-    # Contents
 
     def put(self, blobs: Iterable[tuple[bytes, bytes]]) -> None:
         rows = ((token, len(data), 0, data) for token, data in blobs)
@@ -129,7 +127,7 @@ class Store:
         return self.objects / f".new-{os.getpid()}-{threading.get_ident()}-{os.urandom(4).hex()}"
 
     def holds(self, tokens: Sequence[bytes]) -> set[bytes]:
-        """Those of the tokens whose content is here."""
+        """Return the tokens whose content is stored."""
         found: set[bytes] = set()
         with self.reading() as db:
             for start in range(0, len(tokens), 500):
@@ -141,7 +139,7 @@ class Store:
         return found
 
     def data(self, token: bytes) -> bytes | None:
-        """Small content; None when it is an object of its own."""
+        """Return small content; None when it is a separate object."""
         with self.reading() as db:
             row = db.execute(
                 "SELECT squeezed, data FROM blobs WHERE token = ?", (token,)
@@ -151,7 +149,7 @@ class Store:
         return zlib.decompress(row[1]) if row[0] == 1 else bytes(row[1])
 
     def write_to(self, token: bytes, descriptor: int, size: int) -> None:
-        """Put kept content into an open file that is empty or is going to be cut to size."""
+        """Write stored content into an open file that is empty or will be truncated."""
         data = self.data(token)
         if data is not None:
             os.ftruncate(descriptor, 0)
@@ -163,10 +161,10 @@ class Store:
             with contents.opened(self.object_path(token)) as source:
                 contents.copy(source, descriptor, size)
         except FileNotFoundError as error:
-            raise NotFound("This content is not in the store any more.") from error
+            raise NotFound("This content is no longer in the store.") from error
 
     def total(self) -> int:
-        """The bytes that all of it takes."""
+        """Return the bytes used in all."""
         with self.reading() as db:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
             pages -= db.execute("PRAGMA freelist_count").fetchone()[0]
@@ -174,10 +172,9 @@ class Store:
             large = db.execute("SELECT COALESCE(SUM(size), 0) FROM objects").fetchone()[0]
         return int(pages * size + large)
 
-    # Manifests
-
     def save_manifest(self, root: str, manifest: Manifest, at: float) -> bytes:
-        """Its name. The newest one of a root tells the next process what is kept already."""
+        """Return its token. The newest manifest of a root tells the next process what is already
+        stored."""
         raw = packed(manifest)
         token = digest(raw)
         root = text(root)
@@ -210,7 +207,7 @@ class Store:
         return self.manifest(row[0]) if row else None
 
     def generation(self) -> int:
-        """Grows whenever contents were thrown away."""
+        """Return a number that grows whenever contents are removed."""
         with self.reading() as db:
             row = db.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
         return int(row[0]) if row else 0
@@ -224,7 +221,7 @@ class Store:
 
 
 def text(name: str) -> str:
-    """A name that may not be text, as text."""
+    """Convert a name that may not be UTF-8."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
@@ -233,4 +230,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"The checkpoints cannot be used: {error}.") from error
+        raise StoreError(f"The checkpoint store cannot be used: {error}.") from error

@@ -1,4 +1,4 @@
-"""Looks over trees of files, quickly: what was known and has not changed is taken over as it is."""
+"""Scans trees of files quickly: known and unchanged entries are reused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hermes.undo.entry import Entry, Manifest, entry_of
 
 
 class Look:
-    """What was seen. `gaps` says, path by path, what is not covered and why; `sealed` folders
-    could not be opened, so what is in them stays as it was known. `large` are the folders of
-    things that can be made again which hold too much; `new` is what was not known like that."""
+    """The result of a scan. `gaps` says, by path, what is not covered and why; `sealed` folders
+    could not be opened, so their known content stays. `large` are recreatable folders that contain
+    too much; `new` is what was not known in this state."""
 
     def __init__(self) -> None:
         self.entries: Manifest = {}
@@ -24,13 +24,13 @@ class Look:
 
 
 class TooMany(Exception):
-    """There are more files below this folder than are looked at."""
+    """There are more files below this folder than the limit."""
 
 
 class Scanner:
-    """One look. `names` are paths that a command names: what is there is covered whatever it is
-    called. `large` are folders that need not be counted again. `entering` is told every folder
-    before it is looked into."""
+    """One scan. `names` are paths that a command names: they are covered whatever they are called.
+    `large` are folders that need not be counted again. `entering` is called with every folder
+    before it is scanned."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Scanner:
         self.look = Look()
 
     def tree(self, top: str) -> None:
-        """A folder with all that is in it."""
+        """Scan a folder with everything in it."""
         if top in self._cover.untouched:
             self.look.gaps[top] = f"{top} as a whole is not covered, only what a command names."
             return
@@ -59,17 +59,17 @@ class Scanner:
         try:
             self._below(top, self._cover.max_files, self.look.entries)
         except TooMany:
-            # What is known of a part would look like a loss of the rest.
+            # A partial scan would look like a loss of the rest.
             for path in [p for p in self.look.entries if inside(p, top)]:
                 del self.look.entries[path]
             self._keep_known(top, self.look.entries)
             self.look.gaps[top] = (
-                f"{top} holds more than {self._cover.max_files:,} files; "
+                f"{top} contains more than {self._cover.max_files:,} files; "
                 "only what a command names is covered."
             )
 
     def named(self, path: str, *, again: bool = False) -> None:
-        """A path that a command names, with all that is in it."""
+        """Scan a path that a command names, with everything in it."""
         if (path in self.look.entries and not again) or path in self._cover.untouched:
             return
         self._add(path)
@@ -78,10 +78,10 @@ class Scanner:
             try:
                 self._below(path, self._cover.max_files, self.look.entries)
             except TooMany:
-                self.look.gaps[path] = f"{path} holds more than {self._cover.max_files:,} files."
+                self.look.gaps[path] = f"{path} contains more than {self._cover.max_files:,} files."
 
     def spot(self, path: str) -> None:
-        """A path alone, without what is in it."""
+        """Scan a path alone, without its content."""
         if path not in self.look.entries:
             self._add(path)
 
@@ -145,7 +145,7 @@ class Scanner:
         return True
 
     def _remade(self, folder: str, out: Manifest) -> None:
-        """A folder that can be made again is covered as long as it is small."""
+        """A recreatable folder is covered while it is small."""
         found: Manifest = {}
         if folder not in self._large:
             try:
@@ -157,10 +157,10 @@ class Scanner:
                 pass
             self._keep_known(folder, out)
         self.look.large.add(folder)
-        self.look.gaps[folder] = f"{folder} can be made again and is not covered."
+        self.look.gaps[folder] = f"{folder} can be recreated and is not covered."
 
     def _keep_known(self, folder: str, out: Manifest) -> None:
-        """What was covered while the folder was small is still followed, one by one."""
+        """Keep following files that were covered while the folder was small."""
         prefix = folder + "/"
         for path in [p for p in self._known if p.startswith(prefix)]:
             try:
@@ -179,7 +179,7 @@ class Scanner:
 
 
 def not_kept(path: str, entry: Entry, cover: Coverage, *, named: bool) -> str:
-    """Why the content of a file is not going to be kept, or nothing."""
+    """Return why the content of a file will not be stored, or ""."""
     limit = cover.limit(path, named=named)
     if entry.is_file and entry.weight > limit:
         return f"{path} ({size_words(entry.weight)}) is larger than {size_words(limit)}."

@@ -1,5 +1,5 @@
-"""A workspace whose changes can be taken back: the same port, with a copy made before anything is
-changed and a receipt after it."""
+"""A workspace whose changes can be undone: stores contents before a change and issues a receipt
+after it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SHORT = 1_000
 
 
 class Undoable(WrappedWorkspace):
-    """`protect` makes the protection when the first change is due; most sessions make none.
-    `touched` says what a command does to files; by default that is read from its text. `heard`
-    is told every receipt, `warn` what a person should know when a call cannot be covered; `clean`
-    takes secrets out of the words by which a call is remembered."""
+    """`protect` creates the protection with the first change, because many sessions make none.
+    `touched` returns what a command does to files; by default its text is read. `heard` receives
+    every receipt, `warn` a message when a call cannot be covered; `clean` redacts the description
+    of a call."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Undoable(WrappedWorkspace):
         self._one = asyncio.Lock()
 
     def put_beneath(self, layer: Callable[[Workspace], Workspace]) -> None:
-        """What is done through this layer can be taken back as well."""
+        """Insert a layer below, so that its changes can be undone too."""
         self._inner = layer(self._inner)
 
     @property
@@ -102,7 +102,7 @@ class Undoable(WrappedWorkspace):
         return info
 
     async def settle(self) -> None:
-        """Write down what background processes have done up to now; for the end of a turn."""
+        """Record what background processes have done so far; for the end of a turn."""
         if self._made is not None and self._made.background:
             running = await self._running()
             await self._guarded(lambda: self._protection.sync(running))
@@ -114,7 +114,7 @@ class Undoable(WrappedWorkspace):
             await self._guarded(self._made.close)
 
     async def preflight(self, effect: Effect) -> tuple[str, ...]:
-        """What of this effect could not be taken back, one sentence each."""
+        """Return what of this effect could not be undone, one sentence each."""
         match effect:
             case RunCommand():
                 intent = await self._intent(effect)
@@ -125,16 +125,16 @@ class Undoable(WrappedWorkspace):
                 )
                 return _shortened((*intent.sends, *(gaps or {}).values()))
             case FetchUrl(sends_body=True):
-                return (f"It sends data to {effect.url}; that cannot be taken back.",)
+                return (f"It sends data to {effect.url}; that cannot be undone.",)
             case SignalProcess(action="kill"):
-                return ("A process that was ended cannot be brought back.",)
+                return ("A killed process cannot be restored.",)
             case WritePath() | DeletePath():
                 return ()
             case _:
                 return ()
 
     async def _intent(self, effect: RunCommand) -> Intent:
-        """A short script is read sooner than a thread is woken."""
+        """Reading a short script is faster than waking a thread."""
         if len(effect.script) <= SHORT:
             return self._read(effect)
         return await asyncio.to_thread(self._read, effect)
@@ -154,14 +154,14 @@ class Undoable(WrappedWorkspace):
 
     async def _begin(self, effect: RunCommand, intent: Intent, kind: CallKind) -> Window | None:
         await self.settle()
-        # As a whole: half a secret would not be known for one.
+        # Redact before cutting: half a secret would not be recognized.
         words = " ".join(self._clean(effect.script).split())[:WORDS]
         return await self._guarded(
             lambda: self._protection.begin_command(kind, words, effect.cwd, intent)
         )
 
     async def _end(self, window: Window | None, end: Callable[[Window], Receipt]) -> None:
-        """Also when the call was cancelled: what it did until then counts."""
+        """Also after a cancellation: what the call did until then counts."""
         if window is None:
             return
         receipt = await asyncio.shield(self._guarded(lambda: end(window)))
@@ -169,13 +169,13 @@ class Undoable(WrappedWorkspace):
             self._heard(receipt)
 
     async def _guarded(self, work: Callable[[], T]) -> T | None:
-        """One at a time, off the loop. A store that cannot be used stops no work, but is told."""
+        """One at a time, in a thread. A broken store stops no work, but is reported."""
         async with self._one:
             try:
                 return await asyncio.to_thread(work)
             except (HermesError, OSError) as error:
                 log.warning("not covered by undo", extra={"why": str(error)})
-                self._warn(f"What happens now cannot be undone: {error}")
+                self._warn(f"This change cannot be undone: {error}")
                 return None
 
     async def _running(self) -> frozenset[str]:
@@ -192,4 +192,4 @@ def _read_intent(effect: RunCommand, home: str) -> Intent:
 def _shortened(sentences: tuple[str, ...]) -> tuple[str, ...]:
     if len(sentences) <= SENTENCES:
         return sentences
-    return (*sentences[:SENTENCES], f"And {len(sentences) - SENTENCES} more of that kind.")
+    return (*sentences[:SENTENCES], f"And {len(sentences) - SENTENCES} more.")

@@ -1,4 +1,4 @@
-"""Throws away what is too old or too much, oldest first, and never what is still needed."""
+"""Removes what is too old or too much, oldest first, and never what is still needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORTH_SQUEEZING = 512
 
 
 class Pruned(Value):
-    """How many turns and bytes went, and what stays."""
+    """How many turns and bytes were removed, and what stays."""
 
     turns: int = 0
     bytes: int = 0
@@ -33,7 +33,7 @@ Group = tuple[str, str, str]
 
 
 def prune(store: Store, retention: Retention, now: float) -> Pruned:
-    """Drop turns by number, age and size, then every content that nothing refers to."""
+    """Drop turns by number, age and size, then every unreferenced content."""
     if not store.exists:
         return Pruned()
     before = store.total()
@@ -48,7 +48,7 @@ def prune(store: Store, retention: Retention, now: float) -> Pruned:
 
 
 def prune_if_due(store: Store, retention: Retention, now: float, hours: float) -> None:
-    """At most once in so many hours, whoever asks."""
+    """Prune at most once in this many hours, for all processes together."""
     with store.writing() as db:
         row = db.execute("SELECT value FROM meta WHERE key = 'pruned_at'").fetchone()
         if row is not None and now - float(row[0]) < hours * 3_600:
@@ -58,14 +58,14 @@ def prune_if_due(store: Store, retention: Retention, now: float, hours: float) -
 
 
 def make_room(store: Store, retention: Retention, needed: int, now: float) -> None:
-    """For so many bytes, if throwing old turns away can make it."""
+    """Free this many bytes, if removing old turns can do that."""
     prune(store, retention, now)
     while store.total() + needed > retention.max_total_bytes and _drop_oldest(store):
         sweep(store)
 
 
 def clear(store: Store) -> Pruned:
-    """Everything but what sessions that are alive need."""
+    """Remove everything except what open sessions need."""
     if not store.exists:
         return Pruned()
     before = store.total()
@@ -83,7 +83,7 @@ def clear(store: Store) -> Pruned:
 
 
 def _groups(store: Store) -> list[tuple[Group, list[Call]]]:
-    """The calls of each turn together, the turn that began first first."""
+    """Return the calls of each turn, ordered by the start of the turn."""
     calls = sorted(Calls(store).all(), key=_group)
     grouped = [(key, list(members)) for key, members in groupby(calls, key=_group)]
     return sorted(grouped, key=lambda pair: pair[1][0].id)
@@ -111,7 +111,7 @@ def _drop_turns(store: Store, retention: Retention, now: float) -> int:
 
 
 def _drop_oldest(store: Store) -> bool:
-    """One turn; never the newest of a session that is alive, nor the newest of all."""
+    """Drop one turn; never the newest of an open session, nor the newest of all."""
     groups = _groups(store)
     newest = _newest_of_sessions(groups)
     alive = alive_sessions(store)
@@ -123,7 +123,7 @@ def _drop_oldest(store: Store) -> bool:
 
 
 def _drop_idle_manifest(store: Store) -> bool:
-    """Copies of a project that nothing of is recorded any more and nobody works in."""
+    """Drop copies of a project without recorded calls and open sessions."""
     alive = alive_sessions(store)
     with store.writing() as db:
         kept = {row[0] for row in db.execute("SELECT DISTINCT root FROM calls")}
@@ -142,7 +142,7 @@ def _newest_of_sessions(groups: Iterable[tuple[Group, list[Call]]]) -> set[Group
 
 
 def sweep(store: Store, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
-    """Every content that no call and no newest manifest refers to."""
+    """Remove every content that no call and no newest manifest refers to."""
     with store.writing() as db:
         db.execute(
             "DELETE FROM manifests WHERE token NOT IN (SELECT manifest FROM roots) AND token NOT IN"
@@ -184,7 +184,7 @@ def tokens_of(change: Change) -> list[bytes]:
 
 
 def _sweep_files(store: Store, grace_seconds: float) -> None:
-    """Files that a process which died left without a row."""
+    """Remove files without a row that a dead process left."""
     with store.reading() as db:
         held = {row[0] for row in db.execute("SELECT token FROM objects")}
         for call in Calls(store).all():
@@ -201,7 +201,7 @@ def _sweep_files(store: Store, grace_seconds: float) -> None:
 
 
 def squeeze(store: Store, most: int = SQUEEZED_AT_ONCE) -> int:
-    """Compress contents that have not been yet, where it helps; how many bytes that won."""
+    """Compress contents where it helps; return the bytes saved."""
     won = 0
     with store.writing() as db:
         rows = db.execute(
@@ -215,6 +215,6 @@ def squeeze(store: Store, most: int = SQUEEZED_AT_ONCE) -> int:
                 values = (1, small, token)
                 db.execute("UPDATE blobs SET squeezed = ?, data = ? WHERE token = ?", values)
             else:
-                # Looked at, and better left as it is.
+                # Tried, and better left uncompressed.
                 db.execute("UPDATE blobs SET squeezed = 2 WHERE token = ?", (token,))
     return won

@@ -1,4 +1,4 @@
-"""A call that is under way, and what is known of it in the end."""
+"""A call in progress, and its result."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ class Receipt(Value):
 
 
 class Window:
-    """A call that is under way."""
-
     def __init__(self, call_id: int, body: Body, intent: Intent, *, kind: CallKind) -> None:
         self.call_id = call_id
         self.body = body
@@ -32,7 +30,7 @@ class Window:
         self.observer: Observer | None = None
 
     def is_folder(self, path: str) -> bool:
-        """As far as is known: what was not looked at may be one."""
+        """As far as known: an unscanned path may be a folder."""
         entry = self.before.get(path)
         return entry is None or entry.is_folder
 

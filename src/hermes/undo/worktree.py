@@ -1,4 +1,4 @@
-"""A git worktree of its own for a session: the project stays as it is while the agent works."""
+"""Git worktrees for sessions: the project stays unchanged while the agent works."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Worktree(Value):
 
 
 class Left(Value):
-    """How a worktree was left: removed, or kept for a reason."""
+    """Whether a worktree was removed, or kept and why."""
 
     removed: bool
     words: str
 
 
 def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
-    """A new branch from the present commit in a folder of its own, with the untracked files that
+    """Create a branch from the present commit in its own folder, with the untracked files that
     `.worktreeinclude` names. UsageError outside a repository, or in one without a commit."""
     top = _git(cwd, env, "rev-parse", "--show-toplevel")
     if not top:
@@ -49,14 +49,14 @@ def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
     branch = f"hermes/{name}"
     _exclude(top)
     if _run(top, env, "worktree", "add", "-q", "-b", branch, path, commit)[0]:
-        raise UsageError(f"git cannot make a worktree in {path}; see `git worktree list`.")
+        raise UsageError(f"git cannot create a worktree in {path}; see `git worktree list`.")
     copied = tuple(_copy_included(top, path))
     return Worktree(path=path, branch=branch, repository=top, copied=copied)
 
 
 def leave_worktree(worktree: Worktree, env: Mapping[str, str]) -> Left:
-    """Remove it when nothing would be lost by that: no change that is not committed, and no
-    commit that is not elsewhere too. Otherwise it stays, and the words say where."""
+    """Remove it when nothing would be lost: no uncommitted change, and no commit that exists
+    nowhere else. Otherwise keep it and say where."""
     path, branch = worktree.path, worktree.branch
     if not Path(path).is_dir():
         return Left(removed=True, words="")
@@ -70,7 +70,7 @@ def leave_worktree(worktree: Worktree, env: Mapping[str, str]) -> Left:
         return Left(removed=False, words=f"git cannot remove {path}; it is kept.")
     _run(worktree.repository, env, "branch", "-qD", branch)
     _remove_if_empty(Path(worktree.repository, FOLDER))
-    return Left(removed=True, words=f"The worktree {branch} had nothing new and is removed.")
+    return Left(removed=True, words=f"The worktree {branch} had nothing new and was removed.")
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -80,8 +80,8 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _exclude(top: str) -> None:
-    """The worktrees do not show up as untracked files: a `.gitignore` inside their own folder
-    says so, and no file of the person's is touched."""
+    """Hide the worktrees from `git status` with a `.gitignore` in their own folder, so that no file
+    of the user changes."""
     folder = Path(top, FOLDER)
     folder.mkdir(exist_ok=True)
     ignore = folder / ".gitignore"
@@ -90,7 +90,7 @@ def _exclude(top: str) -> None:
 
 
 def _copy_included(top: str, path: str) -> Iterator[str]:
-    """Only what lies in the project, whatever the list says."""
+    """Copy only what lies in the project."""
     for name in _included(top):
         source, target = Path(top, name), Path(path, name)
         if target.exists() or not source.exists():
@@ -104,7 +104,7 @@ def _copy_included(top: str, path: str) -> Iterator[str]:
 
 
 def _included(top: str) -> Iterator[str]:
-    """Paths and patterns, one a line, as in a .gitignore."""
+    """Return paths and patterns, one per line, as in a .gitignore."""
     try:
         lines = Path(top, INCLUDE).read_text().splitlines()
     except OSError:
@@ -132,7 +132,7 @@ def _anywhere(top: str, pattern: str) -> list[str]:
 
 
 def _git(cwd: str, env: Mapping[str, str], *arguments: str) -> str:
-    """What git says, "" when it fails."""
+    """Return the output of git, "" when it fails."""
     code, output = _run(cwd, env, *arguments)
     return output.strip() if code == 0 else ""
 
@@ -149,7 +149,7 @@ def _run(cwd: str, env: Mapping[str, str], *arguments: str) -> tuple[int, str]:
             text=True,
         )
     except OSError as error:
-        raise UsageError("There is no git here, so there are no worktrees.") from error
+        raise UsageError("Worktrees need git, which is not installed.") from error
     try:
         output, _ = process.communicate(timeout=GIT_SECONDS)
     except TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Who has files open for writing right now, among processes that an agent did not start."""
+"""Finds files that processes outside the agent have open for writing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_DESCRIPTORS = 20_000
 
 
 def running() -> frozenset[int]:
-    """The numbers of all processes; none where that cannot be told."""
+    """Return all pids; empty without /proc."""
     try:
         return frozenset(int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208
     except OSError:
@@ -21,7 +21,7 @@ def running() -> frozenset[int]:
 
 
 def open_for_writing(pids: Collection[int], wanted: Collection[Place]) -> set[Place]:
-    """Those of the wanted files that one of the processes has open for writing."""
+    """Return those of the wanted files that one of the processes has open for writing."""
     found: set[Place] = set()
     if not wanted:
         return found
