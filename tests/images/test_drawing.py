@@ -199,7 +199,7 @@ async def test_one_that_never_ends_is_given_up(make: MakeStudio) -> None:
 async def test_pictures_over_the_cap_are_left_out_with_a_note(make: MakeStudio) -> None:
     stub = Stub(good())
     answer = await drawing(make, stub).make(WISH, ("a", "b", "c", "d", "e"))
-    assert answer["note"] == "Only the first 3 of 5 pictures were used."
+    assert answer["note"] == "Only the first 3 of 5 images were used."
     assert stub.asked[0]["image_url"] == "a"
     assert stub.asked[0]["reference_image_urls"] == ["b", "c"]
 

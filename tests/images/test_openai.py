@@ -90,10 +90,10 @@ async def test_more_pictures_than_it_takes_are_refused(make: MakeStudio, fake: F
         (error(500, "The server had an error."), "api_error", "500"),
         (Reply(PAGE, 502, kind="text/html"), "api_error", "web page"),
         (Reply(PAGE, kind="text/html"), "api_error", "web page"),
-        (Reply({"data": []}), "api_error", "no picture"),
+        (Reply({"data": []}), "api_error", "no image"),
         (Reply({"data": [{"b64_json": "%%"}]}), "io_error", "base64"),
         (Reply({"data": [{"b64_json": "bm8gcGljdHVyZQ=="}]}), "io_error", "not a PNG"),
-        (Reply(["x"]), "api_error", "no JSON object"),
+        (Reply(["x"]), "api_error", "not a JSON object"),
         (Reply(b"", 403, kind="text/plain"), "auth_required", "403"),
     ],
 )

@@ -123,7 +123,7 @@ async def test_fal_changes_pictures_where_the_model_can(hasty: MakeStudio, fake:
     assert DATA in [each.json.get("image_url") for each in fake.asked if each.method == "POST"]
     kind, words = fault(await fal.agenerate("x", image_url=DATA, model="fal-ai/z-image/turbo"))
     assert kind == "invalid_argument"
-    assert "fal-ai/z-image/turbo cannot change pictures" in words
+    assert "fal-ai/z-image/turbo cannot edit images" in words
 
 
 async def test_a_picture_is_made_larger_on_request(hasty: MakeStudio, fake: Fake) -> None:

@@ -15,7 +15,7 @@ async def test_the_answer_of_the_person_reaches_the_model(desk: Desk) -> None:
     output = await desk.run(clarify, question=" Which? ", choices=["red", " blue", "red", ""])
     assert desk.asked == [("Which?", ("red", "blue"))]
     assert output == ToolOutput(
-        parts=(Text(text="The person answered: the red one"),),
+        parts=(Text(text="The user answered: the red one"),),
         details={
             "question": "Which?",
             "choices_offered": ["red", "blue"],

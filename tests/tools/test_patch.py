@@ -126,7 +126,7 @@ async def test_a_file_that_changed_since_it_was_read_is_patched_with_one_warning
     await desk.run(read_file, path="a.txt")
     desk.put("a.txt", "one\ntwo\nthree\n")
     first = await desk.run(patch, path="a.txt", old_string="one", new_string="1")
-    assert "had changed on disk since you read it" in said(first)
+    assert "changed on disk since you read it" in said(first)
     second = await desk.run(patch, path="a.txt", old_string="two", new_string="2")
     assert "warnings" not in second.details
 
@@ -274,7 +274,7 @@ async def test_what_cannot_be_put_back_is_named(desk: Desk) -> None:
         **v4a(*("*** Update File: a.txt", "-one", "+1"), *("*** Update File: b.txt", "-one", "+1")),
     )
     assert output.failed
-    assert "these could not be put back: a.txt" in said(output)
+    assert "these could not be restored: a.txt" in said(output)
 
 
 async def test_a_cancelled_patch_is_put_back(desk: Desk) -> None:

@@ -84,24 +84,24 @@ async def test_killing_twice_tells_the_difference(shell: Desk) -> None:
     assert (said(killed), killed.details["status"]) == (f"Killed {name}.", "killed")
     again = await shell.run(process, action="kill", session_id=name)
     assert (said(again), again.details["status"]) == (
-        f"{name} had ended already.",
+        f"{name} had already ended.",
         "already_exited",
     )
 
 
 async def test_an_unknown_name_is_told_with_the_known_ones(shell: Desk) -> None:
     nothing = await shell.run(process, action="poll", session_id="proc_x")
-    assert said(nothing) == "There is no process proc_x. None was started."
+    assert said(nothing) == "No process has the id proc_x. None was started."
     name = await started(shell, "sleep 60")
     other = await shell.run(process, action="poll", session_id="proc_x")
-    assert (said(other), other.failed) == (f"There is no process proc_x. Known: {name}.", True)
+    assert (said(other), other.failed) == (f"No process has the id proc_x. Known: {name}.", True)
 
 
 async def test_long_output_keeps_its_end(shell: Desk) -> None:
     shell.settings = ToolSettings(max_bytes=20)
     name = await started(shell, "seq 1 100")
     waited = await shell.run(process, action="wait", session_id=name)
-    assert said(waited).startswith("[... 271 characters left out ...]\n")
+    assert said(waited).startswith("[... 271 characters omitted ...]\n")
     assert said(waited).endswith("\n99\n100\n[exited 0]")
 
 

@@ -59,7 +59,8 @@ async def test_nothing_found_is_an_answer(shelf: Desk) -> None:
 async def test_pages_keep_the_context_of_their_matches(shelf: Desk) -> None:
     shelf.put("x", "1\nhit a\n3\n4\n5\n6\nhit b\n8\nhit c\n")
     first = await shelf.run(search_files, pattern="hit", context=1, limit=1)
-    assert said(first) == "x\n1- 1\n2: hit a\n3- 3\n[3 matches; showing 1-1; go on with offset=1]"
+    note = "[3 matches; showing 1-1; continue with offset=1]"
+    assert said(first) == f"x\n1- 1\n2: hit a\n3- 3\n{note}"
     second = await shelf.run(search_files, pattern="hit", context=1, limit=2, offset=1)
     assert said(second) == "x\n6- 6\n7: hit b\n8- 8\n9: hit c\n[3 matches; showing 2-3]"
     assert second.details["truncated"] is False
@@ -81,7 +82,7 @@ async def test_files_by_name_newest_first(shelf: Desk) -> None:
     output = await shelf.run(search_files, pattern="*.py", target="files")
     assert said(output) == "new.py\nsub/mid.py\nold.py"
     page = await shelf.run(search_files, pattern="*.py", target="files", limit=1, offset=1)
-    assert said(page) == "sub/mid.py\n[3 files; showing 2-2; go on with offset=2]"
+    assert said(page) == "sub/mid.py\n[3 files; showing 2-2; continue with offset=2]"
 
 
 async def test_hidden_files_are_found_when_named(shelf: Desk) -> None:
@@ -97,7 +98,7 @@ async def test_hidden_files_are_found_when_named(shelf: Desk) -> None:
 async def test_a_search_cut_short_says_so(shelf: Desk) -> None:
     shelf.put("x", "hit\n" * 500)
     output = await shelf.run(search_files, pattern="hit", limit=2)
-    assert said(output).endswith("[100+ matches; showing 1-2; go on with offset=2]")
+    assert said(output).endswith("[100+ matches; showing 1-2; continue with offset=2]")
     whole = await shelf.run(search_files, pattern="hit", limit=500)
     assert said(whole).endswith("[100+ matches; the search was cut short]")
     assert whole.details["truncated"] is True

@@ -117,7 +117,7 @@ async def test_too_much_output_is_cut(shell: Desk) -> None:
     shell.settings = ToolSettings(max_lines=10, max_line_length=20)
     output = await shell.run(terminal, command=f"seq 1 100; echo {'x' * 50}")
     lines = said(output).split("\n")
-    assert lines[:5] == ["1", "2", "3", "4", "[... 91 lines left out ...]"]
+    assert lines[:5] == ["1", "2", "3", "4", "[... 91 lines omitted ...]"]
     assert lines[-1] == "x" * 20 + " [... 30 more]"
     assert len(lines) == 11
 
@@ -125,7 +125,7 @@ async def test_too_much_output_is_cut(shell: Desk) -> None:
 async def test_a_background_command_gets_a_name(shell: Desk) -> None:
     output = await shell.run(terminal, command="sleep 60", background=True, notify_on_complete=True)
     (info,) = await shell.workspace.processes.list()
-    assert said(output) == f"Started {info.id} (pid {info.pid}). You get a message when it ends."
+    assert said(output) == f"Started {info.id} (pid {info.pid}). You will be notified when it ends."
     assert output.details == {
         "command": "sleep 60",
         "session_id": info.id,

@@ -171,7 +171,7 @@ async def test_a_file_that_changed_since_it_was_read_is_replaced_with_a_warning(
     await desk.run(read_file, path="a.txt")
     desk.put("a.txt", "one\nmore\n")
     output = await desk.run(write_file, path="a.txt", content="x\n")
-    assert "had changed on disk since you read it" in said(output)
+    assert "changed on disk since you read it" in said(output)
 
 
 async def test_what_a_tool_wrote_is_known(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Checks what a provider answered, and what a picture costs by its list of models."""
+"""Validates the answers of image providers, and looks up prices."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hermes.images.provider import error_response
 
 _PRICE = re.compile(r"\$\s*(\d+(?:\.\d+)?)\s*(?:/|per)?\s*(image|picture|mp|megapixel)?\s*$", re.I)
 _TEXTS = ("model", "prompt", "aspect_ratio", "provider")
-# Sizes that are charged by the megapixel are rounded up, and no preset has more than two.
+# Sizes charged by the megapixel are rounded up, and no preset has more than two.
 _MOST_MEGAPIXELS = 2
 
 
 class Price(Value):
-    """In dollars for one picture. An `estimated` one is the most that it can be."""
+    """In dollars per image. An `estimated` price is the maximum."""
 
     usd: float
     estimated: bool = False
 
 
 def validated(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
-    """The answer if it has the agreed shape, with what is missing filled in; else an error that
-    says what is wrong with it."""
+    """Return the answer in the agreed form, with missing fields filled in; else an error that says
+    what is wrong with it."""
     known = {"provider": provider, "prompt": prompt, "aspect_ratio": aspect_ratio, "model": ""}
     if fault := _fault(answer):
         return error_response(
-            error=f"{provider} gave an answer that cannot be used: {fault}.",
+            error=f"{provider} returned an invalid answer: {fault}.",
             error_type="invalid_provider_response",
             provider=provider,
             prompt=prompt,
@@ -43,13 +43,13 @@ def validated(answer: object, *, provider: str, prompt: str, aspect_ratio: str) 
 
 def _fault(answer: object) -> str:
     if not isinstance(answer, dict):
-        return "it is no dict"
+        return "it is not a dict"
     if not all(isinstance(key, str) for key in answer):
         return "its keys are not all text"
     if not isinstance(answer.get("success"), bool):
         return "`success` is neither true nor false"
     if any(not isinstance(answer.get(key, ""), str) for key in _TEXTS):
-        return f"one of {', '.join(_TEXTS)} is no text"
+        return f"one of {', '.join(_TEXTS)} is not text"
     try:
         encode(answer)
     except TypeError:
@@ -64,10 +64,10 @@ def _fault_of_picture(answer: JsonObject) -> str:
     if image.startswith(("http://", "https://")):
         return ""
     if not Path(image).is_absolute():
-        return "`image` is no absolute path"
+        return "`image` is not an absolute path"
     try:
         with Path(image).open("rb") as file:
-            return "" if media_type(file.read(16)) else "the file of `image` is no picture"
+            return "" if media_type(file.read(16)) else "the file of `image` is not an image"
     except OSError:
         return "the file of `image` does not exist"
 
@@ -75,11 +75,11 @@ def _fault_of_picture(answer: JsonObject) -> str:
 def _fault_of_error(answer: JsonObject) -> str:
     if not isinstance(answer.get("error"), str) or not answer["error"]:
         return "`error` says nothing"
-    return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is no text"
+    return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is not text"
 
 
 def price_of(models: list[JsonObject], model: str) -> Price | None:
-    """What a picture of this model costs; None when its list does not tell exactly."""
+    """Return the price of an image of this model; None when its list does not say exactly."""
     row = next((each for each in models if each.get("id") == model), {})
     given = row.get("price")
     if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
@@ -94,7 +94,7 @@ def price_of(models: list[JsonObject], model: str) -> Price | None:
 
 
 def models_of(rows: object) -> list[JsonObject]:
-    """The rows of a provider's list that have an id."""
+    """Return the rows of a provider's list that have an id."""
     if not isinstance(rows, list):
         return []
     return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]

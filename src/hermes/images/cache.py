@@ -1,4 +1,4 @@
-"""Keeps pictures in files that nobody else can read, and removes old ones."""
+"""Stores images in private files, and removes old ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.images.faults import ImageFault
 from hermes.images.pictures import EXTENSIONS, media_type
 
 DAY_SECONDS = 86_400
-# Pictures that messages refer to are named by their hash, and stay.
+# Images that messages refer to are named by their hash, and stay.
 _OURS = re.compile(r".+_\d{8}_\d{6}_[0-9a-f]{8}\.\w+")
 
 
@@ -24,8 +24,8 @@ class ImageCache:
         self._world = world
 
     def keep(self, data: bytes, *, prefix: str, extension: str = "png") -> Path:
-        """Whole or not at all; the absolute path. What the bytes are counts more than what
-        `extension` says."""
+        """Write atomically and return the absolute path. The content decides the extension, not
+        `extension`."""
         ending = EXTENSIONS.get(media_type(data), extension.lstrip(".") or "png")
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self._world.clock.now()))
         name = f"{_safe(prefix)}_{stamp}_{self._world.chance.getrandbits(32):08x}.{ending}"
@@ -44,8 +44,8 @@ class ImageCache:
         return path
 
     def sweep(self, *, max_days: float = 7, max_bytes: int = 500 * 1024 * 1024) -> int:
-        """Remove what is older than that, then the oldest until the rest is small enough; how
-        many files went."""
+        """Remove files older than that, then the oldest until the rest is small enough; return how
+        many."""
         now, removed, kept = self._world.clock.now(), 0, 0
         for modified, size, path in sorted(self._files(), reverse=True):
             if now - modified > max_days * DAY_SECONDS or kept + size > max_bytes:

@@ -1,4 +1,4 @@
-"""Which model of a provider draws: what was asked for, else what variables or settings say."""
+"""Chooses the model of a provider: the requested one, else from variables or settings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def model_variable(provider: str) -> str:
 
 
 def chosen_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
-    """A provider that lists no models is sent whatever was named. Otherwise names that it does not
-    list are passed over, and never sent."""
+    """A provider that lists no models gets any name. Otherwise names that it does not list are
+    skipped, and never sent."""
     known = [str(row["id"]) for row in models_of(provider.list_models())]
     own = studio.options(provider.name).get("model")
     named = (asked, studio.variable(model_variable(provider.name)), own)

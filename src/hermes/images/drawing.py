@@ -1,4 +1,4 @@
-"""One picture from wish to answer: who draws it, what it may cost, how long it may take."""
+"""Generates one image: chooses the provider, books the cost, and limits the time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hermes.images.studio import working_in
 log = logging.getLogger(__name__)
 
 CAUSE = "image"
-# Failures after which surely nothing is charged.
+# Failures for which certainly nothing is charged.
 _FREE = (
     "auth_required",
     "invalid_argument",
@@ -39,8 +39,8 @@ class Wish(Value):
 
 
 class Drawing:
-    """For one session. `meter` books what pictures cost there, `clean` takes secrets out of what
-    is sent; `slots` bounds how many are drawn at once in the whole run."""
+    """For one session. `meter` books the cost, `clean` redacts what is sent; `slots` limits how
+    many images are generated at once in the process."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Drawing:
         self._clean = clean
 
     async def make(self, wish: Wish, sources: tuple[str, ...] = ()) -> JsonObject:
-        """An answer of the agreed shape, whatever happens."""
+        """Return an answer in the agreed form, whatever happens."""
         prompt = self._clean(wish.prompt)
         try:
             provider = self._providers.get_active_provider()
@@ -150,7 +150,7 @@ class Drawing:
 
 
 class Booking:
-    """What one picture costs, in the accounts of the session: reserved before, settled after."""
+    """The cost of one image in the session: reserved before, settled after."""
 
     def __init__(
         self, meter: Meter | None, world: World, *, model: str, provider: str, price: Price | None
@@ -171,7 +171,8 @@ class Booking:
             await self._meter.reserve(self._call, self._most)
 
     def settle(self, answer: JsonObject) -> None:
-        """A picture costs its price, or what the server says; an error nothing, if that is sure."""
+        """An image costs its price, or what the server says; an error costs nothing, if that is
+        certain."""
         if self._meter is None:
             return
         told = answer.get("cost_usd")
@@ -197,20 +198,20 @@ class Booking:
 
 
 def capabilities_of(provider: ImageGenProvider) -> JsonObject:
-    """Nothing where a provider fails at the question."""
+    """Return {} where the provider raises."""
     try:
         found: object = provider.capabilities()
     except Exception:
-        log.exception("an image provider cannot say what it can do")
+        log.exception("an image provider failed to list its capabilities")
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def _within(provider: ImageGenProvider, sources: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """As many as the provider takes, and a note about those that were left out."""
+    """Return as many sources as the provider takes, and a note about the others."""
     most = capabilities_of(provider).get("max_reference_images")
     if not isinstance(most, int):
         return sources, ""
     if not 0 < most < len(sources):
         return sources, ""
-    return sources[:most], f"Only the first {most} of {len(sources)} pictures were used."
+    return sources[:most], f"Only the first {most} of {len(sources)} images were used."

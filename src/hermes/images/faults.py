@@ -1,4 +1,4 @@
-"""Why a picture could not be made, as a kind that tools can tell apart and one sentence."""
+"""The error of image generation: a kind for code and one sentence for people."""
 
 from __future__ import annotations
 

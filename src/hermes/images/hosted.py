@@ -1,4 +1,4 @@
-"""Providers that draw by asking a server: all that they have in common."""
+"""The base class of providers that call a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hermes.providers.endpoint import host_of
 
 
 class Order(Value):
-    """One picture that is wanted. With `sources` it is made from those."""
+    """One image to generate; with `sources`, from these."""
 
     prompt: str
     aspect: str
@@ -41,8 +41,8 @@ class Order(Value):
 
 
 class Drawn(Value):
-    """A picture as bytes, or the address that it has for a while. `model` is set where another
-    than the wanted one drew it."""
+    """An image as bytes, or a temporary URL. `model` is set if another model than requested
+    generated it."""
 
     data: bytes = b""
     url: str = ""
@@ -51,7 +51,7 @@ class Drawn(Value):
 
 
 class HostedProvider(ImageGenProvider):
-    """Subclasses say who they are, and how to `draw`."""
+    """Subclasses define constants and `draw`."""
 
     NAME: ClassVar[str]
     LABEL: ClassVar[str]
@@ -81,7 +81,7 @@ class HostedProvider(ImageGenProvider):
 
     @property
     def seconds(self) -> float:
-        """What the settings say, else what is usual here."""
+        """Return the timeout from the settings, else the default."""
         return float(self.studio.settings.get("timeout") or self.SECONDS)
 
     def is_available(self) -> bool:
@@ -104,7 +104,7 @@ class HostedProvider(ImageGenProvider):
         return {"modalities": modalities, "max_reference_images": most}
 
     def most_sources(self, model: str) -> int:
-        """From how many pictures this model can make one."""
+        """Return how many source images this model takes."""
         return self.MOST_SOURCES
 
     def host(self) -> str:
@@ -112,13 +112,13 @@ class HostedProvider(ImageGenProvider):
 
     @abstractmethod
     async def draw(self, order: Order, line: Line) -> Drawn:
-        """ImageFault says why there is no picture."""
+        """ImageFault says why there is no image."""
 
     async def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.studio.key(self.KEY)}"} if self.KEY else {}
 
     def missing(self) -> ImageFault:
-        """Why it cannot draw although it was chosen."""
+        """Return why it cannot be used although it was chosen."""
         return ImageFault(
             f"{self.LABEL} needs {self.KEY}; set it up with `hermes tools images`.",
             kind="auth_required",
@@ -197,24 +197,24 @@ class HostedProvider(ImageGenProvider):
 
     def _check(self, order: Order) -> None:
         if not order.prompt:
-            raise ImageFault("There is no prompt.", kind="invalid_argument")
+            raise ImageFault("The prompt is empty.", kind="invalid_argument")
         if not self.is_available():
             raise self.missing()
         most = self.most_sources(order.model)
         if order.sources and not most:
             raise ImageFault(
-                f"{order.model or self.LABEL} cannot change pictures; leave them out, or choose "
+                f"{order.model or self.LABEL} cannot edit images; omit them, or choose "
                 "another model with `hermes tools images`.",
                 kind="invalid_argument",
             )
         if len(order.sources) > most:
             raise ImageFault(
-                f"{order.model or self.LABEL} takes {most} pictures at most.",
+                f"{order.model or self.LABEL} takes at most {most} images.",
                 kind="invalid_argument",
             )
 
     async def _kept(self, drawn: Drawn, line: Line) -> tuple[str, JsonObject]:
-        """Where the picture is; an address that cannot be saved is better than nothing."""
+        """Return the path of the image; a URL that cannot be saved is better than nothing."""
         if drawn.data:
             return str(await asyncio.to_thread(self._keep, drawn.data)), {}
         if drawn.url[:5].lower() == "data:":
@@ -227,8 +227,8 @@ class HostedProvider(ImageGenProvider):
             return str(await asyncio.to_thread(self._keep, data)), {}
         except ImageFault as fault:
             if not drawn.url.startswith(("http://", "https://")):
-                raise ImageFault(f"{self.LABEL} gave no picture.", kind="api_error") from fault
-            return drawn.url, {"warning": f"The picture could not be saved: {fault}"}
+                raise ImageFault(f"{self.LABEL} returned no image.", kind="api_error") from fault
+            return drawn.url, {"warning": f"The image could not be saved: {fault}"}
 
     def _keep(self, data: bytes) -> str:
         return str(self.studio.cache.keep(checked(data), prefix=self.name))
@@ -245,10 +245,10 @@ class HostedProvider(ImageGenProvider):
 
 
 class OwnServer(HostedProvider):
-    """Of the person's own, at its usual address unless another is set; it counts where it was
+    """A self-hosted server at its usual address unless another is set; it counts where it was
     chosen, or its address was set."""
 
-    TAG = "a server of your own; nothing leaves it"
+    TAG = "your own server; nothing leaves it"
     MOST_SOURCES = 1
 
     def __init__(self, studio: Studio) -> None:
@@ -262,7 +262,7 @@ class OwnServer(HostedProvider):
 async def drawn_like_openai(
     order: Order, line: Line, fields: JsonObject, label: str, *, part: str
 ) -> Drawn:
-    """By the format of OpenAI's images; `part` is what a form calls a picture in it."""
+    """Use the format of OpenAI's images API; `part` is the form field of an image."""
     if not order.sources:
         return first_picture(await line.post("images/generations", fields), label)
     files = []
@@ -274,7 +274,7 @@ async def drawn_like_openai(
 
 
 def first_picture(answer: JsonObject, label: str) -> Drawn:
-    """The picture of an answer in the format of OpenAI's images."""
+    """Return the image from an answer in the format of OpenAI's images API."""
     rows = answer.get("data")
     row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
     extra: JsonObject = {}
@@ -284,4 +284,4 @@ def first_picture(answer: JsonObject, label: str) -> Drawn:
         return Drawn(data=decoded(text), extra=extra)
     if isinstance(url := row.get("url"), str) and url:
         return Drawn(url=url, extra=extra)
-    raise ImageFault(f"{label} gave no picture.", kind="api_error")
+    raise ImageFault(f"{label} returned no image.", kind="api_error")

@@ -1,4 +1,4 @@
-"""The line to one server that draws: JSON and forms out, JSON and pictures in, faults by kind."""
+"""An HTTP client for one image server: JSON and forms out, JSON and images in, errors by kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hermes.images.refusals import refusal, unreachable
 from hermes.images.studio import accepted
 from hermes.providers.http import Answer, Http, Timeouts
 
-# Refusals after which nothing was drawn and nothing is charged.
+# Errors after which nothing was generated and nothing is charged.
 _BUSY = (429, 503)
 _TRIES = 3
 _LONGEST_WAIT = 20.0
@@ -26,7 +26,7 @@ _FAREWELL_SECONDS = 3.0
 
 
 class Line:
-    """`label` is how the server is called in sentences, `hide` a key that must not be in them."""
+    """`label` names the server in messages, `hide` is a key that must not appear in them."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Line:
         return await self._json("GET", path, b"", {})
 
     async def tell(self, method: str, path: str) -> None:
-        """A request whose answer does not matter."""
+        """Send a request whose answer does not matter."""
         try:
             async with self.http.send(
                 method, self._at(path), body=b"", headers=self.headers, timeouts=self.timeouts
@@ -73,7 +73,7 @@ class Line:
             raise unreachable(self.label, error) from error
 
     async def picture(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
-        """A picture of the same server."""
+        """Download an image from the same server."""
         try:
             async with self.http.get(
                 self._at(path), headers=self.headers, timeouts=self.timeouts
@@ -87,7 +87,7 @@ class Line:
         return accepted(data, sort, cut=False, max_bytes=max_bytes)
 
     def owns(self, url: str) -> bool:
-        """Whether an address is of this very server: same scheme, host and port."""
+        """Return whether a URL has the scheme, host and port of this server."""
         here, there = urlsplit(self.url), urlsplit(url)
         return (here.scheme, here.netloc) == (there.scheme, there.netloc)
 
@@ -112,11 +112,11 @@ class Line:
         raise AssertionError("the last try returns or raises")
 
     def _at(self, path: str) -> str:
-        """An address of this server: nobody else is sent the key."""
+        """Return a URL of this server: no other server receives the key."""
         if not path.startswith(("http://", "https://")):
             return f"{self.url}/{path.lstrip('/')}"
         if not self.owns(path):
-            raise ImageFault(f"{self.label} named an address that is not its own.")
+            raise ImageFault(f"{self.label} returned a URL of another server.")
         return urljoin(self.url, path)
 
     def _object(self, raw: bytes) -> JsonObject:
@@ -125,7 +125,7 @@ class Line:
         except DecodeError as error:
             what = "a web page" if raw.lstrip()[:1] == b"<" else "something"
             raise ImageFault(
-                f"{self.label} answered with {what} that is no JSON object; is the address right?",
+                f"{self.label} sent {what} that is not a JSON object; is the address right?",
                 kind="api_error",
             ) from error
 
@@ -135,7 +135,7 @@ class Line:
 
 
 def _wait(answer: Answer) -> float | None:
-    """How long a busy server wants us to wait; None when that is too long, or not said."""
+    """Return how long a busy server wants us to wait; None when that is too long, or missing."""
     try:
         seconds = float(answer.headers.get("retry-after", ""))
     except ValueError:
@@ -144,7 +144,7 @@ def _wait(answer: Answer) -> float | None:
 
 
 async def abandoned(line: Line, method: str, path: str) -> None:
-    """Tell a server that nobody waits any more, so that it need not draw; best effort."""
+    """Cancel a request on the server; best effort."""
     with suppress(ImageFault, TimeoutError):
         async with asyncio.timeout(_FAREWELL_SECONDS):
             await line.tell(method, path)

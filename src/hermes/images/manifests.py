@@ -1,4 +1,4 @@
-"""Reads what the plugin.yaml of a bundled provider says, without loading its code or a library."""
+"""Reads the plugin.yaml of bundled providers, without importing their code or a YAML library."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MANIFEST = "plugin.yaml"
 
 
 class Manifest(Value):
-    """`requires_env` are variables that must have a value, `requires_login` an account that
-    somebody must be logged in to. An `opt_in` provider counts only where the settings speak of
-    it: nothing tells from here whether its server runs."""
+    """`requires_env` are variables that must be set, `requires_login` an account that must be
+    logged in. An `opt_in` provider counts only where the settings name it, because it is unknown
+    whether its server runs."""
 
     folder: str
     name: str
@@ -24,7 +24,7 @@ class Manifest(Value):
 
 
 def bundled_manifests(folder: Path) -> tuple[Manifest, ...]:
-    """Those of all folders in this one, by name."""
+    """Return those of all folders in this one, by name."""
     found = [_read(file) for file in folder.glob(f"*/{MANIFEST}")]
     return tuple(sorted(found, key=lambda each: each.name))
 
@@ -45,6 +45,6 @@ def _read(file: Path) -> Manifest:
 
 
 def _field(line: str) -> tuple[str, str]:
-    """Bundled manifests hold nothing but `key: value` lines and lists in brackets."""
+    """Bundled manifests contain only `key: value` lines and lists in brackets."""
     key, _, value = line.partition(":")
     return key.strip(), value.strip().strip("\"'")

@@ -1,4 +1,4 @@
-"""Forms with files, as browsers send them."""
+"""Encodes forms with files (multipart/form-data)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Upload(Value):
 def form(
     fields: Mapping[str, str], files: Sequence[Upload], world: World
 ) -> tuple[bytes, dict[str, str]]:
-    """The body and the header that says how it is divided."""
+    """Return the body and its content type."""
     boundary = world.new_id("hermes", 24)
     while any(boundary.encode() in each.data for each in files):
         boundary = world.new_id("hermes", 24)

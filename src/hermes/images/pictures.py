@@ -1,4 +1,4 @@
-"""Pictures as bytes: what kind they are by how they begin, and how they come out of text."""
+"""Images as bytes: media types from the content, and base64."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATA_URL = re.compile(r"data:[\w.+-]*/?[\w.+-]*(?:;[\w=.+-]+)*?;base64,", re.IG
 
 
 def media_type(data: bytes) -> str:
-    """What the bytes are, whatever anybody calls them; "" when they are no picture."""
+    """Return the media type by content, or ""."""
     for beginning, kind in _BEGINNINGS:
         if data.startswith(beginning):
             return kind
@@ -40,7 +40,7 @@ def media_type(data: bytes) -> str:
 
 
 def decoded(text: str, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """The bytes of base64 text, with or without `data:…;base64,` before it; ImageFault."""
+    """Decode base64 text, with or without `data:…;base64,` before it; ImageFault."""
     if found := _DATA_URL.match(text[:200]):
         text = text[found.end() :]
     if len(text) * 3 // 4 > max_bytes + 3:
@@ -48,9 +48,9 @@ def decoded(text: str, *, max_bytes: int = MAX_BYTES) -> bytes:
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ImageFault("The picture is not valid base64.", kind="io_error") from error
+        raise ImageFault("The image is not valid base64.", kind="io_error") from error
     if not data:
-        raise ImageFault("The picture is empty.", kind="io_error")
+        raise ImageFault("The image is empty.", kind="io_error")
     return data
 
 
@@ -64,15 +64,13 @@ def file_name(data: bytes, stem: str = "image") -> str:
 
 
 def too_large(max_bytes: int) -> ImageFault:
-    return ImageFault(
-        f"The picture is larger than {max_bytes // 1024 // 1024} MB.", kind="io_error"
-    )
+    return ImageFault(f"The image is larger than {max_bytes // 1024 // 1024} MB.", kind="io_error")
 
 
 def checked(data: bytes, *, max_bytes: int = MAX_BYTES, kind: str = "io_error") -> bytes:
-    """The same bytes if they are a picture of a size that can be used; ImageFault."""
+    """Return the same bytes if they are an image of acceptable size; ImageFault."""
     if len(data) > max_bytes:
         raise too_large(max_bytes)
     if not media_type(data):
-        raise ImageFault("That is not a PNG, JPEG, GIF, WebP, BMP or AVIF picture.", kind=kind)
+        raise ImageFault("It is not a PNG, JPEG, GIF, WebP, BMP or AVIF image.", kind=kind)
     return data

@@ -1,4 +1,4 @@
-"""A studio without a run around it: for tests of providers, and for processes of their own."""
+"""A studio without an application: for tests of providers, and for separate processes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def plain_studio(
     world: World | None = None,
     private: bool = False,
 ) -> Studio:
-    """Pictures are kept in `folder`, which is also the only one that sources are read from. The
-    web is guarded as ever; `private` opens this machine, for servers of tests."""
+    """Images are stored in `folder`, which is also the only one that sources are read from. The web
+    policy applies; `private` permits this machine, for test servers."""
     values, world = dict(env or {}), world or World()
     return Studio(
         cache=ImageCache(folder, world),

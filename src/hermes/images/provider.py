@@ -1,4 +1,4 @@
-"""What an image provider is, and all that its author needs: sizes, answers, files."""
+"""The interface of image providers, and helpers for their authors: sizes, answers, files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.images.studio import finished, in_own_thread, present_studio
 
 DEFAULT_ASPECT_RATIO = "landscape"
 VALID_ASPECT_RATIOS = ("landscape", "square", "portrait")
-# Beside these, the name of an exception's class.
+# Besides these, the name of an exception class.
 ERROR_TYPES = (
     "provider_error",
     "invalid_argument",
@@ -30,13 +30,13 @@ ERROR_TYPES = (
 
 
 def resolve_aspect_ratio(value: object) -> str:
-    """One of VALID_ASPECT_RATIOS; what is none of them counts as the default."""
+    """Return one of VALID_ASPECT_RATIOS; unknown values become the default."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return word if word in VALID_ASPECT_RATIOS else DEFAULT_ASPECT_RATIO
 
 
 def normalize_reference_images(value: object) -> list[str] | None:
-    """A list of references without blanks, from one or several; None when none is left."""
+    """Return a list of references without blanks, from one or several; None when none is left."""
     given: Iterable[object] = [value] if isinstance(value, str) else ()
     if isinstance(value, list | tuple):
         given = value
@@ -45,7 +45,7 @@ def normalize_reference_images(value: object) -> list[str] | None:
 
 
 def references_of(image_url: object, references: object) -> tuple[str, ...]:
-    """The picture to change first, then the others, none of them twice."""
+    """Return the image to edit first, then the others, without duplicates."""
     first = normalize_reference_images(image_url) or []
     return tuple(dict.fromkeys((*first, *(normalize_reference_images(references) or []))))
 
@@ -95,15 +95,15 @@ def error_response(
 
 
 def save_b64_image(b64: str, *, prefix: str, extension: str = "png") -> Path:
-    """The absolute path of the picture in `cache/images`; ImageFault when it is no base64."""
+    """Return the absolute path of the image in `cache/images`; ImageFault for invalid base64."""
     return present_studio().cache.keep(decoded(b64), prefix=prefix, extension=extension)
 
 
 def save_url_image(
     url: str, *, prefix: str, timeout: float = 60, max_bytes: int = MAX_BYTES
 ) -> Path:
-    """The same for a picture of the web. ImageFault when the address is refused or too slow, or
-    gives nothing, too much, or something that is no picture; then no file is left."""
+    """Save an image from the web. ImageFault when the URL is refused or too slow, or returns
+    nothing, too much, or no image; then no file is left."""
     return finished(asave_url_image(url, prefix=prefix, timeout=timeout, max_bytes=max_bytes))
 
 
@@ -116,8 +116,8 @@ async def asave_url_image(
 
 
 def load_source_image(ref: str) -> tuple[bytes, str]:
-    """The bytes and a file name of what is to be changed: an http(s) address, a data URL or a path.
-    Addresses and paths are judged as for all tools; ImageFault."""
+    """Return the bytes and a file name of an http(s) URL, a data URL or a path. The policy judges
+    URLs and paths as for all tools; ImageFault."""
     return finished(present_studio().source(ref))
 
 
@@ -126,24 +126,25 @@ async def aload_source_image(ref: str) -> tuple[bytes, str]:
 
 
 class ImageGenProvider(ABC):
-    """A backend that makes pictures. Only `name` and `generate` are required."""
+    """A backend that generates images. Only `name` and `generate` are required."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Lower case, no spaces, for ever the same: what `image_gen.provider` says."""
+        """Lower case, no spaces, permanent: the value of `image_gen.provider`."""
 
     @property
     def display_name(self) -> str:
         return self.name.title()
 
     def is_available(self) -> bool:
-        """Whether key and libraries are there. Asks nobody and takes less than 50 ms."""
+        """Return whether key and libraries are present. Makes no request and takes less than 50
+        ms."""
         return True
 
     def list_models(self) -> list[JsonObject]:
         """`{id, display, speed, strengths, price, modalities?}`; only `id` is required. A price
-        such as "$0.04/image" is booked for each picture."""
+        such as "$0.04/image" is booked for each image."""
         return []
 
     def default_model(self) -> str | None:
@@ -155,12 +156,12 @@ class ImageGenProvider(ABC):
         return {"name": self.display_name, "badge": "", "tag": "", "env_vars": []}
 
     def capabilities(self) -> JsonObject:
-        """Of the model that would be used now. `modalities` has "image" where pictures can be
-        changed; `supports_upscale`, `creative_controls` and `max_prompt_chars` are optional."""
+        """Of the model that would be used now. `modalities` has "image" where images can be edited;
+        `supports_upscale`, `creative_controls` and `max_prompt_chars` are optional."""
         return {"modalities": ["text"], "max_reference_images": 0}
 
     def host(self) -> str:
-        """Where prompts are sent, for the person who is asked about it; "" for this machine."""
+        """Return where prompts are sent, for approvals; "" for this machine."""
         return ""
 
     @abstractmethod
@@ -173,8 +174,8 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        """A `success_response` or `error_response`; may block, since it runs in a thread. With
-        `image_url` or references the picture is made from those. Unknown `kwargs` are ignored."""
+        """Return a `success_response` or `error_response`; may block, since it runs in a thread.
+        With `image_url` or references, edit those. Unknown `kwargs` are ignored."""
 
     async def agenerate(
         self,

@@ -1,4 +1,4 @@
-"""What a server that draws said instead of a picture: the kind of trouble and one sentence."""
+"""Turns the error response of an image server into an error kind and one sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = ("message", "msg", "detail", "error", "title", "errors", "description")
 def refusal(
     label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
 ) -> ImageFault:
-    """For an answer with an error status. `hide` is a key that a server may repeat."""
+    """For a response with an error status. `hide` is a key that a server may repeat."""
     said = _said(body, headers.get("content-type", ""))
     kind = "content_policy" if is_policy(body) else _KINDS.get(status, "api_error")
     if kind == "rate_limited" and (wait := headers.get("retry-after", "")):
@@ -37,11 +37,11 @@ def refusal(
 
 
 def failed(label: str, said: JsonValue, *, kind: str = "provider_error") -> ImageFault:
-    """For a failure that a server tells in a good answer."""
+    """For a failure that a server reports with a success status."""
     text = " ".join(_texts(said)) or "it gave no reason"
     if is_policy(text):
         kind = "content_policy"
-    return ImageFault(_sentence(f"{label} could not draw it", text, kind, ""), kind=kind)
+    return ImageFault(_sentence(f"{label} could not generate it", text, kind, ""), kind=kind)
 
 
 def unreachable(label: str, error: ProviderError) -> ImageFault:
@@ -64,7 +64,7 @@ def _sentence(what: str, said: str, kind: str, hide: str) -> str:
 
 def _said(body: str, content_type: str) -> str:
     if "html" in content_type.lower() or body.lstrip()[:1] == "<":
-        return "a web page instead of an answer; is the address right?"
+        return "a web page instead of JSON; is the address right?"
     try:
         return " ".join(_texts(decode(object, body)))
     except DecodeError:
@@ -72,7 +72,7 @@ def _said(body: str, content_type: str) -> str:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    """The words of an error object, whatever its shape; none of them twice."""
+    """Return the texts of an error object of any shape, without duplicates."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

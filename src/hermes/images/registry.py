@@ -1,4 +1,4 @@
-"""Who can draw: the bundled providers and those of plugins, by name, and which one is used."""
+"""Registers image providers, bundled and from plugins, and chooses the active one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 BUNDLED = Path(__file__).parents[1] / "plugins" / "bundled" / "image_gen"
 PACKAGE = "hermes.plugins.bundled.image_gen"
 BUNDLED_SOURCE = "bundled"
-# Where several could draw and nobody chose, the first of these does; then by name.
+# Where several are available and none was chosen, the first of these is used; then by name.
 ORDER = ("fal", "openai", "xai", "openrouter")
 FRESH_SECONDS = 60.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
 class BundledContext:
-    """What the `register` of a bundled provider is given."""
+    """What the `register` function of a bundled provider receives."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -36,8 +36,8 @@ class BundledContext:
 
 
 class ImageProviders:
-    """Of one run. A bundled provider is known by its manifest and loaded when it is first wanted;
-    one of a plugin stands before a bundled one of the same name."""
+    """For one process. A bundled provider is known by its manifest and imported on first use; a
+    plugin's provider overrides a bundled one of the same name."""
 
     def __init__(self, studio: Studio, *, folder: Path = BUNDLED, package: str = PACKAGE) -> None:
         self.studio = studio
@@ -49,13 +49,15 @@ class ImageProviders:
         self._any = False
 
     def register_provider(self, provider: ImageGenProvider, *, source: str) -> None:
-        """`source` says who brings it ("user", "pip", a plugin's key). Of one name the last wins;
-        UsageError when it is no provider, or its name is none."""
+        """`source` names its origin ("user", "pip", a plugin's key). The last one of a name wins;
+        UsageError for an invalid provider or name."""
         if not isinstance(provider, ImageGenProvider):
-            raise UsageError(f"{type(provider).__name__} is no ImageGenProvider.")
+            raise UsageError(f"{type(provider).__name__} is not an ImageGenProvider.")
         name: object = provider.name
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} cannot name an image provider; use small letters and '-'.")
+            raise UsageError(
+                f"{name!r} is not a valid provider name; use lower-case letters and '-'."
+            )
         held = self._added.setdefault(name, {})
         held.pop(source, None)
         held[source] = provider
@@ -67,7 +69,7 @@ class ImageProviders:
         return self._from_bundle(name)
 
     def list_providers(self) -> list[ImageGenProvider]:
-        """All of them, by name."""
+        """All providers, by name."""
         found = (self.get_provider(name) for name in self.names())
         return [provider for provider in found if provider is not None]
 
@@ -76,7 +78,7 @@ class ImageProviders:
         return tuple(sorted({*self._manifests, *added}))
 
     def source(self, name: str) -> str:
-        """Who brings the provider; one that stands before another says so."""
+        """Return the origin of the provider, and whether it overrides another."""
         held = list(self._added.get(name, ()))
         if not held:
             return BUNDLED_SOURCE
@@ -84,28 +86,29 @@ class ImageProviders:
         return f"{held[-1]} (overrides {overrides})" if overrides else held[-1]
 
     def get_active_provider(self) -> ImageGenProvider:
-        """The one that the settings name, even if it cannot draw now, so that it says why; else the
-        best that can. ImageFault when there is none."""
+        """Return the provider from the settings, even if it is unavailable, so that its error says
+        why; else the best available one. ImageFault when there is none."""
         wanted = self.studio.wanted
         if wanted:
             if (provider := self.get_provider(wanted)) is not None:
                 return provider
             known = ", ".join(self.names())
             raise ImageFault(
-                f"image_gen.provider is {wanted!r}, which is none of {known}; "
+                f"image_gen.provider is {wanted!r}, which is not one of {known}; "
                 "choose one with `hermes tools images`.",
                 kind="invalid_argument",
             )
         ready = self.available()
         if not ready:
             raise ImageFault(
-                "Nobody can draw here yet; set one up with `hermes tools images`.",
+                "No image provider is configured; set one up with `hermes tools images`.",
                 kind="provider_error",
             )
         return min(ready, key=lambda each: (_rank(each.name), each.name))
 
     def available(self) -> list[ImageGenProvider]:
-        """Those that could draw now, by name. Modules whose keys are missing are not loaded."""
+        """Return the available providers, by name. Modules whose keys are missing are not
+        imported."""
         found = []
         for name in self.names():
             if not self._added.get(name) and not self._has_needs(self._manifests[name]):
@@ -116,11 +119,11 @@ class ImageProviders:
         return found
 
     def any_available(self) -> bool:
-        """Whether a tool is worth offering; looked at once a minute."""
+        """Return whether the tool should be offered; checked once a minute."""
         now = self.studio.world.clock.monotonic()
         if now - self._looked >= FRESH_SECONDS:
             self._looked = now
-            # A chosen one is offered in any case: its own error says best what is missing.
+            # A chosen provider is always offered: its own error says best what is missing.
             chosen = bool(self.studio.wanted) and self.get_provider(self.studio.wanted) is not None
             self._any = chosen or bool(self.available())
         return self._any
@@ -153,11 +156,11 @@ class ImageProviders:
 
 
 def is_available(provider: ImageGenProvider) -> bool:
-    """One that fails at the question cannot draw."""
+    """A provider that raises is unavailable."""
     try:
         return bool(provider.is_available())
     except Exception:
-        log.exception("an image provider cannot say whether it works")
+        log.exception("an image provider failed to report its availability")
         return False
 
 

@@ -1,4 +1,4 @@
-"""What image providers work with: keys, settings, the network, and where pictures are kept."""
+"""The environment of image providers: keys, settings, network, and storage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Login = Callable[[str], Awaitable[Credential | None]]
 
 
 class Network(Value):
-    """How hosts outside are reached."""
+    """How external hosts are reached."""
 
     proxy: str = ""
     no_proxy: str = ""
@@ -39,9 +39,9 @@ class Network(Value):
 
 
 class Studio:
-    """Of one run. `secret` gives the value of a variable, `options` the settings of a provider
-    under `image_gen`, `read` a local file that may be read. `login` gives the credential of an
-    account, and `logged_in` whether there is one, without asking anybody."""
+    """For one process. `secret` returns the value of a variable, `options` the settings of a
+    provider under `image_gen`, `read` a local file that may be read. `login` returns the credential
+    of an account, and `logged_in` whether there is one, without a request."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class Studio:
 
     @property
     def wanted(self) -> str:
-        """The provider that the settings name."""
+        """Return the provider that the settings name."""
         return str(self.settings.get("provider", "")).strip()
 
     def key(self, name: str) -> str:
-        """The key in this variable; "" when there is none that could be one."""
+        """Return the key in this variable; "" when there is no plausible one."""
         value = self._secret(name).strip()
         return value if usable(value) else ""
 
@@ -88,7 +88,7 @@ class Studio:
 
     @asynccontextmanager
     async def http(self) -> AsyncIterator[Http]:
-        """Connections for one picture; they belong to the event loop that runs."""
+        """Return connections for one image; they belong to the running event loop."""
         network = self._network
         http = Http(
             proxy=network.proxy or None,
@@ -102,7 +102,7 @@ class Studio:
             await http.aclose()
 
     async def download(self, url: str, *, timeout: float, max_bytes: int) -> bytes:
-        """A picture of the web: the address is judged, and so is what comes; ImageFault."""
+        """Download an image: the policy judges the URL, and the content is checked; ImageFault."""
         try:
             answer = await self._fetcher.fetch(
                 FetchUrl(url=url), max_bytes=max_bytes, timeout=timeout
@@ -111,7 +111,7 @@ class Studio:
             kind = "timeout" if "did not answer within" in str(error) else "io_error"
             raise ImageFault(str(error), kind=kind) from error
         if not 200 <= answer.status < 300:
-            raise ImageFault(f"The picture's address answered {answer.status}.", kind="io_error")
+            raise ImageFault(f"The image URL returned {answer.status}.", kind="io_error")
         return accepted(
             answer.body,
             answer.headers.get("content-type", ""),
@@ -120,7 +120,7 @@ class Studio:
         )
 
     async def source(self, ref: str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
-        """The picture that `ref` stands for (http(s), data URL, or a path), and a name for it."""
+        """Return the image at `ref` (http(s), data URL, or a path), and a name for it."""
         ref = ref.strip()
         if ref[:5].lower() == "data:":
             data = checked(decoded(ref, max_bytes=max_bytes), kind="invalid_argument")
@@ -133,15 +133,15 @@ class Studio:
 
 
 def accepted(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
-    """What a server sent as a picture, if it is one; ImageFault."""
+    """Return the content of a response if it is an image; ImageFault."""
     if cut or len(data) > max_bytes:
         raise too_large(max_bytes)
     if not data:
-        raise ImageFault("The picture's address gave no bytes.", kind="io_error")
+        raise ImageFault("The image URL returned no data.", kind="io_error")
     sort = content_type.partition(";")[0].strip().lower()
     if not sort.startswith("image/"):
         raise ImageFault(
-            f"The picture's address gave {sort or 'something'} instead of a picture.",
+            f"The image URL returned {sort or 'something else'} instead of an image.",
             kind="io_error",
         )
     return checked(data, max_bytes=max_bytes)
@@ -161,11 +161,11 @@ def working_in(studio: Studio) -> Iterator[None]:
 
 
 def present_studio() -> Studio:
-    """The one of the picture that is being made; ImageFault outside of that."""
+    """Return the studio of the current generation; ImageFault outside of one."""
     studio = _studio.get()
     if studio is None:
         raise ImageFault(
-            "There is no place for pictures here: call this within `generate`, or in a test "
+            "There is no studio here: call this within `generate`, or in a test "
             "within `hermes.testing.image_provider.studio(folder)`.",
             kind="io_error",
         )
@@ -173,8 +173,8 @@ def present_studio() -> Studio:
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work for code that is not async. Where an event loop runs in this
-    thread, the work gets a thread of its own."""
+    """Run async work for sync code. If an event loop runs in this thread, the work gets its own
+    thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -197,7 +197,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def in_own_thread(work: Callable[[], T]) -> T:
-    """What a blocking call returns. Its thread keeps nobody from leaving, also if it hangs."""
+    """Run a blocking call in a daemon thread, which does not block exit even if it hangs."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -215,7 +215,7 @@ async def in_own_thread(work: Callable[[], T]) -> T:
             result = work()
         except BaseException as error:
             failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
             loop.call_soon_threadsafe(tell, result, failure)
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""The tool that draws: judged and booked like everything else that leaves the machine."""
+"""The image generation tool, with policy and cost accounting."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from hermes.images.provider import (
 )
 
 HERE = "this machine"
-# What a model may be told of a picture, besides what it asked for.
+# What a model may see of an answer, besides its request.
 _PICTURES_ONLY = ("image_url", "reference_image_urls")
 
 
 class Drawer:
-    """Of one session: what the tool finds with `ToolContext.kept`."""
+    """For one session: what the tool gets from `ToolContext.kept`."""
 
     def __init__(self, drawing: Drawing | None = None) -> None:
         self.drawing = drawing
@@ -58,7 +58,7 @@ async def image_generate(
     """Generate an image. Give the user the path in `image`."""
     drawing = ctx.kept(Drawer).drawing
     if drawing is None:
-        raise ToolError("Nobody can draw here; `hermes tools images` sets a provider up.")
+        raise ToolError("No image provider is configured; set one up with `hermes tools images`.")
     references = references_of(image_url, reference_image_urls)
     wish = Wish(prompt=prompt, aspect=resolve_aspect_ratio(aspect_ratio), upscale=upscale)
     try:
@@ -75,19 +75,19 @@ async def image_generate(
 
 
 async def _opened(ctx: ToolContext, ref: str) -> str:
-    """A local picture as a data URL, so that a provider reads no files; the rest as it is."""
+    """Turn a local image into a data URL, so that a provider reads no files."""
     if _is_remote(ref):
         return ref
-    # Another machine may have to be asked.
+    # A remote workspace may have to be asked.
     path = await asyncio.to_thread(ctx.workspace.resolve, ref.removeprefix("file://"))
     info = await ctx.workspace.stat(path)
     if info is None or info.kind != "file":
-        raise ToolError(f"There is no picture at {ref}.")
+        raise ToolError(f"There is no image at {ref}.")
     if info.size > MAX_BYTES:
         raise ToolError(f"{ref} is larger than {MAX_BYTES // 1024 // 1024} MB.")
     data = await ctx.workspace.read_bytes(path)
     if not media_type(data):
-        raise ToolError(f"{ref} is not a PNG, JPEG, GIF, WebP, BMP or AVIF picture.")
+        raise ToolError(f"{ref} is not a PNG, JPEG, GIF, WebP, BMP or AVIF image.")
     return data_url(checked(data))
 
 
@@ -96,14 +96,14 @@ async def _output(ctx: ToolContext, answer: JsonObject) -> ToolOutput:
     if answer["success"] and ctx.workspace.far and not _is_remote(str(answer["image"])):
         answer = {**answer, "agent_visible_image": await _carried(ctx, str(answer["image"]))}
     text = encode(answer).decode()
-    # The person chose who draws, as they chose who writes.
+    # The user chose the image provider, like the model provider.
     return ToolOutput(
         parts=(Text(text=text),), details=details, failed=not answer["success"], origin="hermes"
     )
 
 
 async def _carried(ctx: ToolContext, path: str) -> str:
-    """Where tools of a workspace on another machine find the picture."""
+    """Return the path of the image in a remote workspace."""
     file = Path(path)
     return await ctx.workspace.scratch(file.name, await asyncio.to_thread(file.read_bytes))
 
@@ -113,7 +113,7 @@ def _is_remote(ref: str) -> bool:
 
 
 def _drawing(provider: str, host: str, arguments: JsonObject) -> Draw:
-    """What leaves with a call, for the policy and for a person; pictures in full would hide it."""
+    """Return what leaves with a call, for the policy and approvals; image data would hide it."""
     refs = references_of(arguments.get("image_url"), arguments.get("reference_image_urls"))
     shown = tuple(ref if ref[:5].lower() != "data:" else "data:" for ref in refs)
     prompt = str(arguments.get("prompt", ""))
@@ -121,7 +121,7 @@ def _drawing(provider: str, host: str, arguments: JsonObject) -> Draw:
 
 
 class ImageTool(Tool):
-    """The same tool as the provider that draws now can do it: what it cannot do is not offered."""
+    """The tool adapted to the active provider: options that it lacks are not offered."""
 
     def __init__(self, active: Callable[[], ImageGenProvider]) -> None:
         self._active = active
@@ -142,8 +142,7 @@ class ImageTool(Tool):
         return await self._inner(ctx, arguments)
 
     def _effects(self, place: Place, arguments: JsonObject) -> Iterator[Effect]:
-        """What is sent comes first: a picture that is read brings no words that could have wanted
-        it."""
+        """What is sent comes first: reading an image adds no text that could have asked for it."""
         provider = self._provider()
         if provider is None:
             return
@@ -155,7 +154,7 @@ class ImageTool(Tool):
                 yield FetchUrl(url=ref)
 
     def _provider(self) -> ImageGenProvider | None:
-        """None when nobody can draw: the call itself then says why."""
+        """Return None when there is no provider: the call itself then says why."""
         try:
             return self._active()
         except ImageFault:

@@ -1,4 +1,4 @@
-"""Who speaks and who listens: a text becomes a sound file, a sound file becomes a text."""
+"""The interfaces of speech providers: text to audio, and audio to text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.core.tools import ToolContext
 
 
 class Sound(Value):
-    """A sound file, whole. `ending` is that of its name, without the dot."""
+    """A whole audio file. `ending` is its file name extension, without the dot."""
 
     data: bytes
     ending: str
@@ -22,7 +22,7 @@ class Heard(Value):
 
 
 class Speaker(Protocol):
-    """`recipient` is who gets to know the text, as effects name them. ToolError."""
+    """`recipient` names who receives the text, for effects. Raises ToolError."""
 
     @property
     def name(self) -> str: ...
@@ -37,7 +37,8 @@ class Speaker(Protocol):
 
 
 class Listener(Protocol):
-    """What it hears are the words of whoever speaks there: they are from `origin`. ToolError."""
+    """What it returns are the words of a speaker, so they have the origin `origin`. Raises
+    ToolError."""
 
     @property
     def name(self) -> str: ...
@@ -56,8 +57,8 @@ class Keep(Protocol):
 
 
 class Speech:
-    """What the tools find with `ToolContext.kept`. `keep` puts a sound where the person finds it,
-    and tells where that is."""
+    """What the tools get from `ToolContext.kept`. `keep` stores a sound for the user and returns
+    its path."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The tools that speak and listen, from file to file."""
+"""The tools that convert text to speech and speech to text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hermes.speech.provider import Sound, Speech
 MOST_CHARS = 20_000
 MOST_BYTES = 25 * 1024 * 1024
 FORMATS = tuple("mp3 mp4 mpeg mpga m4a wav webm ogg aac flac".split())
-NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
+NO_PROVIDER = "No provider {does}; install one with `hermes plugins`."
 
 
 @tool(toolset="tts", kind="execute", conditional=True)
@@ -30,9 +30,9 @@ async def text_to_speech(
     """Convert text to speech in an audio file."""
     own = ctx.kept(Speech)
     if own.speaker is None or own.keep is None:
-        raise ToolError(NOBODY.format(does="speaks"))
+        raise ToolError(NO_PROVIDER.format(does="converts text to speech"))
     if not text.strip() or len(text) > MOST_CHARS:
-        raise ToolError(f"A text of 1 to {MOST_CHARS} characters can be spoken.")
+        raise ToolError(f"The text must have 1 to {MOST_CHARS} characters.")
     sound = await own.speaker.speak(ctx, text)
     if output_path:
         path = ctx.workspace.resolve(output_path)
@@ -58,7 +58,7 @@ async def transcribe(
     """Transcribe the speech in an audio file."""
     listener = ctx.kept(Speech).listener
     if listener is None:
-        raise ToolError(NOBODY.format(does="listens"))
+        raise ToolError(NO_PROVIDER.format(does="transcribes speech"))
     sound = await _read(ctx, path)
     heard = await listener.listen(ctx, sound, language)
     told: JsonObject = {
@@ -74,7 +74,7 @@ async def transcribe(
 async def _read(ctx: ToolContext, path: str) -> Sound:
     ending = PurePath(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
-        raise ToolError(f"{path} is none of {', '.join(FORMATS)}.")
+        raise ToolError(f"{path} is not one of {', '.join(FORMATS)}.")
     whole = ctx.workspace.resolve(path)
     info = await ctx.workspace.stat(whole)
     if info is None or info.kind != "file":
@@ -85,7 +85,7 @@ async def _read(ctx: ToolContext, path: str) -> Sound:
 
 
 def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
-    """The same tool with its effects: who gets to know the words, and which files are used."""
+    """Return the same tool with its effects: the recipient of the words, and the files."""
 
     def effects(place: Place, arguments: JsonObject) -> Iterator[Effect]:
         yield CallServer(

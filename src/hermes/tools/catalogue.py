@@ -36,8 +36,7 @@ def declarations() -> dict[str, Declaration]:
 
 
 class Entry:
-    """A tool that may be used: what the model sees of it, and the tool itself or the
-    "module:name" where it is found."""
+    """An available tool: its schema for the model, and the tool itself or its "module:name"."""
 
     def __init__(self, spec: ToolSpec, target: Tool | str) -> None:
         self.spec = spec
@@ -50,7 +49,8 @@ class Entry:
 
 
 class Catalogue:
-    """All tools that a session could have. A later entry of the same name replaces an earlier."""
+    """All tools that a session could have. A later entry of the same name replaces an earlier
+    one."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = {entry.spec.name: entry for entry in entries}
@@ -67,8 +67,8 @@ class Catalogue:
         return self._entry(name).load()
 
     def choose(self, names: Iterable[str], *, hidden: Iterable[str] = ()) -> ChosenTools:
-        """The tools of one session, shown and hidden ones. Names that the catalogue does not have
-        are left out: a tool that is not available here is simply not offered."""
+        """Return the tools of one session. Names that the catalogue does not have are skipped: a
+        tool that is not available here is not offered."""
         there = [name for name in hidden if name in self._entries]
         return ChosenTools(self, (name for name in names if name in self._entries), there)
 
@@ -79,8 +79,8 @@ class Catalogue:
 
 
 class ChosenTools:
-    """Some tools of a catalogue: a toolbox for the loop. `hidden` ones are not named in requests,
-    but can be used by whoever has found them; `later` knows those that came after the choice."""
+    """Some tools of a catalogue: a toolbox for the loop. Requests do not name the `hidden` ones,
+    but calls can use them; `later` looks up tools that were added after the choice."""
 
     later: Callable[[str], Tool | None] | None = None
 

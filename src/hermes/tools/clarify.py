@@ -1,4 +1,4 @@
-"""The tool that asks the person a question."""
+"""The tool that asks the user a question."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 
 MAX_CHOICES = 4
 NO_ANSWER = (
-    "Nobody answered. Decide yourself: take the safest sensible choice, go on, and say in your "
-    "answer what you assumed."
+    "Nobody answered. Decide yourself: take the safest sensible choice, continue, and state what "
+    "you assumed in your answer."
 )
 
 
@@ -33,14 +33,12 @@ async def clarify(
         raise ToolError("question is empty; say what you want to know.")
     offered = tuple(dict.fromkeys(each.strip() for each in choices or () if each.strip()))
     if len(offered) > MAX_CHOICES:
-        raise ToolError(
-            f"Offer at most {MAX_CHOICES} choices; the person can always answer freely."
-        )
+        raise ToolError(f"Offer at most {MAX_CHOICES} choices; the user can always answer freely.")
     answer = await ctx.ask(question.strip(), offered)
     details = {
         "question": question.strip(),
         "choices_offered": list(offered),
         "user_response": answer,
     }
-    said = NO_ANSWER if answer is None else f"The person answered: {answer}"
+    said = NO_ANSWER if answer is None else f"The user answered: {answer}"
     return ToolOutput(parts=(Text(text=said),), details=details, origin="user")

@@ -1,4 +1,4 @@
-"""Tools that are not named in every request: found by what they do, and used through one door."""
+"""Finds and calls tools that are not named in every request."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WORD = re.compile(r"[a-z]+|\d+")
 _IN_NAME = 3.0
 _SCHEMA_CHARS = 1_500
 _LINE_CHARS = 240
-NOTHING = "No tool was found for that. Try other words for what it should do."
+NOTHING = "No tool matches. Describe in other words what it should do."
 
 
 class Directory:
-    """The tools of one session that can be found; the program says which."""
+    """The tools of one session that can be found."""
 
     def __init__(self, specs: Callable[[], Sequence[ToolSpec]] = tuple) -> None:
         self.specs = specs
@@ -50,12 +50,12 @@ async def tool_call(
     arguments: JsonObject | None = None,
 ) -> ToolOutput:
     """Use a tool that is not listed here."""
-    # The loop runs the tool that is meant, with its own effects, in place of this one.
+    # The loop runs the named tool, with its own effects, in place of this one.
     raise ToolError(f"{name} cannot be used here.")
 
 
 def ranked(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """Those that have to do with the query, best first. Words that few tools have count most."""
+    """Return matching tools, best first. Rare words count most."""
     wanted = set(_words(query))
     texts = [(_words(spec.name), _words(_told(spec))) for spec in specs]
     count = {word: sum(_in(word, n) or _in(word, t) for n, t in texts) for word in wanted}
@@ -74,14 +74,14 @@ def ranked(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
 
 
 def described(spec: ToolSpec) -> str:
-    """All that a model needs to use it."""
+    """Return everything that a model needs to use the tool."""
     schema = encode(spec.parameters).decode()
     shown = schema if len(schema) <= _SCHEMA_CHARS else signature(spec)
     return f"{spec.name}: {spec.description}\narguments: {shown}"
 
 
 def signature(spec: ToolSpec) -> str:
-    """A tool in one line."""
+    """Return one line about the tool."""
     properties = spec.parameters.get("properties", {})
     required = spec.parameters.get("required", [])
     arguments = [
@@ -106,7 +106,7 @@ def _words(text: str) -> list[str]:
 
 
 def _in(word: str, words: Sequence[str]) -> bool:
-    """The word, or another form of it."""
+    """Return whether the word, or another form of it, is there."""
     if len(word) < 4:
         return word in words
     stem = word[: max(4, len(word) - 3)]

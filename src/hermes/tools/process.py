@@ -1,4 +1,4 @@
-"""The process tool: look at, feed and end the background processes of this session."""
+"""The process tool: inspects, feeds and ends the background processes of this session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PREVIEW_CHARACTERS = 100
 
 
 def _effects(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
-    """What is written to a process is judged when it is known what runs in it."""
+    """Input to a process is judged when it is known what runs in it."""
     action = _SIGNALS.get(arguments["action"])
     return (SignalProcess(process_id=arguments["session_id"], action=action),) if action else ()
 
@@ -96,7 +96,7 @@ async def _killed(ctx: ToolContext, session_id: str) -> ToolOutput:
     info = await ctx.workspace.processes.kill(session_id)
     had_ended = known.get(session_id) == "exited"
     status = "already_exited" if had_ended else "killed"
-    text = f"{session_id} had ended already." if had_ended else f"Killed {session_id}."
+    text = f"{session_id} had already ended." if had_ended else f"Killed {session_id}."
     return ToolOutput.text(text, details=_details(info, status))
 
 
@@ -114,7 +114,7 @@ def _shown(info: ProcessInfo, ctx: ToolContext, *, status: str = "", note: str =
     most = ctx.settings.max_bytes
     output = info.output.rstrip()
     if len(output) > most:
-        output = f"[... {len(output) - most} characters left out ...]\n{output[-most:]}"
+        output = f"[... {len(output) - most} characters omitted ...]\n{output[-most:]}"
     last = f"[{note or _state(info)}]"
     text = f"{output}\n{last}" if output else last
     return ToolOutput.text(text, details=_details(info, status))

@@ -25,7 +25,7 @@ Page = tuple[int, int]
 
 
 class SearchesMade:
-    """Notices when the same search is made again and again without anything new to find."""
+    """Counts repetitions of the same search with the same result."""
 
     def __init__(self) -> None:
         self._search: object = None
@@ -33,7 +33,7 @@ class SearchesMade:
         self._times = 0
 
     def count(self, search: object, found: SearchFound) -> int:
-        """How many times in a row this search has found just this."""
+        """Return how many times in a row this search had this result."""
         same = search == self._search and found == self._found
         self._times = self._times + 1 if same else 1
         self._search, self._found = search, found
@@ -88,7 +88,7 @@ async def search_files(
 
 
 def _names_hidden(glob: str) -> bool:
-    """Asking for `.github/*.yml` is asking for hidden files."""
+    """A glob such as `.github/*.yml` asks for hidden files."""
     return any(
         part.startswith(".") and part not in (".", "..")
         for part in glob.lstrip("!").replace("{", "/").replace(",", "/").split("/")
@@ -150,7 +150,7 @@ def _lines(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
 
 
 def _page(matches: Sequence[Match], page: Page) -> tuple[list[Match], int]:
-    """The matches of a page with the context next to them, and how many there are in all."""
+    """Return the matches of a page with their context, and the total number."""
     offset, limit = page
     chosen: list[Match] = []
     before: list[Match] = []
@@ -192,7 +192,7 @@ def _output(
         note = "Nothing found."
     elif more or offset:
         note = f"[{many}; showing {offset + 1}-{offset + shown}"
-        note += f"; go on with offset={offset + shown}]" if more else "]"
+        note += f"; continue with offset={offset + shown}]" if more else "]"
     elif cut:
         note = f"[{many}; the search was cut short]"
     details: JsonObject = {
@@ -209,7 +209,7 @@ def _short(path: str, cwd: str) -> str:
 
 
 def _warned(output: ToolOutput) -> ToolOutput:
-    text = "[Same search, same result, for the third time. A fourth will be refused.]"
+    text = "[Same search, same result, for the third time. The fourth will be refused.]"
     return ToolOutput(
         parts=(*output.parts, *ToolOutput.text(f"\n{text}").parts), details=output.details
     )

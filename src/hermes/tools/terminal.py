@@ -71,10 +71,10 @@ def _refuse(command: str, workdir: str) -> None:
     if not command.strip():
         raise ToolError("The command is empty.")
     if not _WORKDIR.fullmatch(workdir):
-        raise ToolError("workdir holds characters that are not allowed. Use cd in the command.")
+        raise ToolError("workdir contains characters that are not allowed. Use cd in the command.")
     if feeds_sudo(command):
         raise ToolError(
-            "Passwords are not piped into sudo. Run sudo without -S, or ask the user to do it."
+            "Do not pipe passwords into sudo. Run sudo without -S, or ask the user to do it."
         )
 
 
@@ -94,7 +94,7 @@ async def _start(
     ctx: ToolContext, effect: RunCommand, notify: bool, watch: tuple[str, ...], pty: bool
 ) -> ToolOutput:
     info = await ctx.workspace.spawn(effect, notify=notify, watch=watch, pty=pty)
-    told = " You get a message when it ends." if notify else ""
+    told = " You will be notified when it ends." if notify else ""
     details: JsonObject = {
         "command": effect.script,
         "session_id": info.id,
@@ -139,12 +139,12 @@ def _notes(
 
 
 def _limited(text: str, settings: ToolSettings) -> str:
-    """Neither too many lines nor too long ones; the end of output says more than its middle."""
+    """Limit the number and length of lines; the end of output matters more than its middle."""
     lines = [_cut(line, settings.max_line_length) for line in text.split("\n")]
     if len(lines) > settings.max_lines:
         head = int(settings.max_lines * _HEAD_SHARE)
         tail = settings.max_lines - head
-        left_out = f"[... {len(lines) - head - tail} lines left out ...]"
+        left_out = f"[... {len(lines) - head - tail} lines omitted ...]"
         lines = [*lines[:head], left_out, *lines[-tail:]]
     return "\n".join(lines)
 

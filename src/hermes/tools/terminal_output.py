@@ -1,4 +1,4 @@
-"""What others may make of a command's output before the model sees it."""
+"""Lets hooks change the output of a command before the model sees it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from hermes.codec.values import replace
 from hermes.core.ports import CommandResult
 
-# The command, its output and its exit code; None leaves the output as it is.
+# The command, its output and its exit code; None leaves the output unchanged.
 Change = Callable[[str, str, int], Awaitable[str | None]]
 
 
 class TerminalOutput:
-    """Of one session; without a `change`, everything stays as it is."""
+    """For one session; without a `change`, output stays as it is."""
 
     def __init__(self, change: Change | None = None) -> None:
         self._change = change

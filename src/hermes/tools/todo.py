@@ -1,4 +1,4 @@
-"""The tool that keeps the model's list of tasks; the list lives in the tool's newest result."""
+"""The tool that keeps the model's task list; the list is stored in the tool's newest result."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ async def todo(
 
 
 def _changed(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> list[TodoItem]:
-    """The items with each change made; ones with a new id come at the end."""
+    """Apply the changes; items with a new id are added at the end."""
     kept = {item.id: item for item in items}
     for change in changes:
         name = change.id.strip()
         if not name:
-            raise ToolError("Every item needs an id; the list is as it was.")
+            raise ToolError("Every item needs an id; the list is unchanged.")
         kept[name] = _made(kept.get(name), name, change)
     if len(kept) > MAX_ITEMS:
-        raise ToolError(f"A list has at most {MAX_ITEMS} items; the list is as it was.")
+        raise ToolError(f"A list has at most {MAX_ITEMS} items; the list is unchanged.")
     return list(kept.values())
 
 
 def _made(old: TodoItem | None, name: str, change: TodoChange) -> TodoItem:
     content = change.content.strip() or (old.content if old else "")
     if not content:
-        raise ToolError(f"Item {name} is new and needs content; the list is as it was.")
+        raise ToolError(f"Item {name} is new and needs content; the list is unchanged.")
     if len(content) > MAX_CONTENT_CHARS:
         content = content[: MAX_CONTENT_CHARS - 1] + "…"
     status = change.status or (old.status if old else "pending")

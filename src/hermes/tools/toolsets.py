@@ -1,4 +1,4 @@
-"""Named groups of tools, and which tools some groups make together."""
+"""Resolves toolsets, the named groups of tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.core.errors import UsageError
 from hermes.tools.catalogue import declarations
 
 EVERYTHING = ("all", "*")
-# Where requests cannot name all tools, they name these, in this order, as far as there is room.
+# Where requests cannot name all tools, they name these, in this order, as far as they fit.
 CORE = (
     "terminal",
     "read_file",
@@ -24,18 +24,18 @@ CORE = (
     "process",
     "clarify",
 )
-# The others are found and used with these two.
+# These two find and use the others.
 SEARCHING = ("tool_search", "tool_call")
 
 
 class Toolset(Value):
-    """Tools by name, and other toolsets whose tools belong to it too."""
+    """Tools by name, and other toolsets whose tools it includes."""
 
     tools: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
 
 
-# Toolsets that are made of others, or name a tool a second time.
+# Toolsets that consist of others, or name a tool a second time.
 COMPOSED: dict[str, Toolset] = {
     "hermes-cli": Toolset(
         includes=(
@@ -71,7 +71,7 @@ def resolve_toolsets(
     *,
     toolsets: Mapping[str, Toolset] | None = None,
 ) -> tuple[str, ...]:
-    """The tools of all enabled toolsets without those of the disabled ones, sorted by name;
+    """Return the tools of all enabled toolsets without those of the disabled ones, sorted by name;
     UsageError for a toolset that does not exist or includes itself."""
     toolsets = toolsets_by_name() if toolsets is None else toolsets
     wanted = {tool for name in enabled for tool in _tools_of(name, toolsets, ())}
@@ -92,7 +92,7 @@ def _tools_of(name: str, toolsets: Mapping[str, Toolset], path: tuple[str, ...])
 
 
 def _unknown(name: str, toolsets: Mapping[str, Toolset]) -> str:
-    # Needed on the way out only, and slow to load.
+    # Needed for errors only, and slow to import.
     import difflib
 
     near = difflib.get_close_matches(name, toolsets, n=3, cutoff=0.5)

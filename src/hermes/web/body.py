@@ -1,4 +1,4 @@
-"""Takes the body of an answer in, unpacked, and never more of it than was wanted."""
+"""Reads and decompresses the body of a response, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Body(NamedTuple):
 
 
 async def read_body(exchange: Exchange, max_bytes: int, seconds: float) -> Body:
-    """The first `max_bytes` of the body. A small packed one may unfold to any size, so it is
-    unpacked only as far as it is wanted."""
+    """Return the first `max_bytes` of the body. A small compressed body may expand to any size, so
+    decompression stops at the limit."""
     unpacker = _unpacker(exchange.headers.get("content-encoding", ""))
     data = bytearray()
     while piece := await exchange.read(seconds):
@@ -33,14 +33,14 @@ def _unpacker(encoding: str) -> zlib._Decompress | None:
         case "" | "identity":
             return None
         case "gzip" | "x-gzip" | "deflate":
-            # 47: gzip or zlib, whichever it is.
+            # 47: gzip or zlib.
             return zlib.decompressobj(47)
         case other:
-            raise ProtocolError(f"the answer is packed as {other}")
+            raise ProtocolError(f"the response is compressed as {other}")
 
 
 def _unpacked(unpacker: zlib._Decompress, piece: bytes, most: int) -> bytes:
     try:
         return unpacker.decompress(piece, max(1, most))
     except zlib.error as error:
-        raise ProtocolError("the answer cannot be unpacked") from error
+        raise ProtocolError("the response cannot be decompressed") from error

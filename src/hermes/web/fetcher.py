@@ -1,4 +1,5 @@
-"""Fetches from the web: every address is judged, and the one that was judged is connected to."""
+"""Fetches URLs: the policy judges every address, and the connection goes to exactly the judged
+address."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from hermes.web.body import read_body
 USER_AGENT = f"hermes-agent/{__version__}"
 METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
-# Headers that are for one server and not for whoever it sends us to.
+# Headers that are for one server and are not sent to a redirect target.
 PRIVATE = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
 
 
@@ -33,7 +34,8 @@ class _Request:
         self.body = body
 
     def redirected(self, status: int, before: Target, after: Target) -> None:
-        """As browsers do: only 307 and 308 send again, and secrets stay with their server."""
+        """As in browsers: only 307 and 308 repeat the request, and secrets stay with their
+        server."""
         if status in (301, 302, 303) and self.method != "HEAD":
             self.method, self.body = "GET", b""
             self.headers.pop("content-type", None)
@@ -43,7 +45,7 @@ class _Request:
 
 
 class WebFetcher:
-    """With a proxy, names are judged here and looked up by the proxy once more."""
+    """With a proxy, names are judged here and resolved again by the proxy."""
 
     def __init__(
         self, urls: Urls, *, proxy: str = "", no_proxy: str = "", ca_file: str | None = None
@@ -66,7 +68,7 @@ class WebFetcher:
     ) -> Fetched:
         method = effect.method.upper()
         if method not in METHODS:
-            raise ToolError(f"{effect.method!r} is not a method of the web.")
+            raise ToolError(f"{effect.method!r} is not an HTTP method.")
         request = _Request(method, headers or {}, body)
         try:
             async with asyncio.timeout(timeout):
@@ -112,12 +114,12 @@ class WebFetcher:
         except ssl.SSLCertVerificationError:
             raise ToolError(f"The certificate of {target.host.name} is not valid.") from None
         except (ProtocolError, UnicodeError, EOFError) as error:
-            raise ToolError(f"{target.host.name} gave no proper answer: {error}.") from error
+            raise ToolError(f"{target.host.name} sent an invalid response: {error}.") from error
         except TimeoutError:
             raise
         except OSError as error:
             why = error.strerror or "no connection"
-            raise ToolError(f"{target.host.name} cannot be reached: {why}.") from error
+            raise ToolError(f"{target.host.name} is not reachable: {why}.") from error
 
     def _headers(self, target: Target, request: _Request) -> dict[str, str]:
         found = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": "gzip, deflate"}
@@ -149,7 +151,7 @@ class WebFetcher:
 
 
 def _open(passage: Passage) -> Target:
-    """Where the passage leads; EffectDenied when it is closed."""
+    """Return the target of the passage; EffectDenied when it is closed."""
     match passage.decision:
         case Deny(reason=reason) | Ask(reason=reason):
             raise EffectDenied(f"Not allowed: {reason} Do not retry or rephrase it.")

@@ -1,5 +1,4 @@
-"""Who searches the web and reads its pages for the model: what such a provider is, and which one is
-asked."""
+"""The interface of web search providers."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from hermes.core.tools import ToolContext
 
 
 class Hit(Value):
-    """One result of a search, as its author describes it."""
+    """One search result."""
 
     url: str
     title: str = ""
@@ -20,7 +19,7 @@ class Hit(Value):
 
 
 class Page(Value):
-    """What a page says, as Markdown; or why it cannot be told."""
+    """A page as Markdown, or why it could not be read."""
 
     url: str
     title: str = ""
@@ -29,8 +28,8 @@ class Page(Value):
 
 
 class WebProvider(Protocol):
-    """`recipient` is who gets to know the question, as effects name them; what comes back is from
-    `origin`. Both methods raise ToolError."""
+    """`recipient` names who receives the query, for effects; results have the origin `origin`. Both
+    methods raise ToolError."""
 
     @property
     def recipient(self) -> str: ...
@@ -44,8 +43,7 @@ class WebProvider(Protocol):
 
 
 class Web:
-    """What the tools find with `ToolContext.kept`: who searches and who reads, where somebody
-    does."""
+    """What the tools get from `ToolContext.kept`: the providers, where there are any."""
 
     def __init__(
         self, searching: WebProvider | None = None, reading: WebProvider | None = None

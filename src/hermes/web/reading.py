@@ -1,4 +1,4 @@
-"""The words of a fetched page: HTML without its machinery, plain text as it is."""
+"""Extracts readable text from a fetched page."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
 
 
 def readable(page: Fetched) -> str:
-    """ToolError for an answer that is an error, or no text."""
+    """ToolError for an error response, and for content that is not text."""
     if page.status >= 400:
         raise ToolError(f"the server answered {page.status}.")
     kind = page.headers.get("content-type", "text/plain").lower()
     if not any(part in kind for part in _TEXTS):
-        raise ToolError(f"it is no text ({kind.partition(';')[0]}).")
+        raise ToolError(f"it is not text ({kind.partition(';')[0]}).")
     text = decoded(page.body, kind)
     return words_of(text) if "html" in kind else text.strip()
 
 
 def decoded(body: bytes, content_type: str) -> str:
-    """As the header says, else as the page itself does, else UTF-8."""
+    """Decode as the header says, else as the page itself says, else as UTF-8."""
     beginning = body[:_LOOKED_AT].decode("latin-1")
     named = _CHARSET.search(content_type) or _CHARSET.search(beginning)
     try:
@@ -43,7 +43,7 @@ def decoded(body: bytes, content_type: str) -> str:
 
 
 def words_of(html: str) -> str:
-    """What somebody would read of it; headings, lists and listings keep their shape."""
+    """Return the readable text; headings, lists and code keep their shape."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
@@ -80,7 +80,7 @@ class _Reader(HTMLParser):
         if tag == "title":
             self._in_title = False
         if tag in self._silent:
-            # What was not closed inside ends with it.
+            # Unclosed elements inside end with it.
             del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
             return
         if not self._silent and tag in _BLOCKS:
@@ -102,5 +102,5 @@ class _Reader(HTMLParser):
 
 
 def _unindented(line: str) -> str:
-    """A single space at the beginning is the end of the line before it."""
+    """A single space at the beginning belongs to the line before it."""
     return line[1:] if line.startswith(" ") and not line.startswith("  ") else line

@@ -1,4 +1,4 @@
-"""The tools that ask the web: one for addresses, one for what stands there."""
+"""The tools that search the web and read web pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hermes.web.provider import Page, Web
 MOST_HITS = 100
 MOST_PAGES = 5
 LEAST_CHARS = 2_000
-NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
+NO_PROVIDER = "No provider {does}; install one with `hermes plugins`."
 
 
 @tool(toolset="web", kind="fetch", conditional=True)
@@ -29,7 +29,7 @@ async def web_search(
     """Search the web: titles, URLs and descriptions."""
     provider = ctx.kept(Web).searching
     if provider is None:
-        raise ToolError(NOBODY.format(does="searches the web"))
+        raise ToolError(NO_PROVIDER.format(does="searches the web"))
     if not query.strip():
         raise ToolError("The query is empty.")
     hits = await provider.search(ctx, query, max(1, min(limit, MOST_HITS)))
@@ -46,9 +46,9 @@ async def web_extract(
     """Read web pages as Markdown."""
     provider = ctx.kept(Web).reading
     if provider is None:
-        raise ToolError(NOBODY.format(does="reads pages"))
+        raise ToolError(NO_PROVIDER.format(does="reads web pages"))
     if not 1 <= len(urls) <= MOST_PAGES:
-        raise ToolError(f"One to {MOST_PAGES} addresses can be read at once.")
+        raise ToolError(f"Give one to {MOST_PAGES} URLs.")
     pages = await provider.extract(ctx, urls)
     most = max(char_limit, LEAST_CHARS)
     told = [await _shown(ctx, page, most) for page in pages]
@@ -56,7 +56,7 @@ async def web_extract(
 
 
 async def _shown(ctx: ToolContext, page: Page, most: int) -> JsonObject:
-    """A long page in part, its beginning and its end, with a file that has all of it."""
+    """Return the beginning and the end of a long page, and store the whole page in a file."""
     told: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
     if page.error:
         told["error"] = page.error
@@ -72,8 +72,8 @@ def _output(told: JsonObject, origin: str) -> ToolOutput:
 
 
 def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
-    """The same tool with its effects: who is asked now, and which pages are read. Questions are
-    put side by side, as they change nothing."""
+    """Return the same tool with its effects: the provider and the pages. Queries run in parallel,
+    because they change nothing."""
 
     def effects(_place: Place, arguments: JsonObject) -> Iterator[Effect]:
         for url in _urls(arguments):

@@ -1,5 +1,4 @@
-"""Approximate ways to find a block whose lines differ a little, and the excerpts that help when
-nothing was found."""
+"""Finds blocks whose lines differ slightly, and excerpts that help when nothing was found."""
 
 from __future__ import annotations
 
@@ -12,20 +11,20 @@ BLOCK_SIMILARITY = 0.7
 LINE_SIMILARITY = 0.8
 SIMILAR_LINES = 0.5
 SUGGESTED_SIMILARITY = 0.6
-# Shorter blocks have too little in them to be recognised by.
+# Shorter blocks contain too little to be recognized.
 SMALLEST_BLOCK = 3
-# A block may have at most this many lines more or less than the writer thought.
+# A block may have at most this many lines more or less than expected.
 _MOST_SLACK = 20
 _COMPARED_CHARS = 400
 _COMPARED_ROWS = 100
-# Lines that stand in this many places tell nothing about where a block is.
+# Lines that occur this often do not help to locate a block.
 _TOO_MANY = 2_000
 _SUGGESTED = 3
 _SUGGESTED_ROWS = 8
 
 
 def block_anchor(text: str, old: str) -> list[Span]:
-    """The first and last line are right and the lines between them are mostly so."""
+    """The first and last line match, and most lines between them."""
     lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
     if len(wanted) < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
         return []
@@ -50,8 +49,8 @@ def block_anchor(text: str, old: str) -> list[Span]:
 
 
 def context_aware(text: str, old: str) -> list[Span]:
-    """As many lines, the first and last alike, and at least half of all of them, by number and by
-    length: a bracket on a line of its own says little."""
+    """Same number of lines, first and last similar, and at least half of all lines, by number and
+    by length: a bracket on its own line says little."""
     lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
     size = len(wanted)
     if size < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
@@ -71,7 +70,7 @@ def context_aware(text: str, old: str) -> list[Span]:
 
 
 def _mostly_alike(likenesses: Sequence[Likeness], rows: Sequence[str]) -> float:
-    """The mean likeness, or 0 when too few rows are alike."""
+    """Return the mean similarity, or 0 when too few rows are similar."""
     pairs = zip(likenesses, rows, strict=True)
     scores = [(len(one.wanted), one.to(row)) for one, row in pairs if one.wanted]
     alike = [length for length, score in scores if score]
@@ -82,7 +81,7 @@ def _mostly_alike(likenesses: Sequence[Likeness], rows: Sequence[str]) -> float:
 
 
 def excerpts(text: str, old: str) -> list[str]:
-    """The places that look most like the wanted block, as numbered lines."""
+    """Return the places most similar to the wanted block, as numbered lines."""
     rows, wanted = rows_of(text), rows_of(old)
     if not rows or not wanted:
         return []
@@ -97,7 +96,7 @@ def excerpts(text: str, old: str) -> list[str]:
 
 
 class Likeness:
-    """How much rows are like a wanted one: 1 for equal, 0 for anything below `atleast`."""
+    """The similarity of rows to a wanted one: 1 for equal, 0 below `atleast`."""
 
     def __init__(self, wanted: str, *, atleast: float) -> None:
         self.wanted = wanted
@@ -120,7 +119,7 @@ class Likeness:
 
 
 def _nearest(rows: Sequence[str], wanted: str) -> list[int]:
-    """The rows most like the wanted one. Shared triples of letters choose whom to compare."""
+    """Return the rows most similar to the wanted one. Shared trigrams select the candidates."""
     triples = _triples(wanted)
     shared = {row: len(triples & _triples(row)) / (len(row) + 1) for row in {*rows}}
     likely = sorted(
@@ -145,7 +144,7 @@ def _block_similarity(rows: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def _best_apart(lines: Lines, scored: list[tuple[float, int, int]], *, newline: bool) -> list[Span]:
-    """Of places that overlap, the one with the best score; in the order of the text."""
+    """Return the best of overlapping places, in text order."""
     kept: list[tuple[int, int]] = []
     for _score, first, size in sorted(scored, key=lambda each: -each[0]):
         if all(first + size <= other or other + length <= first for other, length in kept):

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 
 CONTEXT_ROWS = 3
 SHOWN_CHARS = 4_000
-# Comparing costs about the product of both sides; beyond this the middle counts as all new.
+# Comparing takes about the product of both sizes; beyond this, the middle counts as new.
 _COMPARED_PAIRS = 4_000_000
 
 Change = tuple[int, int, int, int]  # rows a..b of the old text became rows c..d of the new one
@@ -38,7 +38,7 @@ def unified(before: str, after: str, *, old_name: str, new_name: str) -> Diff:
 
 
 def shortened(text: str, limit: int = SHOWN_CHARS) -> str:
-    """The text up to the last whole line within the limit, and how much is left out."""
+    """Cut after the last whole line within the limit, and say how much is missing."""
     if len(text) <= limit:
         return text
     cut = text.rfind("\n", 0, limit) + 1 or limit
@@ -66,7 +66,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _grouped(changes: list[Change]) -> Iterator[list[Change]]:
-    """Changes whose context would touch belong into one hunk."""
+    """Changes with touching context belong to one hunk."""
     group = [changes[0]]
     for change in changes[1:]:
         if change[0] - group[-1][1] > 2 * CONTEXT_ROWS:

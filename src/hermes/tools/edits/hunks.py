@@ -1,4 +1,4 @@
-"""Put the hunks of a patch into a text: where each belongs, and what it changes there."""
+"""Applies the hunks of a patch to a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.tools.edits.strategies import folded_text
 from hermes.tools.edits.text import Lines, Splice, places
 from hermes.tools.edits.v4a import Hunk, Row
 
-# From strict to forgiving; context stays as the file has it whichever is used.
+# From strict to lenient; context lines keep the text of the file in each case.
 _WAYS: tuple[Callable[[str], str], ...] = (
     str,
     str.rstrip,
@@ -21,7 +21,7 @@ _WAYS: tuple[Callable[[str], str], ...] = (
 
 
 def splices(text: str, hunks: Sequence[Hunk]) -> tuple[Splice, ...]:
-    """All changes of the hunks; ToolError when one of them does not fit or fits twice."""
+    """Return all changes of the hunks; ToolError when one does not match or matches twice."""
     lines = Lines(text)
     taken: list[range] = []
     made: list[Splice] = []
@@ -48,14 +48,14 @@ def _place(lines: Lines, hunk: Hunk, number: int, taken: list[range]) -> int:
         where = ", ".join(str(place + 1) for place in chosen[:10])
         raise ToolError(
             f"hunk {number} fits in {len(chosen)} places (lines {where}): "
-            "add context lines or an '@@' line that tells them apart."
+            "add context lines or an '@@' line that makes it unique."
         )
     return chosen[0]
 
 
 def _candidates(lines: Lines, hunk: Hunk, taken: list[range]) -> list[int]:
-    """Where the hunk's old rows stand, by the strictest way that finds any; never in rows that
-    an earlier hunk of the same patch has used."""
+    """Return where the old rows of the hunk match, by the strictest comparison that finds any;
+    never in rows that an earlier hunk has used."""
     size = len(hunk.before)
     for way in _WAYS:
         found = _standing(lines.rows, hunk.before, way)
@@ -74,14 +74,14 @@ def _candidates(lines: Lines, hunk: Hunk, taken: list[range]) -> list[int]:
 def _standing(rows: list[str], wanted: list[str], way: Callable[[str], str]) -> list[int]:
     if any(row.strip() for row in wanted):
         return places(rows, wanted, way)
-    # Only blank rows: as good a place as any, so the caller's rule for several decides.
+    # Only blank rows: any place is possible, so the caller's rule for several decides.
     size = len(wanted)
     blank = [not row.strip() for row in rows]
     return [first for first in range(len(rows) - size + 1) if all(blank[first : first + size])]
 
 
 def _below_hints(rows: list[str], hints: Sequence[str], floor: int) -> int | None:
-    """The row of the innermost hint; None without hints or when one is not in the file."""
+    """Return the row of the innermost hint; None without hints or when one is missing."""
     found: int | None = None
     for hint in hints:
         start = floor if found is None else found
@@ -107,7 +107,7 @@ def _insertion_place(lines: Lines, hunk: Hunk, number: int, hinted: int | None) 
 
 
 def _changes(lines: Lines, hunk: Hunk, first: int) -> Iterator[Splice]:
-    """One splice for each run of removed and added rows; context rows are not touched."""
+    """Return one splice for each run of removed and added rows; context rows stay."""
     real = lines.rows[first : first + len(hunk.before)]
     at, start = first, first
     added: list[str] = []

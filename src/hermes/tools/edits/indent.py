@@ -1,4 +1,4 @@
-"""Indentation: what a block has in common, and how to give new lines the one of the file."""
+"""Computes the common indentation of a block, and adapts new lines to the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def indent_of(row: str) -> str:
 
 
 def dedented(rows: Sequence[str]) -> list[str]:
-    """The rows without the indentation that all of them share, and without trailing blanks."""
+    """Remove the indentation that all rows share, and trailing blanks."""
     trimmed = [row.rstrip() for row in rows]
     indents = [indent_of(row) for row in trimmed if row]
     if not indents:
@@ -21,8 +21,8 @@ def dedented(rows: Sequence[str]) -> list[str]:
 
 
 def reindented(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
-    """New rows as the file would have them, learned from how the writer indented the rows that
-    the file has (`old`) and how they stand in it (`real`, row by row)."""
+    """Indent new rows as in the file, learned from the rows in the model's text (`old`) and the
+    same rows in the file (`real`)."""
     learned: dict[str, str] = {}
     for told, found in zip(old, real, strict=False):
         if told.strip() and found.strip():
@@ -39,13 +39,13 @@ def _translated(row: str, learned: dict[str, str]) -> str:
         told = max(known, key=len)
         return learned[told] + _in_unit(indent[len(told) :], told, learned[told]) + row.lstrip()
     told, found = min(learned.items(), key=lambda pair: len(pair[0]))
-    # Less deep than anything the writer showed: go up by as much as the file allows.
+    # Less deep than any known row: reduce as far as the file allows.
     missing = (len(told) - len(indent)) // _width(told, found)
     return found[: max(0, len(found) - missing)] + row.lstrip()
 
 
 def _in_unit(rest: str, told: str, found: str) -> str:
-    """Deeper indentation written in spaces, for a file that uses tabs."""
+    """Convert deeper indentation from spaces to the tabs of the file."""
     width = _width(told, found)
     if width == 1 or set(rest) != {" "}:
         return rest
@@ -53,7 +53,7 @@ def _in_unit(rest: str, told: str, found: str) -> str:
 
 
 def _width(told: str, found: str) -> int:
-    """How many letters of the writer's indentation make one of the file's: 1 unless the writer
+    """Return how many characters of the model's indentation make one of the file's: 1 unless it
     used spaces for tabs."""
     if set(told) == {" "} and set(found) == {"\t"}:
         return max(1, len(told) // len(found))

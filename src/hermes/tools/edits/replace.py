@@ -1,4 +1,4 @@
-"""Replace a piece of a text: find it by the strictest way that works, put the new one in."""
+"""Replaces a piece of text: finds it by the strictest strategy that works."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ APPROXIMATE: tuple[tuple[str, Finder], ...] = (
     ("block-anchor", approximate.block_anchor),
     ("context-aware", approximate.context_aware),
 )
-# Longer texts are machine-made: exact or not at all, so that a miss stays cheap.
+# Longer texts are generated: exact match only, so that a miss stays cheap.
 MAX_FORGIVING_CHARS = 4_000_000
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\'": "'"}
 
 
 class Found(Value):
-    """Where a text stands and which strategy saw it there."""
+    """Where a text is, and which strategy found it."""
 
     strategy: str
     spans: tuple[Span, ...]
@@ -42,8 +42,8 @@ class Found(Value):
 
 
 def find(text: str, old: str, *, replace_all: bool = False) -> Found | None:
-    """The first strategy that finds anything decides. What is only similar is never replaced
-    everywhere: `replace_all` leaves the approximate strategies out."""
+    """Use the first strategy that finds anything. Similar text is never replaced everywhere:
+    `replace_all` skips the approximate strategies."""
     chain = FAITHFUL if replace_all else (*FAITHFUL, *APPROXIMATE)
     for name, finder in chain if len(text) <= MAX_FORGIVING_CHARS else FAITHFUL[:1]:
         if spans := finder(text, old):
@@ -52,7 +52,7 @@ def find(text: str, old: str, *, replace_all: bool = False) -> Found | None:
 
 
 def replacements(text: str, old: str, new: str, found: Found) -> tuple[Splice, ...]:
-    """The splices that put `new` where `old` was found, in the file's own way of writing."""
+    """Return the splices that put `new` where `old` was found, in the style of the file."""
     return tuple(
         Splice(
             start=span.start,
@@ -70,7 +70,7 @@ def replacements(text: str, old: str, new: str, found: Found) -> tuple[Splice, .
 
 
 def _fitted(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
-    """`real` is what was found, `lead` what stands before it in its line."""
+    """`real` is what was found, `lead` what is before it in its line."""
     match strategy:
         case "exact":
             return new
@@ -85,7 +85,7 @@ def _fitted(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
 
 
 def _unescaped_alike(old: str, new: str) -> str:
-    """`new` was escaped once too often, as `old` was; unless it shows that it was not."""
+    """Unescape `new` like `old`, unless it was clearly not escaped."""
     for escape, plain in _ESCAPES.items():
         bare_in_old = plain in old.replace(escape, "")
         bare_in_new = plain in new.replace(escape, "")
@@ -115,7 +115,7 @@ def _indented_alike(old: list[str], new: list[str], real: list[str], lead: str) 
     if not lead or lead.strip():
         return reindented(new, old, real)
     if reindented(old[1:], old[1:], real[1:]) == old[1:]:
-        # Only the first line came without its indentation, and that is outside of what was found.
+        # Only the first line lacks its indentation, which is outside the match.
         return new
     rows = reindented(new, old, [lead + real[0], *real[1:]])
     return [rows[0].removeprefix(lead), *rows[1:]]

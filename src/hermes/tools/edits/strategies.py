@@ -1,5 +1,5 @@
-"""Faithful ways to find a text that was not copied letter by letter: each forgives one kind of
-slip and nothing else."""
+"""Exact strategies to find text that was not copied character by character: each tolerates one kind
+of mistake."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.tools.edits.text import Lines, Span, apart, places, rows_of
 _ESCAPE = re.compile(r"\\([nt\"'\\])")
 _MEANING = {"n": "\n", "t": "\t"}
 _PIECES = re.compile(r"[ \t]*+\n|[ \t]++|[^ \t\n]++")
-# Typographic signs that no compatibility form of Unicode maps to the ASCII ones.
+# Typographic characters that no Unicode compatibility form maps to ASCII.
 _TYPOGRAPHIC = str.maketrans(
     dict.fromkeys("‘’‚‛", "'") | dict.fromkeys("“”„‟", '"') | dict.fromkeys("‐‑‒–—―−", "-")
 )
@@ -28,14 +28,14 @@ def exact(text: str, old: str) -> list[Span]:
 
 
 def line_trimmed(text: str, old: str) -> list[Span]:
-    """Blanks at the ends of lines do not count."""
+    """Ignore blanks at the ends of lines."""
     lines, wanted = Lines(text), rows_of(old)
     found = apart(places(lines.rows, wanted, str.rstrip), len(wanted))
     return [lines.span(first, len(wanted), newline=old.endswith("\n")) for first in found]
 
 
 def whitespace_normalised(text: str, old: str) -> list[Span]:
-    """Any run of blanks is as good as any other."""
+    """Treat all runs of blanks as equal."""
     if not old.strip():
         return []
     squeezed, origin = _squeezed(text)
@@ -54,8 +54,8 @@ def whitespace_normalised(text: str, old: str) -> list[Span]:
 
 
 def _squeezed(text: str) -> tuple[str, list[int]]:
-    """The text with one space for every run of blanks and none at line ends; for each of its
-    letters the place it comes from, and the end of the text once more."""
+    """Return the text with one space for every run of blanks and none at line ends; with the source
+    position of each character and of the end."""
     pieces: list[str] = []
     origin: list[int] = []
     for match in _PIECES.finditer(text):
@@ -70,7 +70,7 @@ def _squeezed(text: str) -> tuple[str, list[int]]:
 
 
 def indentation_flexible(text: str, old: str) -> list[Span]:
-    """The whole block may stand deeper or less deep."""
+    """The whole block may be indented more or less."""
     lines, wanted = Lines(text), rows_of(old)
     goal, size = dedented(wanted), len(wanted)
     candidates = places(lines.rows, wanted, str.strip)
@@ -79,13 +79,13 @@ def indentation_flexible(text: str, old: str) -> list[Span]:
 
 
 def escape_normalised(text: str, old: str) -> list[Span]:
-    """The text was escaped once too often: a backslash and an n for a new line."""
+    """The text was escaped once too often, for example `\\n` for a new line."""
     plain = unescaped(old)
     return exact(text, plain) if plain != old else []
 
 
 def trimmed_boundary(text: str, old: str) -> list[Span]:
-    """Blanks and empty lines around the text do not count."""
+    """Ignore blanks and empty lines around the text."""
     inner = old.strip()
     return exact(text, inner) if inner and inner != old else []
 
@@ -98,7 +98,7 @@ def unicode_normalised(text: str, old: str) -> list[Span]:
     found: list[Span] = []
     for span in exact(folded, folded_text(old)):
         start, end = origin[span.start], origin[span.end]
-        # A match that begins or ends inside of what was one letter is none.
+        # A match must not begin or end inside one original character.
         if origin[span.start - 1] != start and origin[span.end - 1] != end:
             found.append(Span(start=start, end=end))
     return found
@@ -113,8 +113,7 @@ def folded_text(text: str) -> str:
 
 
 def _folded_with_places(text: str) -> tuple[str, list[int]]:
-    """The folded text; for each of its letters the place it comes from, and the end of the text
-    once more for the place after the last letter."""
+    """Return the folded text, with the source position of each character and of the end."""
     folded: list[str] = []
     origin: list[int] = []
     for index, letter in enumerate(text):

@@ -1,4 +1,4 @@
-"""A text as characters and as lines: spans, splices, and where each line begins."""
+"""A text as characters and as lines: spans, splices, and line starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Span(Value):
 
 
 class Splice(Value):
-    """`text` takes the place of what stands from `start` to `end`."""
+    """`text` replaces what is between `start` and `end`."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Splice(Value):
 
 
 def spliced(text: str, splices: Iterable[Splice]) -> str:
-    """The text with every splice made. Splices may come in any order but must not overlap."""
+    """Apply all splices. They may come in any order but must not overlap."""
     pieces: list[str] = []
     done = 0
     for splice in sorted(splices, key=lambda each: (each.start, each.end)):
@@ -33,7 +33,7 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
 
 
 class Lines:
-    """The rows of a text without their newlines. A newline at the end begins no further row."""
+    """The rows of a text without their newlines. A final newline begins no further row."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,14 +47,15 @@ class Lines:
         return min(self._starts[row], len(self.text))
 
     def span(self, first: int, count: int, *, newline: bool) -> Span:
-        """Some rows, with or without the newline of the last one."""
+        """Return some rows, with or without the newline of the last one."""
         end = self.start(first + count)
         if not newline and self.text[end - 1 : end] == "\n":
             end -= 1
         return Span(start=self.start(first), end=end)
 
     def splice(self, first: int, stop: int, rows: Sequence[str]) -> Splice:
-        """`rows` for the rows from `first` up to `stop`; a missing last newline stays missing."""
+        """Put `rows` in place of the rows from `first` up to `stop`; a missing final newline stays
+        missing."""
         whole = "".join(row + "\n" for row in rows)
         if stop < len(self.rows) or self.ends_with_newline or not self.text:
             return Splice(start=self.start(first), end=self.start(stop), text=whole)
@@ -72,8 +73,8 @@ def rows_of(text: str) -> list[str]:
 
 
 def places(rows: Sequence[str], wanted: Sequence[str], key: Callable[[str], str]) -> list[int]:
-    """Where the wanted rows stand one after another, compared by `key`; places may overlap.
-    Rows that are all blank stand nowhere in particular."""
+    """Return where the wanted rows follow one another, compared by `key`; places may overlap. Blank
+    rows alone match nowhere."""
     goal = [key(row) for row in wanted]
     if not any(row.strip() for row in goal):
         return []
@@ -92,7 +93,7 @@ def places(rows: Sequence[str], wanted: Sequence[str], key: Callable[[str], str]
 
 
 def apart(found: Sequence[int], length: int) -> list[int]:
-    """The places from the first on that do not overlap an earlier one."""
+    """Return the places that do not overlap an earlier one."""
     kept: list[int] = []
     for index in found:
         if not kept or index >= kept[-1] + length:

@@ -1,4 +1,4 @@
-"""Read a patch in the V4A format: which files to add, update, move and delete."""
+"""Parses a patch in the V4A format: which files to add, update, move and delete."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Row(Value):
 
 
 class Hunk(Value):
-    """Rows of one place. `hints` are lines that stand above it, outermost first; `at_end` means
-    that it reaches the end of the file."""
+    """Rows of one place. `hints` are lines above it, outermost first; with `at_end` it reaches the
+    end of the file."""
 
     rows: tuple[Row, ...]
     hints: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ Operation = AddFile | UpdateFile | DeleteFile | MoveFile
 
 
 def parse(text: str) -> tuple[Operation, ...]:
-    """The operations in order; ToolError names the line that cannot be read."""
+    """Return the operations in order; ToolError names the line that cannot be read."""
     reader = _Reader(text.replace("\r\n", "\n").split("\n"))
     reader.skip_to_begin()
     operations: list[Operation] = []
@@ -193,6 +193,6 @@ def _rows(reader: _Reader) -> list[Row]:
 def _hint(line: str) -> str:
     inner = line.removeprefix("@@").strip().removesuffix("@@").strip()
     if _LINE_NUMBERS.match(inner):
-        # The line numbers of a unified diff; what may follow them is a hint like any other.
+        # The line numbers of a unified diff; text after them is a hint like any other.
         return _LINE_NUMBERS.sub("", inner).removeprefix("@@").strip()
     return inner

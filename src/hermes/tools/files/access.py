@@ -1,4 +1,4 @@
-"""From a path the model wrote to bytes, with advice for the model when that cannot be."""
+"""Resolves a path from the model to a file and reads it, with advice on errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.core.ports import FileInfo, Workspace
 from hermes.core.tools import Place
 from hermes.tools.files.kinds import is_device
 
-# More than anybody reads line by line; such files are searched instead.
+# Larger files are searched instead of read.
 MAX_FILE_BYTES = 32 * 1024 * 1024
 _SIMILAR = 5
 
@@ -24,33 +24,31 @@ class Located(Value):
 
 
 async def locate(workspace: Workspace, path: str) -> Located:
-    """Where the path leads and what is there; ToolError unless it is a file or nothing."""
+    """Resolve a path and look at it; ToolError unless it is a file or nothing."""
     real = place(workspace, path)
     info = await workspace.stat(real)
     if info is not None and info.kind == "folder":
-        raise ToolError(
-            f"{path} is a folder. To see what is in it use search_files with target='files'."
-        )
+        raise ToolError(f"{path} is a folder. To list it use search_files with target='files'.")
     if info is not None and info.kind != "file":
         raise ToolError(f"{path} is not a regular file; reading or writing it could hang.")
     return Located(path=real, info=info)
 
 
 def place(where: Place, path: str) -> str:
-    """The absolute path; ToolError for devices, whichever way they are reached."""
+    """Return the absolute path; ToolError for devices, however they are reached."""
     if not path.strip():
         raise ToolError("path is empty; name a file.")
     if "\0" in path:
         raise ToolError("A path cannot contain a NUL character.")
-    # Looked at before links are followed: the links of /dev and /proc lead anywhere.
+    # Checked before links are followed: links in /dev and /proc lead anywhere.
     plain = posixpath.normpath(posixpath.join(where.cwd, path))
     if is_device(plain) or is_device(real := where.resolve(path)):
-        raise ToolError(f"{path} is a device or a stream of a process, not a file.")
+        raise ToolError(f"{path} is a device or a process stream, not a file.")
     return real
 
 
 def place_if_any(where: Place, path: str) -> tuple[str, ...]:
-    """For naming effects beforehand: nothing when the call is going to be refused anyway."""
+    """For effects: empty when the call will be refused anyway."""
     try:
         return (place(where, path),)
     except ToolError:
@@ -60,14 +58,14 @@ def place_if_any(where: Place, path: str) -> tuple[str, ...]:
 async def load(workspace: Workspace, path: str, info: FileInfo) -> bytes:
     if info.size > MAX_FILE_BYTES:
         raise ToolError(
-            f"{path} has {info.size:,} bytes, too many to take in. Use search_files, or terminal "
+            f"{path} has {info.size:,} bytes, too many to read. Use search_files, or terminal "
             "with sed -n '1,200p'."
         )
     return await workspace.read_bytes(path)
 
 
 async def similar_files(workspace: Workspace, path: str) -> tuple[str, ...]:
-    """Files in the same folder whose names are close, best first."""
+    """Return files in the same folder with similar names, best first."""
     folder, wanted = posixpath.split(path)
     try:
         entries = await workspace.list_folder(folder)

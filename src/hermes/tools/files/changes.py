@@ -1,4 +1,4 @@
-"""Changes of files that happen all together or not at all."""
+"""Changes several files, all or none."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hermes.tools.files.textfile import decoded
 
 
 class Change(Value):
-    """One file before and after; None means no file. `name` is the path as the model wrote it.
-    When content was moved here, `moved_from` names the place and `moved` is what stood there.
-    `unseen`: there may be a file that must not be read."""
+    """One file before and after; None means no file. `name` is the path as the model wrote it. When
+    content was moved here, `moved_from` names the source and `moved` its content. `unseen`: there
+    may be a file that must not be read."""
 
     path: str
     name: str
@@ -29,7 +29,7 @@ class Change(Value):
 
     @property
     def basis(self) -> bytes | None:
-        """What the new content is a version of."""
+        """Return the content that the new content is a version of."""
         return self.moved if self.moved_from else self.before
 
 
@@ -51,13 +51,13 @@ async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
 
 
 def _refuse_labels(change: Change) -> None:
-    """A label stands for a secret that the model was not shown. Written to a file it would take
-    the place of the secret, and nobody would notice before it is needed."""
+    """A label stands for a secret that the model was not shown. Written to a file, it would
+    silently replace the secret."""
     after, before = text_of(change.after) or "", text_of(change.basis) or ""
     fresh = [label for label in LABEL.findall(after) if label not in before]
     if fresh:
         raise ToolError(
-            f"{change.name} was not written: {fresh[0]} in the new text only stands for a secret "
+            f"{change.name} was not written: {fresh[0]} in the new text stands for a secret "
             "that is not shown to you, and would take its place. Change other lines with patch and "
             "leave those with secrets out, or read the secret from the environment in code."
         )
@@ -94,10 +94,10 @@ async def _apply(workspace: Workspace, changes: Sequence[Change]) -> None:
             done.append(change)
     except ToolError as error:
         stuck = await _put_back(workspace, done)
-        left = f"these could not be put back: {', '.join(stuck)}" if stuck else "nothing is changed"
+        left = f"these could not be restored: {', '.join(stuck)}" if stuck else "nothing is changed"
         raise ToolError(f"{error} Given up; {left}.") from error
     except BaseException:
-        # Cancelled in the middle of one: it may have happened, so it is undone as well.
+        # Cancelled in the middle: it may have happened, so it is reverted as well.
         await _put_back(workspace, (*done, change))
         raise
 
@@ -110,7 +110,7 @@ async def _make_one(workspace: Workspace, change: Change) -> None:
 
 
 async def _put_back(workspace: Workspace, done: Sequence[Change]) -> list[str]:
-    """Undo, newest first; the names of files that are not as they were."""
+    """Revert, newest first; return the names of files that could not be restored."""
     stuck: list[str] = []
     for change in reversed(done):
         try:

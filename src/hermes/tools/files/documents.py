@@ -1,4 +1,4 @@
-"""The text inside of documents that are not text files: notebooks, word files, spreadsheets."""
+"""Extracts text from notebooks, word files and spreadsheets."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def is_document(path: str) -> bool:
 
 
 def extracted(path: str, data: bytes) -> str:
-    """The text of a document; ToolError for a broken one and for kinds that need a program of
-    their own."""
+    """Return the text of a document; ToolError for a damaged one and for formats that need an
+    external program."""
     match suffix(path):
         case ".ipynb":
             return _notebook(path, data)
         case ".docx" | ".xlsx":
             return _office(path, data)
         case _:
-            # Most PDFs hold glyph numbers instead of letters; without their fonts that is noise.
+            # Most PDFs contain glyph numbers instead of letters; without their fonts that is noise.
             raise ToolError(
                 f"{path} is a PDF. Get its text with terminal: pdftotext -layout FILE - "
                 "(or a Python PDF package)."
@@ -31,7 +31,7 @@ def extracted(path: str, data: bytes) -> str:
 
 
 def _office(path: str, data: bytes) -> str:
-    # Zip and XML are loaded only for the few sessions that open such a file.
+    # Zip and XML are imported only by the few sessions that open such a file.
     from hermes.tools.files.office import sheet_text, word_text
 
     read = word_text if suffix(path) == ".docx" else sheet_text

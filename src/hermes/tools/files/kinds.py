@@ -1,10 +1,10 @@
-"""What a path or some bytes are, as far as reading and writing text is concerned."""
+"""Classifies paths and contents for reading and writing text."""
 
 from __future__ import annotations
 
 import re
 
-# Reading these never ends, waits for a person, or takes bytes from somebody else.
+# Reading these never ends, waits for a person, or takes bytes from another reader.
 _DEVICE = re.compile(
     r"/dev/(?!shm/)"
     r"|/proc/[^/]+/(task/[^/]+/)?fd(/|$)"
@@ -22,7 +22,7 @@ _IMAGES = (
     (re.compile(rb"....ftyp(avif|avis)", re.DOTALL), "image/avif"),
     (re.compile(rb"....ftyp(heic|heix|mif1)", re.DOTALL), "image/heic"),
 )
-# Written as plain text these would be files that no program opens.
+# Plain text with these extensions would be a file that no program opens.
 OFFICE_SUFFIXES = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".pdf")
 
 
@@ -31,12 +31,12 @@ def is_device(path: str) -> bool:
 
 
 def image_type(data: bytes) -> str:
-    """The media type of a picture, or nothing."""
+    """Return the media type of an image, or ""."""
     return next((kind for magic, kind in _IMAGES if magic.match(data)), "")
 
 
 def suffix(path: str) -> str:
-    """The ending of a file name in small letters, with its dot."""
+    """Return the lower-case extension of a file name, with its dot."""
     name = path.rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
     return f".{ending.lower()}" if dot and stem else ""

@@ -1,4 +1,4 @@
-"""Word files and spreadsheets as text: zipped XML, read with the standard library."""
+"""Extracts text from Word files and spreadsheets with the standard library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from hermes.core.errors import ToolError
 
-# A few bytes of zip can unfold to gigabytes; no honest document part is larger than this.
+# A few bytes of zip can expand to gigabytes; no ordinary document part is larger than this.
 MAX_PART_BYTES = 64 * 1024 * 1024
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -34,7 +34,7 @@ class Parts:
             raise ToolError("it is not a zipped document") from error
 
     def root(self, name: str) -> Element:
-        """The root element of a part; an empty one when the part is missing."""
+        """Return the root element of a part; an empty one when the part is missing."""
         try:
             with self._zip.open(name) as part:
                 data = part.read(MAX_PART_BYTES + 1)
@@ -53,7 +53,7 @@ class Parts:
 
 
 def word_text(data: bytes) -> Iterator[str]:
-    """Paragraphs and table rows in order."""
+    """Return paragraphs and table rows in order."""
     body = Parts(data).root("word/document.xml").find(f"{_W}body")
     if body is None:
         raise ToolError("it has no document text")
@@ -84,7 +84,7 @@ def _paragraph(paragraph: Element) -> str:
 
 
 def sheet_text(data: bytes) -> Iterator[str]:
-    """Each sheet under its name, one line per row, cells separated by tabs."""
+    """Return each sheet under its name, one line per row, cells separated by tabs."""
     parts = Parts(data)
     links = {
         link.get("Id", ""): posixpath.normpath(posixpath.join("xl", link.get("Target", "")))
@@ -137,7 +137,7 @@ def _string(item: Element) -> str:
 
 
 def _date_styles(styles: Element) -> set[int]:
-    """The cell styles whose numbers are days since 1899."""
+    """Return the cell styles whose numbers are days since 1899."""
     custom = {
         int(each.get("numFmtId", "0"))
         for each in styles.iter(f"{_S}numFmt")

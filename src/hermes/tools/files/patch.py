@@ -38,7 +38,7 @@ def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
     try:
         operations = v4a.parse(arguments["patch"])
     except ToolError:
-        return ()  # the call itself says what is wrong
+        return ()  # the call itself reports the error
     return [effect for operation in operations for effect in _effects_of(place, operation)]
 
 
@@ -100,7 +100,7 @@ def _wants_patch(mode: str, old_string: str, patch: str, **_other: object) -> bo
 async def _replaced(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
 ) -> tuple[Change, Sequence[str]]:
-    """The change, and what to say about how the text was found."""
+    """Return the change, and a note on how the text was found."""
     located = await access.locate(ctx.workspace, path)
     if located.info is None:
         near = await access.similar_files(ctx.workspace, located.path)
@@ -118,7 +118,7 @@ async def _replaced(
         raise ToolError(_several(text, found))
     after = file.edited(replacements(text, old, new, found)).encoded()
     if after == before:
-        raise ToolError(f"{path} already reads like this; nothing was changed.")
+        raise ToolError(f"{path} already has this text; nothing was changed.")
     ctx.kept(ReadLog).hit(located.path)
     return Change(path=located.path, name=path, before=before, after=after), _found_how(found)
 
@@ -130,7 +130,7 @@ async def _miss(ctx: ToolContext, path: str, real: str, text: str, old: str) -> 
         message += ["Did you mean:", "\n--\n".join(near)]
     times = ctx.kept(ReadLog).missed(real)
     if times >= REREAD_AFTER:
-        message.append(f"That is the {times}th miss in this file: read it again before you go on.")
+        message.append(f"This is miss number {times} in this file: read it again first.")
     return "\n".join(message)
 
 

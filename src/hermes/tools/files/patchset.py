@@ -1,4 +1,4 @@
-"""Work out what a patch over several files does, before any of them is touched."""
+"""Plans a patch over several files before any of them is changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.tools.files.textfile import TextFile, decoded
 
 
 async def plan(workspace: Workspace, operations: Sequence[Operation]) -> list[Change]:
-    """The changes of all operations together; ToolError lists every operation that fails."""
+    """Return the changes of all operations; ToolError lists every operation that fails."""
     draft = Draft(workspace)
     problems: list[str] = []
     for operation in operations:
@@ -68,7 +68,7 @@ class Draft:
             if before != self._after[path]
         ]
         if not found:
-            raise ToolError("The patch changes nothing: the files are like this already.")
+            raise ToolError("The patch changes nothing: the files already have this content.")
         return found
 
     async def _open(self, name: str) -> str:

@@ -22,8 +22,8 @@ REFUSE_AT = 4
 
 
 class Page(Value):
-    """Some numbered rows of a text: rows from `start` up to `stop`, counted from 1. `cut_row` is
-    the first row that was too long to show whole, 0 when there is none."""
+    """Numbered rows of a text, from `start` up to `stop`, counted from 1. `cut_row` is the first
+    row that was too long to show whole, 0 when there is none."""
 
     body: str
     start: int
@@ -37,7 +37,8 @@ class Page(Value):
 
 
 class Content(Value):
-    """The text of a file; `source` says what it was taken from when the file is no plain text."""
+    """The text of a file; `source` says how it was obtained when the file is not plain UTF-8
+    text."""
 
     text: str
     source: str = ""
@@ -89,7 +90,7 @@ async def read_file(
 
 
 def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
-    """At most `limit` rows from row `offset` on, and fewer when they are too much to read."""
+    """Return at most `limit` rows from row `offset` on, within the output limits."""
     rows = rows_of(text)
     if offset > max(1, len(rows)):
         raise ToolError(f"The file has {len(rows)} lines; there is no line {offset}.")
@@ -110,7 +111,7 @@ def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
 
 
 async def _content(path: str, data: bytes) -> Content | None:
-    """None when the file is not text of any kind."""
+    """Return None when the file is not text."""
     if is_document(path):
         text = await asyncio.to_thread(extracted, path, data)
         return Content(text=text, source="text extracted from the document")
@@ -146,12 +147,12 @@ def _unchanged(path: str, real: str, offset: int, limit: int, times: int) -> Too
     told = f"{path} is unchanged since you read these lines (offset={offset}, limit={limit})"
     if times >= REFUSE_AT:
         raise ToolError(
-            f"Refused: {told}, and this is the {times}th time. Use what you have; "
-            "if it is no longer in view, ask for another offset or limit."
+            f"Refused: {told}, and you asked {times} times. Use what you have; "
+            "if it is gone from your context, use another offset or limit."
         )
     text = f"{told}; see the earlier result."
     if times >= WARN_AT:
-        text += " Asking once more will be refused: use what you have, or another offset or limit."
+        text += " The next request will be refused: use what you have, or another offset or limit."
     return ToolOutput.text(text, details={"path": real, "status": "unchanged", "dedup": True})
 
 

@@ -1,5 +1,5 @@
-"""What the model has seen of files in this session, so that it is not shown twice and does not
-overwrite what it has not seen."""
+"""Tracks what the model has seen of files in this session, so that nothing is shown twice and
+unseen content is not overwritten silently."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Seen:
 
 
 class ReadLog:
-    """Kept while a session is open; empty after a restart, which only means to read again."""
+    """Kept while a session is open; after a restart, files are simply read again."""
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
@@ -45,24 +45,24 @@ class ReadLog:
         self._misses: dict[str, int] = {}
 
     def forget(self) -> None:
-        """What was read is no longer in the model's view."""
+        """What was read is no longer in the context."""
         self._seen.clear()
         self._repeats.clear()
 
     def out_of_view(self) -> None:
-        """What was read may no longer be in the model's view, so it is shown again when asked for.
-        The model has seen it all the same: it may change what it knows."""
+        """What was read may no longer be in the context, so it is shown again on request. The model
+        still counts as having seen it."""
         self._repeats.clear()
 
     def asked(self, path: str, offset: int, limit: int, content: bytes) -> int:
-        """The how-manieth time these lines of this very content are asked for."""
+        """Return how often these lines of this content were requested."""
         before, times = self._repeats.get((path, offset, limit), (b"", 0))
         times = times + 1 if before == content else 1
         self._repeats[(path, offset, limit)] = (content, times)
         return times
 
     def shown(self, path: str, content: bytes, *, start: int, stop: int, total: int) -> None:
-        """The model has got the lines from `start` up to `stop`."""
+        """The model received the lines from `start` up to `stop`."""
         seen = self._seen.get(path)
         if seen is None or seen.content != content:
             seen = self._seen[path] = Seen(content, total)
@@ -70,12 +70,12 @@ class ReadLog:
         self._misses.pop(path, None)
 
     def wrote(self, path: str, content: bytes) -> None:
-        """The model itself gave the whole content."""
+        """The model itself wrote the whole content."""
         self._seen[path] = seen = Seen(content, 0)
         seen.add(1, 1)
 
     def edited(self, path: str, before: bytes, after: bytes) -> None:
-        """The model changed a part; of the rest it knows what it knew."""
+        """The model changed a part; its knowledge of the rest stays."""
         seen = self._seen.get(path)
         if seen is None:
             return
@@ -87,7 +87,7 @@ class ReadLog:
         self._seen.pop(path, None)
 
     def knowledge(self, path: str, content: bytes) -> Knowledge:
-        """How well the model knows what is in the file now."""
+        """Return how well the model knows the present content."""
         seen = self._seen.get(path)
         if seen is None:
             return "none"
@@ -96,7 +96,7 @@ class ReadLog:
         return "whole" if seen.whole else "part"
 
     def missed(self, path: str) -> int:
-        """A text was not found in the file, for the how-manieth time since it was read."""
+        """Count a text that was not found in the file since it was read."""
         self._misses[path] = self._misses.get(path, 0) + 1
         return self._misses[path]
 

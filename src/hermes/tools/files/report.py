@@ -1,4 +1,4 @@
-"""What the model and the screen are told about changed files."""
+"""Reports changed files to the model and the screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.tools.files.syntax import Verdict
 
 
 def difference(change: Change) -> Diff:
-    """Between two texts. Of a deleted file only the number of lines is worth telling, of a
+    """Return the diff of two texts. For a deleted file only the number of lines matters, for a
     binary one nothing."""
     if change.unseen:
         return Diff(text="", added=0, removed=0)
@@ -56,14 +56,14 @@ def syntax_details(verdicts: Sequence[Verdict], news: Sequence[str]) -> JsonObje
 
 
 def warnings_before(ctx: ToolContext, change: Change, *, whole: bool) -> list[str]:
-    """What the model should know about a file that it is about to change; `whole` when all of it
-    is replaced."""
+    """Return warnings about a file that the model is about to change; `whole` when all of it is
+    replaced."""
     if change.before is None:
         return []
     match ctx.kept(ReadLog).knowledge(change.path, digest(change.before)):
         case "outdated":
             what = "is replaced too" if whole else "was kept"
-            return [f"{change.name} had changed on disk since you read it; what was new {what}."]
+            return [f"{change.name} changed on disk since you read it; the new content {what}."]
         case "part" if whole:
             return [f"You had read only a part of {change.name}; the rest is replaced too."]
         case _:

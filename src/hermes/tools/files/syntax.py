@@ -1,4 +1,5 @@
-"""Does a text still parse as what its file name says? Data files must; for Python it is news."""
+"""Checks whether a text still parses as its file type. Data files must; for Python an error is
+reported."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from hermes.codec.values import Value
 from hermes.tools.files.kinds import suffix
 
-# Files that are JSON by name and JSON with comments by custom.
+# JSON by name, and JSON with comments by convention.
 _COMMENTED_JSON = ("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "/.vscode/", ".code-")
 # Templates are not YAML or JSON before they are filled in.
 _TEMPLATE_SIGNS = ("{{", "{%", "<%")
@@ -31,7 +32,7 @@ class Fault(Value):
 
 
 class Verdict(Value):
-    """`refused` says why the text must not be written; `fault` is an error that is new."""
+    """`refused` says why the text must not be written; `fault` is a new error."""
 
     status: str
     refused: str = ""
@@ -39,8 +40,8 @@ class Verdict(Value):
 
 
 class Check(NamedTuple):
-    """How to parse one kind of file. Texts beyond `max_chars` would take too long. What is not
-    data is only reported."""
+    """How to parse one kind of file. Texts beyond `max_chars` would take too long. Errors in code
+    are only reported."""
 
     fault: Callable[[str], Fault | None]
     max_chars: int
@@ -48,8 +49,8 @@ class Check(NamedTuple):
 
 
 async def judge(path: str, before: str | None, after: str) -> Verdict:
-    """What a change means for the syntax of a file. A file that did not parse before may stay
-    so: refusing would bar the way to repair it step by step."""
+    """Judge the syntax of a change. A file that did not parse before may stay so, so that it can be
+    repaired step by step."""
     check = _CHECKS.get(suffix(path))
     if check is None or len(after) > check.max_chars:
         return Verdict(status="skipped")
@@ -82,7 +83,7 @@ def _may_be_loose(path: str, text: str) -> bool:
 
 def _python_fault(text: str) -> Fault | None:
     with warnings.catch_warnings():
-        # Odd escapes in strings are warnings of the parser; they are not errors of the file.
+        # Odd escapes in strings are warnings of the parser, not errors of the file.
         warnings.simplefilter("ignore")
         try:
             ast.parse(text)
@@ -117,7 +118,7 @@ def _toml_fault(text: str) -> Fault | None:
 
 
 def _yaml_fault(text: str) -> Fault | None:
-    # Loaded only here: the YAML reader is slow to import and few sessions write YAML.
+    # Imported here: the YAML reader is slow to import and few sessions write YAML.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

@@ -1,4 +1,4 @@
-"""Text in files: which bytes are text, and how changed text keeps encoding, mark and line ends."""
+"""Detects text in files, and keeps encoding, byte order mark and line ends of changed text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Letters that no text of a single-byte encoding has; with them the bytes are something else.
+# Characters that no text in a single-byte encoding has.
 _CONTROL = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f]")
 
 
 class TextFile(Value):
-    """The letters of a file as they are, with its own line ends; `mark` is its byte order mark."""
+    """The characters of a file with its own line ends; `mark` is its byte order mark."""
 
     raw: str
     encoding: str = "utf-8"
@@ -29,7 +29,7 @@ class TextFile(Value):
 
     @property
     def text(self) -> str:
-        """With "\\n" for every line end: what people, models and edits work on."""
+        """Return the text with "\\n" for every line end, for models and edits."""
         return self.raw.replace("\r\n", "\n")
 
     @property
@@ -38,8 +38,8 @@ class TextFile(Value):
         return "\r\n" if pairs * 2 > self.raw.count("\n") else "\n"
 
     def edited(self, splices: Iterable[Splice]) -> TextFile:
-        """With splices of `text` made; every letter and line end outside them stays."""
-        # Each pair in `raw` is one letter longer than in `text`, from its newline on.
+        """Apply splices of `text`; everything outside them stays."""
+        # Each pair in `raw` is one character longer than in `text`, from its newline on.
         dropped = [match.start() - n for n, match in enumerate(re.finditer("\r\n", self.raw))]
         moved = [
             Splice(
@@ -52,7 +52,7 @@ class TextFile(Value):
         return TextFile(raw=spliced(self.raw, moved), encoding=self.encoding, mark=self.mark)
 
     def rewritten(self, text: str) -> TextFile:
-        """Wholly new text, written the way this file is."""
+        """Return new text in the encoding and with the line ends of this file."""
         if self.mark:
             text = text.removeprefix("\ufeff")
         if "\n" in self.raw:
@@ -71,8 +71,8 @@ class TextFile(Value):
 
 
 def decoded(data: bytes) -> TextFile | None:
-    """The text in these bytes, or None when they are not text. Bytes that are not Unicode are
-    read as Windows-1252, or Latin-1, so that they can be written back as they were."""
+    """Return the text in these bytes, or None. Bytes that are not Unicode are read as Windows-1252
+    or Latin-1, so that they can be written back unchanged."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _in_encoding(data[len(mark) :], encoding, mark)

@@ -80,8 +80,8 @@ def _extent(change: Change, diff: Diff) -> str:
 
 
 async def _present(workspace: Workspace, path: str) -> tuple[bytes | None, bool]:
-    """What the file holds now, and whether that is hidden: a file that may be written but not
-    read is replaced unseen."""
+    """Return the present content, and whether it is hidden: a file that may be written but not read
+    is replaced unseen."""
     try:
         located = await access.locate(workspace, path)
         if located.info is None:
@@ -92,7 +92,7 @@ async def _present(workspace: Workspace, path: str) -> tuple[bytes | None, bool]
 
 
 async def _missing_folders(workspace: Workspace, path: str) -> list[str]:
-    """Folders of the project that writing will make, outermost first."""
+    """Return folders of the project that the write will create, outermost first."""
     found: list[str] = []
     folder = posixpath.dirname(path)
     while folder.startswith(workspace.root.rstrip("/") + "/"):
