@@ -289,7 +289,7 @@ async def test_a_local_picture_goes_as_data_and_its_name_stays_here(
 
 class Far(LocalWorkspace):
     @property
-    def far(self) -> bool:
+    def is_remote(self) -> bool:
         return True
 
 

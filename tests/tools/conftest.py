@@ -37,7 +37,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = self.cwd = str(root)
-        self.far = False
+        self.is_remote = False
         self.shell = ShellSetup()
         self.broken: set[str] = set()
         self.secret: set[str] = set()

@@ -22,7 +22,7 @@ def session_rules(
     """`began` is when the session did, in seconds since 1970."""
     suspects: Known = app.commons.suspects
     copies = None
-    if workspace.far:
+    if workspace.is_remote:
         from hermes.policy.taint.remote import copies_of  # few sessions work elsewhere
 
         suspects = copies = copies_of(app.run, session_id)
@@ -35,7 +35,7 @@ def session_rules(
         state=app.state,
         keep=lambda subject: _keep_allowed(app, subject),
         now=app.world.clock.monotonic,
-        far=workspace.far,
+        far=workspace.is_remote,
         shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
         mask=lambda text: app.secrecy.text(text, "log"),
         shell=lambda: workspace.shell,

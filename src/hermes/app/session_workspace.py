@@ -120,7 +120,7 @@ async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
 
 async def arrived(workspace: Workspace) -> Workspace:
     """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
-    if workspace.far:
+    if workspace.is_remote:
         from hermes.workspaces.far.backends import reach
 
         await reach(workspace)

@@ -75,7 +75,7 @@ async def _planned(
         if isinstance(heard, ToolResult):
             return heard
         call, ask = heard
-    if turn.workspace.far:
+    if turn.workspace.is_remote:
         planned = await asyncio.to_thread(plan_call, turn, call, seen)
     else:
         planned = plan_call(turn, call, seen)

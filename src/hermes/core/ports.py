@@ -302,7 +302,7 @@ class Workspace(Protocol):
         ...
 
     @property
-    def far(self) -> bool:
+    def is_remote(self) -> bool:
         """On another machine: its paths have no meaning here, and `resolve` may wait for a
         response, so call it from a thread."""
         ...

@@ -65,8 +65,8 @@ class WrappedWorkspace:
         return self._inner.cwd
 
     @property
-    def far(self) -> bool:
-        return self._inner.far
+    def is_remote(self) -> bool:
+        return self._inner.is_remote
 
     @property
     def shell(self) -> ShellSetup:

@@ -93,7 +93,7 @@ async def _opened(ctx: ToolContext, ref: str) -> str:
 
 async def _output(ctx: ToolContext, answer: JsonObject) -> ToolOutput:
     details: JsonObject = {key: answer.get(key) for key in ("image", "provider", "model")}
-    if answer["success"] and ctx.workspace.far and not _is_remote(str(answer["image"])):
+    if answer["success"] and ctx.workspace.is_remote and not _is_remote(str(answer["image"])):
         answer = {**answer, "agent_visible_image": await _carried(ctx, str(answer["image"]))}
     text = encode(answer).decode()
     # The user chose the image provider, like the model provider.

@@ -30,10 +30,10 @@ def watch_of(rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[s
         witness = Witness(rules, suspects(), redact)
         names = list(paths_in(arguments))[:MOST_PATHS]
         # Of a session that works elsewhere no folder of this machine is the project.
-        root = next(iter(names), "") if workspace.far else workspace.root
+        root = next(iter(names), "") if workspace.is_remote else workspace.root
         if not root or not witness.has_strangers:
             return nullcontext()
-        return witness.watching(root, names, look=not reads and not workspace.far)
+        return witness.watching(root, names, look=not reads and not workspace.is_remote)
 
     return watch
 

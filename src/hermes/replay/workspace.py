@@ -34,7 +34,7 @@ class PlayedWorkspace:
         self.root = root
         self.cwd = cwd
         self.processes: Processes = PlayedProcesses(gates)
-        self.far = False
+        self.is_remote = False
         self.shell = ShellSetup()
         self._home = home
         self._gates = gates

@@ -96,7 +96,7 @@ class LocalWorkspace:
         return self._runtime.shell.cwd
 
     @property
-    def far(self) -> bool:
+    def is_remote(self) -> bool:
         return False
 
     @property

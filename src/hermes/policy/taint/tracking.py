@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def witness(
     run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: Parts
 ) -> None:
-    if parts.workspace.far:
+    if parts.workspace.is_remote:
         from hermes.policy.taint.remote import witness_far  # few sessions work remotely
 
         witness_far(run, session_id, rules, suspects, parts)

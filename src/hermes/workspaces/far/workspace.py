@@ -102,7 +102,7 @@ class FarWorkspace:
         return self._shell.cwd
 
     @property
-    def far(self) -> bool:
+    def is_remote(self) -> bool:
         return True
 
     @property

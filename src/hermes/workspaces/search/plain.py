@@ -14,9 +14,9 @@ from hermes.workspaces.search.programs import NameReader, run_program
 from hermes.workspaces.search.reading import Task
 from hermes.workspaces.search.selection import Selection
 
-_START = """import sys
+_START = f"""import sys
 sys.path[:] = sys.argv[2:]
-from hermes.workspaces.search.reading import main
+from {Task.__module__} import main
 main(sys.argv[1])"""
 
 
