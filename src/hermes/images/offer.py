@@ -1,5 +1,5 @@
-"""What sessions are offered of drawing, remembered from run to run: what it depends on is looked at
-quickly, while loading who draws would delay every start."""
+"""Caches whether sessions are offered image generation, because importing providers would delay
+every start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 AUTH_FILE = "auth.json"
-# The variables without which no bundled provider needs to be looked at.
+# Without one of these variables, no bundled provider needs to be checked.
 KEYS = (
     "FAL_KEY",
     "OPENAI_API_KEY",
@@ -31,14 +31,15 @@ _ENDING = "_IMAGE_MODEL"
 
 
 class Offer(Value):
-    """`spec` is None where nobody can draw. `why` stands for all that it depends on."""
+    """`spec` is None without an available provider. `why` identifies everything that the offer
+    depends on."""
 
     why: str
     spec: ToolSpec | None = None
 
 
 def is_likely(run: RunContext) -> bool:
-    """Whether anything speaks for pictures: a key, a login, a setting."""
+    """Return whether a key, a login or a setting suggests image generation."""
     secret = run.config.secrets.get
     return (
         run.settings.image_gen != type(run.settings.image_gen)()
@@ -48,7 +49,8 @@ def is_likely(run: RunContext) -> bool:
 
 
 def why(run: RunContext) -> str:
-    """The same for as long as the same is offered. Of keys only counts that they are there."""
+    """Return a value that stays the same while the offer does. Of keys, only their presence
+    counts."""
     secret = run.config.secrets.get
     names = {*run.config.secrets.names(), *run.env}
     try:

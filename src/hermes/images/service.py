@@ -1,4 +1,4 @@
-"""Pictures in this run: who can draw them, whether sessions are offered that, what it costs."""
+"""Image generation in one process: providers, the offer of the tool, and cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEGABYTE = 1024 * 1024
 
 
 class Imaging:
-    """Nothing is loaded where nothing speaks for it: no key, no login, no setting, no plugin."""
+    """Nothing is imported without a key, a login, a setting or a plugin."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Imaging:
         return ImageProviders(studio_of(self._run, self._models))
 
     def offer(self, *, only_look: bool = False) -> None:
-        """Give sessions that begin now the tool, if somebody can draw; take it away if not. Who
-        will `only_look` leaves the home as it is."""
+        """Offer the tool to new sessions if a provider is available, and withdraw it if not. With
+        `only_look`, nothing is written."""
         loaded = "providers" in self.__dict__
         if not loaded and not is_likely(self._run):
             return
@@ -78,7 +78,7 @@ class Imaging:
         return ImageTool(self.providers.get_active_provider)
 
     def drawer(self, session_id: str) -> Drawer:
-        """For one session: what its pictures cost is booked there, under its caps."""
+        """For one session: the cost of its images is booked there, under its caps."""
         from hermes.images.drawing import Drawing
         from hermes.images.tools import Drawer
 
@@ -102,7 +102,7 @@ class Imaging:
         )
 
     def tidy(self) -> int:
-        """Remove old pictures as the settings say; how many went."""
+        """Remove old images as the settings say; return how many."""
         folder = self._run.home.cache / FOLDER
         if not folder.is_dir():
             return 0
@@ -115,7 +115,7 @@ class Imaging:
 
 
 class _LateEntry(Entry):
-    """A tool that is made when it is first used."""
+    """A tool that is created on first use."""
 
     def __init__(self, spec: ToolSpec, make: Callable[[], Tool]) -> None:
         super().__init__(spec, "")
@@ -175,7 +175,7 @@ def studio_of(run: RunContext, models: Models) -> Studio:
 
 
 async def _login(models: Models, name: str) -> Credential | None:
-    """The credential of an account, renewed where that is due; ProviderError when it cannot be."""
+    """Return the credential of an account, renewed if due; ProviderError."""
     vendor = models.resolver.catalogue.vendor(name)
     if vendor is None:
         return None

@@ -1,4 +1,4 @@
-"""Who could draw, for a person who chooses; and what is written when they have chosen."""
+"""Lists image providers for users, and computes the settings for a choice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Variable(Value):
-    """What a provider wants to be told, and whether it is known already."""
+    """A variable that a provider needs, and whether it is set."""
 
     key: str
     prompt: str = ""
@@ -29,7 +29,8 @@ class Variable(Value):
 
 
 class ImageRow(Value):
-    """A provider. `model` is the one that would draw; `used` says that this provider would."""
+    """A provider. `model` is the model that would be used; `used` says that this provider is
+    active."""
 
     name: str
     label: str
@@ -48,7 +49,7 @@ class ImageRow(Value):
 
 
 def image_rows(imaging: Imaging) -> tuple[ImageRow, ...]:
-    """Asks nobody."""
+    """Makes no request."""
     providers = imaging.providers
     try:
         used = providers.get_active_provider().name
@@ -58,7 +59,7 @@ def image_rows(imaging: Imaging) -> tuple[ImageRow, ...]:
 
 
 def image_row(imaging: Imaging, name: str) -> ImageRow:
-    """NotFound names those that there are."""
+    """NotFound names the known providers."""
     rows = image_rows(imaging)
     for row in rows:
         if row.name == name:
@@ -70,7 +71,7 @@ def image_row(imaging: Imaging, name: str) -> ImageRow:
 
 
 def chosen(row: ImageRow, model: str = "") -> dict[Path, JsonValue]:
-    """What to write so that this provider draws, with this model of its list; NotFound."""
+    """Return the settings that select this provider, with this model of its list; NotFound."""
     ids = [str(each["id"]) for each in row.models]
     if model and ids and model not in ids:
         raise NotFound(

@@ -1,4 +1,4 @@
-"""The tools of one session: a few that every request names, the others found on demand."""
+"""The tools of one session: a few that every request names, and others found on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 _BYTES_PER_TOKEN = 4
 CROWDED = 0.8
 
-# What models the user brings tools of its own.
+# Tools of the memory providers.
 PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
     "": (),
     "local": ("user_model",),
@@ -30,7 +30,7 @@ PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
 
 
 class Tools:
-    """The catalogue of one run: read once, and sessions with the same tools share them."""
+    """The catalogue of one process; sessions with the same tools share them."""
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
@@ -40,9 +40,8 @@ class Tools:
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
     def add(self, entries: Iterable[Entry], *, instead_of: Iterable[str] = ()) -> None:
-        """Tools that servers and plugins bring, and names of those that they no longer do. They
-        are found by search, also in sessions that are open, whose requests go on beginning as they
-        did."""
+        """Add tools of servers and plugins, and remove those in `instead_of`. Open sessions find
+        them by search, so that their prompt prefix stays the same."""
         for name in instead_of:
             self._added.pop(name, None)
         self._added |= {entry.spec.name: entry for entry in entries}
@@ -51,8 +50,7 @@ class Tools:
         self._direct.clear()
 
     def offer(self, name: str, entry: Entry | None) -> None:
-        """A tool of this package that works only where something else is there: as it is now, or
-        not at all."""
+        """Offer a conditional tool in its present form, or withdraw it with None."""
         if entry is None and name not in self._at_times:
             return
         if entry is None:
@@ -68,18 +66,18 @@ class Tools:
         return tuple(self._added.values())
 
     def find(self, name: str) -> Tool | None:
-        """Any tool of this run, shown or not."""
+        """Return any tool of this process, shown or not."""
         every = self._all()
         return every.load(name) if name in every.names else None
 
     def known(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the names that are tools of this run, in the same order."""
+        """Return the names that are tools of this process, in the same order."""
         every = self._all().names
         return tuple(name for name in names if name in every)
 
     def direct(self, names: tuple[str, ...], tokens: int, *, more: bool = False) -> tuple[str, ...]:
-        """Those of the tools that every request is to name: all of them if they take no more than
-        so many tokens, else the most important ones and a way to find the others, or `more`."""
+        """Return the tools that every request names: all of them if they fit into `tokens`, else
+        the most important ones and the search tools; with `more`, there are others to find."""
         if not names:
             return ()
         known = (names, tokens, more)
@@ -92,7 +90,7 @@ class Tools:
         plain = tuple(name for name in names if name not in SEARCHING and name in known)
         if not self._added and not more and self._tokens(plain) <= tokens:
             return plain
-        # Where there are many, what else tells of them must fit into the request too.
+        # With many tools, the text about them must fit into the request too.
         left = int(tokens * CROWDED) - self._tokens(SEARCHING)
         kept: list[str] = []
         for name in (*CORE, *plain):
@@ -103,13 +101,13 @@ class Tools:
         return tuple(sorted((*kept, *SEARCHING)))
 
     def choose(self, names: tuple[str, ...], findable: tuple[str, ...] = ()) -> ChosenTools:
-        """`names` are shown; those of `findable` and what was added can be used as well, if there
-        is a way to find them."""
+        """`names` are shown; `findable` and added tools can be used as well, if the search tools
+        are among the names."""
         more = (*findable, *self._added) if SEARCHING[0] in names else ()
         key = names, more
         if key not in self._chosen:
             chosen = self._all().choose(names, hidden=more)
-            # What is added later is found by open sessions too, so they must be able to use it.
+            # Open sessions find tools that are added later, so they must be able to use them.
             chosen.later = self._later if SEARCHING[0] in names else None
             self._chosen[key] = chosen
         return self._chosen[key]
@@ -122,7 +120,7 @@ class Tools:
         return None
 
     def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-        """The tools that a session has besides those that are shown."""
+        """Return the tools of a session that are not shown."""
         return self.choose(names, findable).hidden
 
     def _all(self) -> Catalogue:
@@ -140,7 +138,7 @@ class Tools:
 def wanted_names(
     settings: Settings, *, platform: str = "", reduced: bool = False
 ) -> tuple[str, ...]:
-    """The tools of sessions on a surface. A model that is too small for tools gets none."""
+    """Return the tools of sessions on a surface. A model that is too small for tools gets none."""
     if reduced:
         return ()
     chosen = settings.platform_toolsets.get(platform, settings.toolsets)

@@ -1,4 +1,4 @@
-"""Undo joined to an app: what is kept of a session's changes, and the past of a home's projects."""
+"""Undo for an application: recorders for sessions, and the history of projects."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def undoing(run: RunContext) -> Undoing:
 
 
 class Undoing:
-    """`folder` is the home of Hermes; the store lies in it. Nothing is loaded or made before it is
-    needed."""
+    """`folder` is the home of Hermes, which contains the store. Nothing is imported or created
+    before it is needed."""
 
     def __init__(
         self, folder: Path, world: World, settings: CheckpointSettings, *, person: str, state: str
@@ -39,7 +39,7 @@ class Undoing:
         self._state = state
 
     async def session_of(self, folder: str) -> str:
-        """The session that last changed files of the project that this folder is in."""
+        """Return the session that last changed files in the project of this folder."""
         return await asyncio.to_thread(self._history().session_of, folder)
 
     async def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
@@ -92,7 +92,7 @@ class Undoing:
         )
 
     def protection(self, root: str, where: Callable[[], tuple[str, str]]) -> Protection:
-        """Of one session in one project; `where` gives session and turn."""
+        """For one session in one project; `where` returns session and turn."""
         from hermes.undo.protection import Protection
         from hermes.undo.store import Store
 

@@ -1,4 +1,4 @@
-"""Git worktrees of their own for sessions that want one, for as long as a session is open."""
+"""The git worktrees of open sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Worktrees:
-    """The worktrees of one run, by session."""
+    """The worktrees of one process, by session."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -23,16 +23,16 @@ class Worktrees:
         self._made: dict[str, Worktree] = {}
 
     async def enter(self, session_id: str, cwd: str) -> str:
-        """The folder to work in instead. UsageError where there cannot be one."""
+        """Return the folder to work in instead; UsageError."""
         if self._run.settings.terminal.backend != "local":
-            raise UsageError("--worktree works on this machine only; leave it or the backend out.")
+            raise UsageError("--worktree works only with the local backend.")
         made = await asyncio.to_thread(make_worktree, cwd, self._run.world, self._env)
         self._made[session_id] = made
         self._run.notices.append(f"This session works in {made.path} on the branch {made.branch}.")
         return made.path
 
     async def leave(self, session_id: str) -> str:
-        """Removed if nothing would be lost by that, else kept: the words say which."""
+        """Remove the worktree if nothing would be lost, else keep it; return a message."""
         made = self._made.pop(session_id, None)
         if made is None:
             return ""
@@ -40,5 +40,5 @@ class Worktrees:
 
 
 def _git_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Without what would lead git to another repository."""
+    """Remove variables that point git to another repository."""
     return {k: v for k, v in child_environment(env).items() if not k.startswith("GIT_")}

@@ -48,7 +48,7 @@ class JudgedHttp:
                         raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")
                     return Response(status=answer.status, headers=answer.headers, body=data)
             url = urljoin(url, location)
-            # A key for one place is not for the next.
+            # A key for one server is not sent to the next.
             headers = {name: value for name, value in headers.items() if name != "authorization"}
         raise HermesError(f"{url} was redirected more than {MOST_REDIRECTS} times.")
 
@@ -60,7 +60,7 @@ class JudgedHttp:
         else:
             decision = (await self._urls.judge(url)).decision
         if not isinstance(decision, Allow):
-            raise HermesError(f"{url} is not asked: {decision.reason}")
+            raise HermesError(f"{url} was not requested: {decision.reason}")
 
     def _asked(
         self, url: str, headers: Mapping[str, str], body: bytes | None

@@ -31,12 +31,11 @@ def confinement_of(run: RunContext) -> Confinement:
 
 
 def command_environment(run: RunContext) -> dict[str, str]:
-    """The variables that commands start with."""
     return child_environment(run.env, run.settings.terminal.env_passthrough)
 
 
 def start_folder(terminal: TerminalSettings, wanted: str) -> str:
-    """The folder that a new session starts in; on a remote machine, its path there."""
+    """Return the folder of a new session; on a remote machine, its path there."""
     if not is_far(terminal):
         return str(Path(wanted or terminal.cwd).expanduser().resolve())
     from hermes.workspaces.far.backends import far_folder
@@ -45,7 +44,7 @@ def start_folder(terminal: TerminalSettings, wanted: str) -> str:
 
 
 async def protection_of(run: RunContext) -> Protection:
-    """What would confine the commands of a session opened now. Starts and contacts nothing."""
+    """Return what would confine the commands of a new session. Starts and contacts nothing."""
     terminal = run.settings.terminal
     if is_far(terminal):
         from hermes.workspaces.far.backends import far_protection
@@ -59,7 +58,7 @@ async def protection_of(run: RunContext) -> Protection:
 
 
 async def describe_placement(run: RunContext) -> str:
-    """Where commands run and what confines them, for a banner."""
+    """Return where commands run and what confines them, for a banner."""
     if words := described(run.settings.terminal):
         return words
     found = await protection_of(run)

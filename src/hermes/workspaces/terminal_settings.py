@@ -1,4 +1,4 @@
-"""What the settings of the terminal mean, wherever commands run."""
+"""Interprets the terminal settings for every backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
 
 SUDO_SECONDS = 45.0
-SUDO_QUESTION = "Password for sudo (it is not shown, kept or sent anywhere)"
+SUDO_QUESTION = "Password for sudo (not shown, stored or sent)"
 
 
 def is_far(terminal: TerminalSettings) -> bool:
@@ -24,7 +24,7 @@ def is_far(terminal: TerminalSettings) -> bool:
 
 
 def described(terminal: TerminalSettings) -> str:
-    """Where commands run, in a few words; nothing for this machine."""
+    """Return where commands run, in a few words; "" for this machine."""
     match terminal.backend:
         case "local":
             return ""
@@ -60,7 +60,7 @@ def shell_settings(terminal: TerminalSettings) -> ShellSettings:
 
 
 def sudo_of(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
-    """Asks whoever is in the session; what is answered stays in this process."""
+    """The password that the user enters stays in this process."""
 
     async def ask() -> str | None:
         session = find_session()

@@ -265,7 +265,7 @@ async def test_a_skill_is_offered_as_a_pull_request(store: Store, pushes: bool) 
 async def test_a_redirect_to_a_private_place_is_not_followed(store: Store) -> None:
     hop = Said(b"", 302, {"location": "http://169.254.169.254/latest/meta-data"})
     store.services.pages["/x/SKILL.md"] = hop
-    with pytest.raises(HermesError, match=r"169\.254\.169\.254.* is not asked"):
+    with pytest.raises(HermesError, match=r"169\.254\.169\.254.* was not requested"):
         await store.hub.fetch(f"{store.services.url}/x/SKILL.md")
     with pytest.raises(HermesError, match="not asked"):
         await store.hub.fetch("http://127.0.0.1:9/SKILL.md")

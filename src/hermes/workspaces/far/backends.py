@@ -1,4 +1,4 @@
-"""Places of work on other machines, made from the settings: ssh, containers, cloud sandboxes."""
+"""Creates remote workspaces from the settings: ssh, containers, cloud sandboxes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from hermes.workspaces.sudo import Sudo
 
 PROCESSES = 256
-# Folders that are made where the settings name none; a login on ssh has a home of its own.
+# Folders to create where the settings name none; an ssh login has its own home.
 _FOLDERS = {"ssh": "~", "modal": WORKSPACE, "daytona": "~/workspace"}
 
 
 def far_folder(terminal: TerminalSettings) -> str:
-    """`terminal.cwd` if it can be a folder over there, else the usual one."""
+    """Return `terminal.cwd` if it can be a remote folder, else the default."""
     if terminal.cwd.startswith(("/", "~")):
         return terminal.cwd
     return _FOLDERS.get(terminal.backend, WORKSPACE)
@@ -60,7 +60,7 @@ def far_workspace(
 
 
 async def reach(workspace: Workspace) -> None:
-    """ConfigError, in one sentence, when the place is not there."""
+    """ConfigError, in one sentence, when the machine is not reachable."""
     assert isinstance(workspace, FarWorkspace)
     try:
         await workspace.arrive()
@@ -73,7 +73,7 @@ async def reach(workspace: Workspace) -> None:
 
 
 def missing(run: RunContext) -> str:
-    """What the place needs and this machine does not have; nothing is contacted."""
+    """Return what the backend needs and this machine lacks, without a connection."""
     try:
         if run.settings.terminal.backend == "modal":
             return "" if find_spec("modal") else "Modal sandboxes need the package modal"
@@ -197,7 +197,8 @@ def _limits(terminal: TerminalSettings) -> ResourceLimits:
 
 
 def _variables(run: RunContext) -> dict[str, str]:
-    """What commands get over there; secrets of model providers never leave this machine."""
+    """Return the variables of remote commands; secrets of model providers never leave this
+    machine."""
     terminal = run.settings.terminal
     names = terminal.docker_forward_env
     taken = {name: run.env[name] for name in names if name in run.env}
