@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.schema import Path
+from hermes.config.schema import Path as SettingPath
 from hermes.core.errors import NotFound
 from hermes.images.answers import models_of
 from hermes.images.choice import chosen_model
@@ -70,14 +70,14 @@ def image_row(imaging: Imaging, name: str) -> ImageRow:
     )
 
 
-def chosen(row: ImageRow, model: str = "") -> dict[Path, JsonValue]:
+def chosen(row: ImageRow, model: str = "") -> dict[SettingPath, JsonValue]:
     """Return the settings that select this provider, with this model of its list; NotFound."""
     ids = [str(each["id"]) for each in row.models]
     if model and ids and model not in ids:
         raise NotFound(
             f"{row.label} has no model {model!r}; there are {', '.join(ids)}.", near=tuple(ids)
         )
-    wanted: dict[Path, JsonValue] = {("image_gen", "provider"): row.name}
+    wanted: dict[SettingPath, JsonValue] = {("image_gen", "provider"): row.name}
     if model:
         wanted["image_gen", "model"] = model
     return wanted

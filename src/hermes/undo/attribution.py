@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Set as AbstractSet
 
-from hermes.undo import writers
 from hermes.undo.calls import Change
 from hermes.undo.changes import Place, Written, judged, mode_only
 from hermes.undo.intent import Intent
 from hermes.undo.windows import Window
+from hermes.undo.writers import open_for_writing
 
 
 def is_broad(intent: Intent) -> bool:
@@ -38,7 +38,7 @@ def judge(
     # Files that others keep open existed before: logs, databases.
     old = {(each.before.device, each.before.inode) for each in changes if each.before is not None}
     rest = {each[:2]: each for each in written - foreign if each[:2] in old}
-    foreign |= {rest[each] for each in writers.open_for_writing(window.others, rest)}
+    foreign |= {rest[each] for each in open_for_writing(window.others, rest)}
     return judged(changes, lambda each: _explains(intent, each), foreign)
 
 

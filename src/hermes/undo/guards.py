@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from hermes.undo import contents
+from hermes.undo.contents import BY_STAMP, LARGE, stamp_token
 from hermes.undo.entry import Entry, Manifest, look
 from hermes.undo.store import Store
 
@@ -22,7 +22,7 @@ def guard(
         entry = entries.get(path)
         if entry is None or not entry.is_file or entry.token:
             continue
-        token = contents.stamp_token(contents.BY_STAMP, entry)
+        token = stamp_token(BY_STAMP, entry)
         if link(store, path, token) and (now := look(path)):
             found.append((path, now, token))
     return found
@@ -31,9 +31,9 @@ def guard(
 def stand_in(store: Store, path: str, entry: Entry) -> bytes:
     """Link a large file that is about to be deleted or replaced. Return its token, or b"" when a
     copy is needed."""
-    if not entry.is_file or entry.size <= contents.LARGE or entry.links != 1:
+    if not entry.is_file or entry.size <= LARGE or entry.links != 1:
         return b""
-    token = contents.stamp_token(contents.BY_STAMP, entry)
+    token = stamp_token(BY_STAMP, entry)
     return token if link(store, path, token) else b""
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hermes.core.world import World
-from hermes.undo import writers
 from hermes.undo.attribution import is_broad, judge
 from hermes.undo.calls import Body, Call, CallKind, Calls, Change
 from hermes.undo.capture import Capture
@@ -24,6 +23,7 @@ from hermes.undo.store import Store
 from hermes.undo.tree import Look, Scanner, not_kept
 from hermes.undo.upkeep import make_room, prune_if_due
 from hermes.undo.windows import Receipt, Window, merged
+from hermes.undo.writers import running
 
 Where = Callable[[], tuple[str, str]]
 STOPPED = "Hermes was stopped while it ran."
@@ -108,7 +108,7 @@ class Protection:
 
     def begin_command(self, kind: CallKind, words: str, cwd: str, intent: Intent) -> Window:
         self._start()
-        others = writers.running() - {os.getpid()}
+        others = running() - {os.getpid()}
         observer = _observer(others) if kind == "command" and is_broad(intent) else None
         try:
             window = self._open_window(kind, words, cwd, intent, observer)

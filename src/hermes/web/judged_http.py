@@ -14,7 +14,7 @@ from hermes.policy.urls.resolver import SystemResolver
 from hermes.providers.http import Answer as HttpAnswer
 from hermes.providers.http import Http, Timeouts
 
-REDIRECTS = (301, 302, 303, 307, 308)
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 TIMEOUTS = Timeouts(connect=10, read=30)
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -42,7 +42,7 @@ class JudgedHttp:
             await self._check(url)
             async with self._asked(url, headers, body) as answer:
                 location = answer.headers.get("location", "")
-                if answer.status not in REDIRECTS or not location or body is not None:
+                if answer.status not in REDIRECT_STATUSES or not location or body is not None:
                     data = await answer.read(MOST_BYTES + 1)
                     if len(data) > MOST_BYTES:
                         raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")

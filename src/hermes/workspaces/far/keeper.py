@@ -12,7 +12,7 @@ from hermes.core.errors import ToolError
 from hermes.core.world import Clock
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.child import first_of
-from hermes.workspaces.far import bash
+from hermes.workspaces.far.bash import ALIVE, IDENTITY, end_tree, lending, terminal
 from hermes.workspaces.far.calls import Calls, report
 from hermes.workspaces.far.runner import FarRunner
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
@@ -56,12 +56,12 @@ class FarKeeper:
         kept = inner
         if pty:
             # The terminal line is shell code; the keeper takes program arguments.
-            shown = bash.terminal(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
+            shown = terminal(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
             kept = f"bash --norc --noprofile -c {quoted(shown)}"
-        body = f"""{bash.IDENTITY}__d={place}; export __d
+        body = f"""{IDENTITY}__d={place}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
-exec 7<>"$__d/stdin"; {bash.lending(self._runner.secret_env())}
+exec 7<>"$__d/stdin"; {lending(self._runner.secret_env())}
 $(type -P setsid) bash --norc --noprofile -c {quoted(KEEPER)} bash "$__d" {kept} \
 <"$__d/stdin" 8>"$__d/stdin" >>"$__d/output.log" 2>&1 7<&- &
 __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
@@ -153,7 +153,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
 
     async def kill(self, record: ProcessRecord, folder: ProcessFolder) -> bool:
         answer = await self._calls.answer(
-            bash.end_tree(record.pid, grace_seconds=GRACE_SECONDS, identity=record.identity)
+            end_tree(record.pid, grace_seconds=GRACE_SECONDS, identity=record.identity)
         )
         return answer.code == 0
 
@@ -168,7 +168,7 @@ def _following(place: str, pid: int, position: int, mark: str) -> str:
     return f"""cd {place} 2>/dev/null || {{ {gone}; builtin exit; }}
 __cut=0; [[ -s cut ]] && read -r __cut <cut
 exec 4<output.log; __from=$(({position} - __cut + 1)); tail -c +$((__from > 0 ? __from : 1)) <&4
-{bash.ALIVE}__n=0
+{ALIVE}__n=0
 while [[ ! -s exit ]] && __alive {pid}; do
   cat <&4
   if ((++__n % 50 == 0)); then

@@ -11,7 +11,7 @@ from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
 from hermes.workspaces.bash_text import opening, quoted, recorded
 from hermes.workspaces.child import Sink, first_of
-from hermes.workspaces.far import bash
+from hermes.workspaces.far.bash import HOME_FOLDER, end_tree, kept_variables, supervised, variables
 from hermes.workspaces.far.calls import LOST, Call, Calls
 from hermes.workspaces.runner import Finished
 from hermes.workspaces.shell_state import AftermathReader, ShellState
@@ -62,7 +62,7 @@ class FarRunner:
     async def _look_around(self) -> None:
         make = f"mkdir -p -- {quoted(self._made())} || builtin exit 8; " if self._made else ""
         body = (
-            f'{make}{bash.HOME_FOLDER}__base="$__base/"{quoted(self._key)}; '
+            f'{make}{HOME_FOLDER}__base="$__base/"{quoted(self._key)}; '
             'mkdir -p "$__base/notes"; '
             'builtin printf "%s\\0" "$__base"; builtin export -p'
         )
@@ -74,7 +74,7 @@ class FarRunner:
         found.pop("OLDPWD", None)
         visible = child_environment(found, self._passthrough)
         self.start = {**visible, "PAGER": "cat", "GIT_PAGER": "cat"}
-        kept = bash.kept_variables(self.start).encode("utf-8", "surrogateescape")
+        kept = kept_variables(self.start).encode("utf-8", "surrogateescape")
         await self._calls.answer(f"umask 077; cat >{quoted(folder.decode())}/env.sh", kept)
         self.folder = folder.decode()
 
@@ -86,7 +86,7 @@ class FarRunner:
         return [f"{home}/{name.removeprefix('~/')}" for name in names]
 
     def opening(self, cwd: str, state: ShellState, preface: str) -> str:
-        around = bash.variables(state, f"{self.folder}/env.sh")
+        around = variables(state, f"{self.folder}/env.sh")
         return around + opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
 
     async def run(
@@ -113,7 +113,7 @@ class FarRunner:
                 sink(data)
 
         call = await self._calls.stream(
-            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty, secret_env=secret_env),
+            lambda mark: supervised(line, cwd, note, mark, pty=pty, secret_env=secret_env),
             password,
             out,
             reports.extend,
@@ -152,9 +152,9 @@ class FarRunner:
         if call.final.done() or b";" not in reports:
             return
         pid = int(reports.split()[1])
-        await self._calls.answer(bash.end_tree(pid, grace_seconds=GRACE_SECONDS))
+        await self._calls.answer(end_tree(pid, grace_seconds=GRACE_SECONDS))
 
     async def close(self) -> None:
         for pid in self._leftovers:
-            await self._calls.answer(bash.end_tree(pid, grace_seconds=GRACE_SECONDS))
+            await self._calls.answer(end_tree(pid, grace_seconds=GRACE_SECONDS))
         self._leftovers.clear()
