@@ -91,10 +91,3 @@ def price_of(models: list[JsonObject], model: str) -> Price | None:
     if unit in ("image", "picture"):
         return Price(usd=usd)
     return Price(usd=usd * _MOST_MEGAPIXELS, estimated=True)
-
-
-def models_of(rows: object) -> list[JsonObject]:
-    """Return the rows of a provider's list that have an id."""
-    if not isinstance(rows, list):
-        return []
-    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]

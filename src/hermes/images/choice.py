@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from hermes.images.answers import models_of
+from hermes.codec.values import JsonObject
 from hermes.images.provider import ImageGenProvider
 from hermes.images.studio import Studio
 
@@ -39,3 +39,10 @@ def _first(named: Iterable[object], known: list[str], provider: str) -> str:
             return name
         log.debug("a model that is not listed", extra={"provider": provider, "model": name})
     return ""
+
+
+def models_of(rows: object) -> list[JsonObject]:
+    """Return the rows of a provider's list that have an id."""
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]

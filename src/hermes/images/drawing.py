@@ -12,8 +12,8 @@ from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.ports import Meter
 from hermes.core.world import World
-from hermes.images.answers import Price, models_of, price_of, validated
-from hermes.images.choice import chosen_model
+from hermes.images.answers import Price, price_of, validated
+from hermes.images.choice import chosen_model, models_of
 from hermes.images.faults import ImageFault
 from hermes.images.provider import ImageGenProvider, error_response
 from hermes.images.registry import ImageProviders

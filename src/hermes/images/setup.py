@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.schema import Path as SettingPath
 from hermes.core.errors import NotFound
-from hermes.images.answers import models_of
-from hermes.images.choice import chosen_model
+from hermes.images.choice import chosen_model, models_of
 from hermes.images.faults import ImageFault
 from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders, is_available

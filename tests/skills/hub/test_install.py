@@ -267,7 +267,7 @@ async def test_a_redirect_to_a_private_place_is_not_followed(store: Store) -> No
     store.services.pages["/x/SKILL.md"] = hop
     with pytest.raises(HermesError, match=r"169\.254\.169\.254.* was not requested"):
         await store.hub.fetch(f"{store.services.url}/x/SKILL.md")
-    with pytest.raises(HermesError, match="not asked"):
+    with pytest.raises(HermesError, match="not requested"):
         await store.hub.fetch("http://127.0.0.1:9/SKILL.md")
     store.services.pages["/x/SKILL.md"] = Said(b"", 302, {"location": "/y/SKILL.md"})
     store.services.pages["/y/SKILL.md"] = Said(GOOD)
