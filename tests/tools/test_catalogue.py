@@ -112,11 +112,10 @@ def test_a_schema_is_plain_enough_for_every_model_server(entry: Entry) -> None:
 def test_a_tool_is_loaded_when_it_is_first_wanted() -> None:
     code = (
         "import sys\n"
-        "from hermes.tools.catalogue import Catalogue, built_in_entries\n"
-        "catalogue = Catalogue(built_in_entries())\n"
-        "catalogue.specs(catalogue.names)\n"
+        "from hermes.tools.catalogue import declarations, load_target\n"
+        "todo = declarations()['todo']\n"
         "print(sorted(name for name in sys.modules if name.startswith('hermes.tools.')))\n"
-        "print(catalogue.load('todo').name, 'hermes.tools.todo' in sys.modules)\n"
+        "print(load_target(todo.target).name, 'hermes.tools.todo' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
