@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.context_engine import plugged
 from hermes.context.engine import BUILT_IN
-from hermes.plugins.host import PluginHost
-from hermes.plugins.run_plugins import Plugged
+from hermes.plugins.run_plugins import Plugged, PluginHost
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from hermes.core.session import Session
     from hermes.hooks.session import SessionHooks
-    from hermes.plugins.host import PluginHost
+    from hermes.plugins.run_plugins import PluginHost
 
 # The handles of a call ask for these themselves.
 _GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)

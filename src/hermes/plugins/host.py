@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
@@ -30,23 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hermes.config.run_context import RunContext
-    from hermes.core.session import Session
-    from hermes.hooks.session import SessionHooks
-    from hermes.models.models import Models
+    from hermes.plugins.run_plugins import PluginHost
     from hermes.tools.toolbox import Tools
 
 # The model of a plugin is paid and told like one of a foreign server.
 TASK = "mcp"
-
-
-class PluginHost(NamedTuple):
-    """What plugins may use of a run: tools, a model that the session pays for, its hooks."""
-
-    run: RunContext
-    models: Models
-    tools: Tools
-    find_session: Callable[[str], Session | None]
-    find_hooks: Callable[[str], SessionHooks | None]
 
 
 def plugins_of(host: PluginHost) -> Plugins:

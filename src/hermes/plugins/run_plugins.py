@@ -5,28 +5,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import HermesError
 from hermes.skills.session_index import plugin_skills_folder
 
 if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
     from hermes.core.events import SessionOpened
+    from hermes.core.session import Session
     from hermes.core.turn import ContextEngine
+    from hermes.hooks.session import SessionHooks
     from hermes.memory.provider import MemoryProvider
-    from hermes.plugins.host import PluginHost
+    from hermes.models.models import Models
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
     from hermes.plugins.providers import Services
     from hermes.plugins.services import Service
     from hermes.plugins.session_engines import Fit, PluggedEngines
     from hermes.plugins.surface import PlatformOffer, Surface
+    from hermes.tools.toolbox import Tools
 
 BUILT_IN_ENGINE = "compressor"
 BUILT_IN_MEMORY = ("", "local", "honcho")
 
 
 EngineMaker = Callable[["str", "SessionOpened"], "ContextEngine"]
+
+
+class PluginHost(NamedTuple):
+    """What plugins may use of a run: tools, a model that the session pays for, its hooks."""
+
+    run: RunContext
+    models: Models
+    tools: Tools
+    find_session: Callable[[str], Session | None]
+    find_hooks: Callable[[str], SessionHooks | None]
 
 
 class Plugged:
