@@ -123,7 +123,7 @@ async def test_what_rests_is_shown_and_woken(hermes: Terminal) -> None:
     assert "1 of 2 ready" in status.out
     assert "has no credit" in status.out
     listed = await asyncio.to_thread(hermes, "auth", "list")
-    assert "rests for 1 d (no credit)" in listed.out or "rests for 24 h" in listed.out
+    assert "paused for 1 d (no credit)" in listed.out or "paused for 24 h" in listed.out
     reset = await asyncio.to_thread(hermes, "auth", "reset", "deepseek")
     assert reset.out == "1 of the keys of deepseek rested; all can be used again\n"
     assert "rests" not in (await asyncio.to_thread(hermes, "auth", "list")).out
@@ -138,7 +138,7 @@ def test_a_login_without_a_client_id_names_both_roads(hermes: Terminal) -> None:
 
 
 def test_nobody_can_log_out_who_is_not_logged_in(hermes: Terminal) -> None:
-    assert "Nobody is logged in" in hermes("logout").err
+    assert "There is no login" in hermes("logout").err
     assert "no login at nous" in hermes("logout", "nous").err
 
 
@@ -195,13 +195,13 @@ async def test_a_person_logs_in_and_out(hermes: Terminal, authority: Authority) 
     assert login.returncode == 0, out
     assert "WXYZ-1234" in out
     assert f"{authority.url}/activate" in out
-    assert "logged in at vendor (Vendor)" in out
+    assert "logged in to vendor (Vendor)" in out
     stored = json.loads((hermes.home / "auth.json").read_text())
     token = stored["credential_pool"]["vendor"][0]["access_token"]
     assert token not in out
     logout = await run(hermes.home, "logout")
     out = await ended(logout)
-    assert "logged out of vendor (Vendor), and the provider has taken the token back" in out
+    assert "logged out of vendor (Vendor), and the provider revoked the token" in out
     assert "refresh" not in (hermes.home / "auth.json").read_text()
 
 
@@ -276,12 +276,12 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
         await keyboard.until("needs a key or login")
         keyboard.type("\r")
         if patience:
-            await keyboard.until("Nobody logged in at openai-codex within 0.2 s.")
+            await keyboard.until("No login to openai-codex within 0.2 s.")
             await keyboard.until("Who should answer?")
             assert not (hermes.home / "auth.json").exists()
         else:
             await keyboard.until(f"{authority.url}/activate")
-            await keyboard.until("logged in at openai-codex (Plan)")
+            await keyboard.until("logged in to openai-codex (Plan)")
             await keyboard.until("Which model?")
             assert "openai-codex" in (hermes.home / "auth.json").read_text()
     finally:

@@ -47,7 +47,7 @@ def test_a_sentence_is_remembered_shown_explained_and_undone(hermes: Hermes) -> 
     assert "“remember that the server is called atlas”" in why
     (change,) = as_json(hermes("memory", "why", "m1", "--json"))["changes"]
     assert (change["action"], change["source"]["n"]) == ("add", 2)
-    assert "taken back" in hermes("memory", "undo")
+    assert "undone" in hermes("memory", "undo")
     assert "Nothing is remembered yet" in hermes("memory", "list")
     assert [c["reverts"] for c in as_json(hermes("memory", "log", "--json"))] == [0, 1]
 
@@ -88,7 +88,7 @@ def test_memory_can_be_emptied_and_brought_back(hermes: Hermes) -> None:
     hermes("-z", "remember that the server is called atlas")
     hermes("-z", "remember that tests run on port 8081")
     assert "2 entries are removed." in hermes("memory", "reset", "--yes")
-    assert "Nobody can answer here; add --yes." in hermes("memory", "reset", code=2)
+    assert "There is no terminal to answer in; add --yes." in hermes("memory", "reset", code=2)
     hermes("memory", "undo")
     assert len(as_json(hermes("memory", "list", "--json"))) == 2
 
@@ -99,16 +99,16 @@ def test_forgetting_leaves_no_byte_in_the_home(hermes: Hermes, hermes_home: Path
     hermes("sessions", "search", "garage")
     plant_copies(hermes_home)
     told = hermes("memory", "forget", "m1", "--dry-run")
-    assert f"would forget  {SECRET}" in told
+    assert f"would erase   {SECRET}" in told
     done = as_json(hermes("memory", "forget", "m1", "--yes", "--json"))
     assert done["entries"] == [1] and len(done["sessions"]) == 2
     assert len(done["files"]) == 4 and done["recordings"] == 1 and done["contents"] == 1
     assert_nowhere(hermes_home, "4711-0815")
     archived = gzip.decompress((hermes_home / "archive" / "old.jsonl.gz").read_bytes())
     assert archived == b'{"text":"[forgotten]"}\n'
-    assert "All records are as they were written." in hermes("sessions", "verify")
+    assert "All records are intact." in hermes("sessions", "verify")
     assert "4711-0815" not in hermes("sessions", "search", "garage")
-    assert "words were forgotten" in hermes("trace", done["sessions"][0])
+    assert "text erased" in hermes("trace", done["sessions"][0])
     assert "[forgotten]" in hermes("memory", "log")
 
 

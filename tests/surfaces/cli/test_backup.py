@@ -71,7 +71,7 @@ def test_restoring_asks_and_says_what_it_would_do(lived_in: Program) -> None:
     lived_in("config", "set", "agent.max_turns", "9")
     asked = lived_in("import", "old.zip")
     assert (asked.code, asked.out) == (2, "")
-    assert "would replace those in" in asked.err
+    assert "replace files in" in asked.err
     looked = lived_in("import", "old.zip", "--dry-run", "--json").json
     assert looked["replaces"] == looked["files"]
     assert lived_in("config", "get", "agent.max_turns").out == "9\n"

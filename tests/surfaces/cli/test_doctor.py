@@ -91,7 +91,7 @@ def test_open_files_are_told_and_mended(hermes: Terminal) -> None:
     assert levels(hermes, "Settings")[0] == "warn"
     result = hermes("doctor", "--fix")
     assert result.code == 0
-    assert result.out.count("mended") == 2
+    assert result.out.count("fixed") == 2
     assert stat.S_IMODE(hermes.home.stat().st_mode) == 0o700
     assert stat.S_IMODE((hermes.home / "config.yaml").stat().st_mode) == 0o600
     assert "mended" not in hermes("doctor", "--fix").out
@@ -134,7 +134,7 @@ def test_a_damaged_search_index_is_made_anew(hermes: Terminal) -> None:
     asyncio.run(journal_with_a_session(Home(hermes.home).journal))
     (hermes.home / "index.db").write_bytes(b"not an index" * 1000)
     assert levels(hermes, "Search index") == ["warn"]
-    assert "the search index was made anew" in hermes("doctor", "--fix").out
+    assert "the search index was rebuilt" in hermes("doctor", "--fix").out
     assert levels(hermes, "Search index") == ["ok"]
 
 

@@ -23,7 +23,7 @@ def guard(tmp_path: Path, hermes: Terminal) -> Path:
 
 
 def test_without_any_the_list_says_so(hermes: Terminal) -> None:
-    assert hermes("hooks", "list").out == "No hooks are set; docs/hooks.md tells how to.\n"
+    assert hermes("hooks", "list").out == "No hooks are configured; see docs/hooks.md.\n"
     assert hermes("hooks", "list", "--json").json == []
     assert hermes("hooks", "doctor").code == 0
 
@@ -47,7 +47,7 @@ def test_a_hook_is_allowed_tried_changed_and_revoked(hermes: Terminal, guard: Pa
     assert state() == "changed"
     sick = hermes("hooks", "doctor")
     assert (sick.code, "has changed since it was allowed" in sick.out) == (1, True)
-    assert hermes("hooks", "revoke", f"{guard} -x").out == "Taken back for 1 hook(s).\n"
+    assert hermes("hooks", "revoke", f"{guard} -x").out == "Revoked for 1 hook(s).\n"
     assert state() == "not allowed"
     again = hermes("hooks", "revoke", f"{guard} -x")
     assert (again.code, "Nothing was allowed for" in again.err) == (1, True)

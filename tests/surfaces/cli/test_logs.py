@@ -13,7 +13,7 @@ from threading import Timer
 import pytest
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands.logs import age_seconds, parsed
+from hermes.surfaces.cli.commands.logs import age_seconds, parse_entries
 from hermes.surfaces.cli.commands.logs_tail import Tail
 from tests.surfaces.cli.terminal import Terminal
 
@@ -119,7 +119,7 @@ def test_what_servers_say_is_shown_by_server_masked_and_harmless(
 
 
 def test_lines_that_are_no_log_are_passed_over() -> None:
-    assert list(parsed(["garbage\n", "2026-01-01 00:00:00.000 ODD [-] x: y\n", "\n"])) == []
+    assert list(parse_entries(["garbage\n", "2026-01-01 00:00:00.000 ODD [-] x: y\n", "\n"])) == []
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h", 3600), ("2", 172800)])

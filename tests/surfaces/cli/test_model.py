@@ -136,7 +136,7 @@ def test_installing_puts_the_published_weights_into_the_home(
     first = hermes("model", "install", "smollm2")
     assert (first.code, first.out) == (0, f"✓ {path}\n")
     assert "100% of 93 MB" in first.err.splitlines()
-    assert hermes("model", "install", "smollm2").out == f"smollm2 is installed already: {path}\n"
+    assert hermes("model", "install", "smollm2").out == f"smollm2 is already installed: {path}\n"
     assert hermes("model", "show", "--json").json["parameters"] == 134_515_008
 
 

@@ -56,7 +56,7 @@ def test_the_list_shows_providers_those_that_can_be_used_first(
     assert "ANTHROPIC_API_KEY is not set" in missing["problem"]
     lines = program("model", "list").out.splitlines()
     assert lines[0].startswith("✓ box")
-    assert lines[0].endswith("← answers now")
+    assert lines[0].endswith("← in use")
     assert server.probes == []
 
 
@@ -101,11 +101,11 @@ def test_a_choice_is_saved_with_what_is_known(program: Program, server: Scripted
         (("x", "--provider", "nope"), 2, "There is no provider 'nope'"),
         (("x", "--provider", "anthropc"), 2, "did you mean anthropic?"),
         (("x", "--provider", "anthropic"), 1, "ANTHROPIC_API_KEY is not set"),
-        (("x",), 2, "Who serves x?"),
+        (("x",), 2, "Which provider serves x?"),
         (
             ("x", "--base-url", "http://127.0.0.1:9", "--provider", "zai"),
             2,
-            "endpoints of your own",
+            "custom endpoints",
         ),
     ],
 )
@@ -197,7 +197,7 @@ def test_a_chain_is_listed_grown_and_emptied(program: Program, server: ScriptedS
         ("claude-x", False),
         ("big", True),
     ]
-    assert "passed over: Anthropic needs a key" in program("fallback").out
+    assert "skipped: Anthropic needs a key" in program("fallback").out
     assert program("fallback", "remove", "anthropic:claude-x").out == "removed anthropic:claude-x\n"
     assert program("fallback", "remove", "nobody").code == 1
     assert program("fallback", "clear").out == "The chain is empty now (2 removed).\n"

@@ -113,4 +113,4 @@ def test_what_was_decided_is_told_with_who_answered(
 
 @pytest.mark.parametrize("arguments", [("log",), ("log", "--only", "deny")])
 def test_a_fresh_home_has_no_decisions(program: Program, arguments: tuple[str, ...]) -> None:
-    assert run(*arguments) == "Nothing was decided yet.\n"
+    assert run(*arguments) == "There are no decisions yet.\n"

@@ -158,7 +158,7 @@ def test_a_new_profile_is_started_by_its_name_unless_that_is_taken(
 ) -> None:
     commands = tmp_path / ".local" / "bin"
     made = program.process("profile", "create", "work")
-    assert f"{commands / 'work'} does so too".encode() in made.stdout
+    assert f"{commands / 'work'} does the same".encode() in made.stdout
     told = subprocess.run(
         [commands / "work", "config", "path"],
         env=program.env({"HERMES_HOME": str(tmp_path / "elsewhere")}),
@@ -180,7 +180,7 @@ def test_a_folder_for_commands_that_cannot_be_made_is_no_obstacle(
     (tmp_path / ".local").write_text("not a folder")
     made = program("profile", "create", "work")
     assert made.code == 0
-    assert "It has no command of its own: Cannot write to" in made.out
+    assert "No command was created: Cannot write to" in made.out
     assert program("profile", "show", "work").code == 0
 
 
@@ -240,7 +240,7 @@ def test_a_profile_gets_a_command_of_its_own(program: Program, tmp_path: Path) -
     made = program.process("profile", "alias", "work", "--name", "at-work")
     assert made.returncode == 0, made
     script = tmp_path / ".local" / "bin" / "at-work"
-    assert b"add it to PATH" in made.stdout
+    assert b"is not in your PATH yet" in made.stdout
     env = program.env({"HERMES_HOME": str(tmp_path / "elsewhere")})
     told = subprocess.run(
         [script, "config", "path"], env=env, capture_output=True, text=True, timeout=60

@@ -79,7 +79,7 @@ def test_a_divergence_is_told_and_is_an_exit_code(recorded: Program, tmp_path: P
     result = recorded("replay", str(file))
     assert result.code == 1
     assert result.out.splitlines() == [
-        "Diverged at record 10 (model_called) of 13: another request to the model.",
+        "Diverged at record 10 (model_called) of 13: a different request to the model.",
         "  field     messages[3].content",
         "  recorded  1|alpha",
         "  now       1|omega",

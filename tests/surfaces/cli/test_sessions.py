@@ -119,7 +119,7 @@ def test_the_sessions_of_a_folder_and_of_what_is_in_it_are_found_from_there(
 
 
 def test_a_list_of_nothing_says_so(past: Program) -> None:
-    assert past("sessions", "list", "--title", "no") == (0, "No session is like that.\n", "")
+    assert past("sessions", "list", "--title", "no") == (0, "No session matches.\n", "")
 
 
 @pytest.mark.parametrize(

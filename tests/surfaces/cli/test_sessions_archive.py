@@ -21,7 +21,7 @@ def ids(program: Program, *options: str) -> list[str]:
 
 def test_a_session_is_put_away_and_brought_back(home: Program) -> None:
     done = home("sessions", "archive", "Garden")
-    assert done.out == "garden is put away; `hermes sessions unarchive garden` brings it back.\n"
+    assert done.out == "garden is archived; `hermes sessions unarchive garden` restores it.\n"
     assert (ids(home), ids(home, "--archived")) == (["house"], ["garden"])
     (listed,) = home("sessions", "list", "--archived", "--json").json
     assert listed["archived"] is True
@@ -30,7 +30,7 @@ def test_a_session_is_put_away_and_brought_back(home: Program) -> None:
         {"session_id": "garden", "archived": False}
     ]
     assert (ids(home), ids(home, "--archived")) == (["house", "garden"], [])
-    assert home("sessions", "list", "--archived").out == "No session is like that.\n"
+    assert home("sessions", "list", "--archived").out == "No session matches.\n"
 
 
 def test_what_was_put_away_is_still_found(home: Program) -> None:
@@ -38,13 +38,13 @@ def test_what_was_put_away_is_still_found(home: Program) -> None:
         {"session_id": "garden", "archived": True},
         {"session_id": "house", "archived": True},
     ]
-    assert home("sessions", "list").out.startswith("All sessions are put away")
+    assert home("sessions", "list").out.startswith("All sessions are archived")
     (hit,) = home("sessions", "search", "marmalade", "--json").json
     assert hit["session_id"] == "garden"
     shown = home("sessions", "show", "Garden")
-    assert "(put away)" in shown.out
+    assert "(archived)" in shown.out
     assert len(home("sessions", "export").out.splitlines()) == 2
-    assert "put away" in home("trace", "garden").out
+    assert "archived" in home("trace", "garden").out
 
 
 def test_nothing_is_put_away_unless_all_are_known(home: Program) -> None:

@@ -58,7 +58,7 @@ def test_importing_twice_adds_nothing(talked: Program) -> None:
     talked("sessions", "export", "all.jsonl")
     before = exported(talked)
     result = talked("sessions", "import", "all.jsonl")
-    assert result.out == "0 session(s), 0 message(s) added; 3 known already.\n"
+    assert result.out == "0 session(s), 0 message(s) added; 3 were there already.\n"
     assert exported(talked) == before
 
 
@@ -196,7 +196,7 @@ def test_plain_lines_become_sessions(program: Program) -> None:
 def test_plain_lines_come_from_stdin_too(program: Program) -> None:
     text = chat_lines(("trip", "user", 1, "hi"), ("trip", "assistant", 2, "hello"))
     run = program.process("sessions", "import", "-", input=text.encode())
-    assert run.stdout == b"1 session(s), 2 message(s) added; 0 known already.\n"
+    assert run.stdout == b"1 session(s), 2 message(s) added; 0 were there already.\n"
     again = program.process("sessions", "import", "-", "--json", input=text.encode())
     assert json.loads(again.stdout) == {"sessions": 0, "messages": 0, "skipped": 2}
 
@@ -237,7 +237,7 @@ def test_a_file_that_is_not_there_is_wrong_usage(program: Program) -> None:
 def test_a_flipped_byte_is_found_and_named(program: Program) -> None:
     add_session(program.home, "whole", said="all is well")
     add_session(program.home, "bad", said="the marmalade is red")
-    assert program("sessions", "verify") == (0, "All records are as they were written.\n", "")
+    assert program("sessions", "verify") == (0, "All records are intact.\n", "")
     path = Home(program.home).journal
     data = bytearray(path.read_bytes())
     data[data.index(b"marmalade")] ^= 1
@@ -245,7 +245,7 @@ def test_a_flipped_byte_is_found_and_named(program: Program) -> None:
     result = program("sessions", "verify")
     assert result.code == 1
     assert result.out.startswith("✗ session bad record 2: it was changed after it was written\n")
-    assert "all other records stay usable" in result.out
+    assert "all other records are usable" in result.out
     found = program("sessions", "verify", "--json")
     assert (found.code, found.json["ok"]) == (1, False)
     (problem,) = found.json["problems"]
@@ -271,7 +271,7 @@ def test_a_repair_makes_the_index_anew_and_names_what_is_lost(program: Program) 
     Home(program.home).index.write_bytes(b"no database")
     assert program("sessions", "repair") == (
         0,
-        "All records are as they were written. The search index is new.\n",
+        "All records are intact. The search index was rebuilt.\n",
         "",
     )
     assert len(program("sessions", "search", "marmalade", "--json").json) == 1
@@ -280,7 +280,7 @@ def test_a_repair_makes_the_index_anew_and_names_what_is_lost(program: Program) 
         db.commit()
     for options in (("--check-only",), ()):
         result = program("sessions", "repair", *options)
-        assert (result.code, result.out.endswith("restore a backup to get them back.\n")) == (
+        assert (result.code, result.out.endswith("restore a backup to recover these.\n")) == (
             1,
             True,
         )

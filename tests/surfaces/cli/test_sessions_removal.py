@@ -87,7 +87,10 @@ def test_an_age_that_is_none_is_wrong_usage(old: Program) -> None:
 def test_nothing_goes_unasked(old: Program) -> None:
     result = old("sessions", "prune")
     assert (result.code, result.out) == (2, "")
-    assert "2 session(s) will be removed. Go on? Nobody can answer here; add --yes." in result.err
+    assert (
+        "2 session(s) will be removed. Go on? There is no terminal to answer in; add --yes."
+        in result.err
+    )
     result = old("sessions", "delete", "left")
     assert (result.code, result.out) == (2, "")
     assert ids(old) == {"ended", "left", "young"}
@@ -242,7 +245,7 @@ def test_a_session_that_is_put_away_comes_back_as_it_was(old: Program) -> None:
     assert old("sessions", "search", "marmalade", "--json").json == []
     assert old("sessions", "import", done["file"]).code == 0
     assert old("sessions", "show", "left", "--json").json == before
-    assert "brings it back" in old("sessions", "archive", "left", "--to-file").out
+    assert "restores it" in old("sessions", "archive", "left", "--to-file").out
 
 
 def test_nothing_is_put_away_when_one_of_the_names_is_wrong(old: Program) -> None:

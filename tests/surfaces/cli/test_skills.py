@@ -115,7 +115,7 @@ def test_an_official_skill_is_installed_checked_and_removed(program: Program) ->
     assert program("skills", "uninstall", "compare-options").code == 0
     assert program("skills", "list", "--json").json == []
     back = program("skills", "snapshot", "import", file, "--yes")
-    assert back.out.endswith(" as it was\n")
+    assert back.out.endswith(" identical\n")
     assert program("skills", "list", "--json").json[0]["name"] == "compare-options"
 
 

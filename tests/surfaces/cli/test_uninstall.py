@@ -24,7 +24,7 @@ def test_without_more_the_home_stays(program: Program) -> None:
 
 def test_looking_first_removes_nothing(program: Program) -> None:
     program.write("agent: {max_turns: 7}\n")
-    assert "goes, with all that is in it" in program("uninstall", "--full", "--dry-run").out
+    assert "is deleted with everything in it" in program("uninstall", "--full", "--dry-run").out
     asked = program("uninstall", "--full")
     assert asked.code == 2
     assert "add --yes" in asked.err
@@ -46,7 +46,7 @@ def test_a_folder_that_is_no_home_stays(program: Program, monkeypatch: pytest.Mo
     monkeypatch.setenv("HERMES_HOME", str(photos))
     result = program("uninstall", "--full", "--yes")
     assert result.code == 1
-    assert "does not look like a home" in result.err
+    assert "does not look like a Hermes home" in result.err
     assert (photos / "a.jpg").exists()
 
 

@@ -1,30 +1,88 @@
-"""Small shapes of plain output that several commands share."""
+"""What commands print: one decorator decides between lines for people and JSON for scripts."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
-from unicodedata import combining, east_asian_width
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hermes.app.build import App
-from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
 from hermes.commands.visible import one_line
+from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import tell_faults
+from hermes.surfaces.cli.style import styled
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
 
 T = TypeVar("T")
+# Opens what a command works on and awaits a function of it.
+Opener = Callable[[click.Context, Callable[[Any], Coroutine[Any, Any, Any]]], Any]
+Callback = Callable[..., int]
+LONGEST = 400
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+class Output:
+    """The result of a command: `lines` for people, `data` for `--json`, and the exit code."""
+
+    def __init__(
+        self, data: object, lines: str | Iterable[str] = (), *, code: int | bool = 0
+    ) -> None:
+        self.data = data
+        self.lines = (lines,) if isinstance(lines, str) else lines
+        self.code = int(code)
+
+
+def json_output(opener: Opener | None = None) -> Callable[[Callable[..., Any]], Callback]:
+    """For a command with `--json`; its function returns an Output.
+
+    The opener passes the first argument of an async function, such as the App of `with_app`.
+    Without one, the function is synchronous and its first argument is the click context.
+    """
+    return lambda function: as_json_option(_callback(function, opener))
+
+
+def text_output(opener: Opener | None = None) -> Callable[[Callable[..., Any]], Callback]:
+    """Like `json_output`, without `--json`; the function returns its text, or lines of it."""
+    return lambda function: _callback(function, opener)
+
+
+def _callback(function: Callable[..., Any], opener: Opener | None) -> Callback:
+    @click.pass_context
+    @functools.wraps(function)
+    def callback(ctx: click.Context, /, as_json: bool = False, **given: Any) -> int:
+        if opener is None:
+            result = function(ctx, **given)
+        else:
+            result = opener(ctx, lambda subject: function(subject, **given))
+        return print_output(result, as_json=as_json)
+
+    return callback
+
+
+def print_output(result: Output | str | Iterable[str] | None, *, as_json: bool) -> int:
+    """The exit code."""
+    if not isinstance(result, Output):
+        result = Output(None, result or ())
+    if as_json:
+        print_json(columns(result.data))
+    else:
+        for line in result.lines:
+            print(line)
+    return result.code
+
+
 def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
-    """Run some work on the app that the options before the command stand for."""
+    """Await `work` with the App that the global options describe."""
+    from hermes.app.start import start
 
     async def whole() -> T:
         async with start(ctx.find_root().obj or {}) as app:
@@ -35,29 +93,51 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
 
 
 def print_json(value: object) -> None:
-    """In UTF-8, whatever the terminal speaks."""
+    """Always in UTF-8, whatever encoding the terminal uses."""
     sys.stdout.flush()
     sys.stdout.buffer.write(encode(value) + b"\n")
 
 
 def columns(value: object) -> JsonValue:
-    """A value with all its fields, also those that have their default: scripts like to find the
-    same columns in every line."""
+    """A value with all its fields, including defaults, so that scripts see the same keys in every
+    row."""
     if isinstance(value, Value):
         return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {name: columns(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [columns(item) for item in value]
     return value
 
 
-def print_table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
-    """Columns cut to their widths, a dash row under the first row; the last column is not cut."""
+def fields(value: Value) -> dict[str, Any]:
+    """The columns of one value, for commands that add some."""
+    return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
+
+
+def warn(text: str) -> None:
+    print(f"{styled('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)
+
+
+def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
+    """Columns cut to their widths, with a rule below the first row. The last column is not cut."""
     for number, row in enumerate(rows):
-        cells = [_fitted(cell, width) for cell, width in zip(row, widths, strict=False)]
+        fitted = [_fit(cell, width) for cell, width in zip(row, widths, strict=False)]
         rest = [one_line(cell) for cell in row[len(widths) :]]
-        print("  ".join((*cells, *rest)).rstrip())
+        yield "  ".join((*fitted, *rest)).rstrip()
         if number == 0:
-            print("  ".join("-" * width for width in (*widths, *map(len, rest))))
+            yield "  ".join("-" * width for width in (*widths, *map(len, rest)))
+
+
+def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Sections of named lines. An empty section says so."""
+    for number, (section, lines) in enumerate(page.items()):
+        yield ("\n" if number else "") + styled(section, "bold")
+        width = max(map(len, lines), default=0)
+        for name, words in lines.items():
+            yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
+        if not lines:
+            yield styled("  none", "dim")
 
 
 def ago(seconds: float) -> str:
@@ -71,15 +151,11 @@ def moment(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def _fitted(text: str, width: int) -> str:
-    """Exactly that many columns of a terminal."""
+def _fit(text: str, width: int) -> str:
+    """Exactly that many terminal cells."""
     plain = one_line(text)
-    if _width(plain) > width:
-        while _width(plain) > width - 1:
+    if cells(plain) > width:
+        while cells(plain) > width - 1:
             plain = plain[:-1]
         plain += "…"
-    return plain + " " * (width - _width(plain))
-
-
-def _width(text: str) -> int:
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return plain + " " * (width - cells(plain))

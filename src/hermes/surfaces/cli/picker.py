@@ -12,10 +12,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
-from prompt_toolkit.utils import get_cwidth
 
 from hermes.codec.values import Value
 from hermes.commands.visible import one_line
+from hermes.surfaces.cli.chat.cells import cells
 
 ROWS = 14
 HINT = "↑↓ move · type to search · Enter takes · Esc leaves"
@@ -77,7 +77,7 @@ class Picker:
     def _drawn(self) -> StyleAndTextTuples:
         rows = self.shown
         first = max(0, min(self._place - ROWS // 2, len(rows) - ROWS))
-        width = max((get_cwidth(row.text) for row in rows[first : first + ROWS]), default=0)
+        width = max((cells(row.text) for row in rows[first : first + ROWS]), default=0)
         lines: StyleAndTextTuples = [
             ("bold", self._title),
             ("", "  "),
@@ -86,7 +86,7 @@ class Picker:
         for place, row in enumerate(rows[first : first + ROWS], start=first):
             here = place == self._place
             style = "reverse" if here else "fg:ansibrightblack" if row.faint else ""
-            gap = " " * (min(width, 48) - get_cwidth(row.text))
+            gap = " " * (min(width, 48) - cells(row.text))
             lines.append((style, f"\n{'❯' if here else ' '} {row.text}{gap}"))
             lines.append(("fg:ansibrightblack", f"  {one_line(row.note, 60)}"))
         if not rows:

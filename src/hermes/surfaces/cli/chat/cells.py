@@ -1,11 +1,10 @@
-"""Text measured in terminal cells: wide characters take two, combining ones none."""
+"""Text measured and wrapped in terminal cells: wide characters take two, combining ones none."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from prompt_toolkit.utils import get_cwidth
+from functools import lru_cache
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _RUNS = re.compile(r"\s+|\S+")
@@ -16,8 +15,18 @@ HANG = "    "
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes; colours take none."""
-    return get_cwidth(_COLOUR.sub("", text) if "\x1b" in text else text)
+    """The width of a text; colour sequences have none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return sum(map(_character_cells, _COLOUR.sub("", text) if "\x1b" in text else text))
+
+
+@lru_cache(maxsize=4096)
+def _character_cells(character: str) -> int:
+    # Most commands print ASCII and never load the table of widths.
+    from wcwidth import wcwidth  # type: ignore[import-untyped]
+
+    return max(0, int(wcwidth(character)))
 
 
 def cut(text: str, most: int) -> str:

@@ -16,8 +16,8 @@ from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
-from prompt_toolkit.utils import get_cwidth
 
+from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.thrift import Thrift
 
 # Rows that were finished where they stood within this many lags may have been finished in a window
@@ -149,7 +149,7 @@ class SteadyRenderer(Renderer):
 
     def _note_passed(self, rows: Sequence[str], screen: Screen, size: Size) -> None:
         drawn = (_used(screen, number) for number in range(screen.height))
-        widest = max((*drawn, *map(get_cwidth, rows)), default=0)
+        widest = max((*drawn, *map(cells, rows)), default=0)
         now, loose = self._clock(), self._leaves_remains
         self._passed.extend(Passed(row, now, size, widest, loose) for row in rows)
         self._leaves_remains = False
@@ -166,9 +166,9 @@ class SteadyRenderer(Renderer):
                 self.output.cursor_up(y - number)
                 self.output.cursor_down(number - y)
                 self.output.write_raw("\r")
-                self.output.cursor_forward(get_cwidth(begun))
+                self.output.cursor_forward(cells(begun))
                 self.output.write_raw(row[len(begun) :])
-                self._cursor_pos = Point(x=get_cwidth(row), y=number)
+                self._cursor_pos = Point(x=cells(row), y=number)
 
     def _move_down(self, count: int, screen: Screen) -> None:
         """All but the first rows, so that as many empty ones are at the top of the live part."""
@@ -222,7 +222,7 @@ class SteadyRenderer(Renderer):
 
 
 def _is_plain(row: str, columns: int) -> bool:
-    return "\x1b" not in row and get_cwidth(row) < columns
+    return "\x1b" not in row and cells(row) < columns
 
 
 def _used(screen: Screen, row: int) -> int:

@@ -1,54 +1,53 @@
-"""`hermes backup`: a home in one file."""
+"""`hermes backup`: write a home to one file."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from hermes.app.build import App
+from hermes.app.homes.backup import Backup, back_up, snapshot
+from hermes.app.memory.outside import Outside, PersonsFiles, named_by_provider
 from hermes.core.errors import HermesError, UsageError
-from hermes.homes.backup import back_up, snapshot
-from hermes.homes.outside_files import Outside, PersonsFiles, named_by_provider
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.output import Output, json_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark
 
 
-@click.command(help="Put this home into one zip file; `hermes import FILE` takes it out again.")
+@click.command(help="Write this home to one zip file; `hermes import FILE` restores it.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write.")
 @click.option("-q", "--quick", is_flag=True, help="Only settings, keys and sessions.")
-@click.option("-l", "--label", default="", help="A word for the name of the file.")
-@as_json_option
-@click.pass_context
-def command(
-    ctx: click.Context, output: Path | None, quick: bool, label: str, as_json: bool
-) -> None:
+@click.option("-l", "--label", default="", help="A word to add to the file name.")
+@json_output()
+def command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:
     if quick and output is not None:
         raise UsageError("A quick backup stays in the home; leave out --output or --quick.")
     home, now = home_of(ctx), time.time()
-    found = Outside() if quick else _outside(ctx)
+    outside = Outside() if quick else _outside(ctx)
     if quick:
         made = snapshot(home, now, label=label)
     else:
-        files = {name: Path.home() / name for name in found.files}
+        files = {name: Path.home() / name for name in outside.files}
         made = back_up(home, now, to=output, label=label, beside=files)
-    if as_json:
-        told = {"file": made.file, "files": made.files, "bytes": made.bytes}
-        print_json({**told, "outside": columns(found)})
-        return
+    data = {"file": made.file, "files": made.files, "bytes": made.bytes, "outside": outside}
+    return Output(data, _lines(made, outside))
+
+
+def _lines(made: Backup, outside: Outside) -> Iterator[str]:
     size = f"{made.bytes / 1e6:.1f} MB" if made.bytes >= 1e5 else f"{made.bytes:,} bytes"
-    print(f"{mark('ok')} {made.files} files ({size}) are in {made.file}.")
-    if found.files:
-        print(f"  {len(found.files)} of them are kept beside the home by your memory provider.")
-    for words in found.left_out:
-        print(f"{mark('warn')} not in it: {words}")
-    print("It holds your keys and all that was said: keep it where only you can read it.")
+    yield f"{mark('ok')} {made.files} files ({size}) are in {made.file}."
+    if outside.files:
+        yield f"  {len(outside.files)} of them belong to your memory provider, outside the home."
+    for words in outside.left_out:
+        yield f"{mark('warn')} not included: {words}"
+    yield "It contains your keys and all conversations: keep it where only you can read it."
 
 
 def _outside(ctx: click.Context) -> Outside:
-    """Settings or plugins that do not work are no reason not to back up the rest."""
+    """Broken settings or plugins do not prevent the backup of the rest."""
 
     async def work(app: App) -> Outside:
         paths = await named_by_provider(app.memory)
@@ -59,4 +58,4 @@ def _outside(ctx: click.Context) -> Outside:
             return Outside()
         return with_app(ctx, work)
     except HermesError as error:
-        return Outside(left_out=(f"what the memory provider keeps elsewhere ({error})",))
+        return Outside(left_out=(f"what the memory provider stores elsewhere ({error})",))

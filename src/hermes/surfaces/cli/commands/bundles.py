@@ -6,82 +6,60 @@ import click
 
 from hermes.app.build import App
 from hermes.commands.visible import clean, one_line
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
 
-@click.group(help="Several skills under one name: /NAME in a chat loads them all.")
+@click.group(help="Group skills under one name; /NAME in a chat loads all of them.")
 def command() -> None:
     pass
 
 
-@command.command("list", help="Which ones there are.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> object:
-        return columns(app.skills().bundles.all())
-
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(found)
-        return
-    for each in found if isinstance(found, list) else ():
-        print(f"/{each['name']}  {one_line(each['description'])} ({', '.join(each['skills'])})")
-    if not found:
-        print("No bundles; `hermes bundles create NAME --skills A,B` makes one.")
+@command.command("list", help="List all bundles.")
+@json_output(with_app)
+async def list_(app: App) -> Output:
+    found = skilled(app).bundles.all()
+    lines = [
+        f"/{each.name}  {one_line(each.description)} ({', '.join(each.skills)})" for each in found
+    ]
+    return Output(found, lines or "No bundles; `hermes bundles create NAME --skills A,B` adds one.")
 
 
-@command.command(help="What a bundle holds.")
+@command.command(help="Show what a bundle contains.")
 @click.argument("name")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, name: str, as_json: bool) -> None:
-    async def work(app: App) -> object:
-        return columns(app.skills().bundles.read(name))
-
-    found = with_app(ctx, work)
-    if as_json or not isinstance(found, dict):
-        print_json(found)
-        return
-    print(f"/{found['name']}  {one_line(found['description'])}")
-    print(f"skills: {', '.join(found['skills'])}")
-    if found["instruction"]:
-        print(clean(found["instruction"]))
+@json_output(with_app)
+async def show(app: App, name: str) -> Output:
+    found = skilled(app).bundles.read(name)
+    lines = [
+        f"/{found.name}  {one_line(found.description)}",
+        f"skills: {', '.join(found.skills)}",
+        *([clean(found.instruction)] if found.instruction else ()),
+    ]
+    return Output(found, lines)
 
 
-@command.command(help="Make one, or replace it.")
+@command.command(help="Create or replace a bundle.")
 @click.argument("name")
 @click.option("--skills", required=True, metavar="A,B", help="The skills, in order.")
 @click.option("--description", default="", help="What it is for.")
-@click.option("--instruction", default="", help="What to say with the skills.")
-@click.pass_context
-def create(ctx: click.Context, name: str, skills: str, description: str, instruction: str) -> None:
+@click.option("--instruction", default="", help="Text to send along with the skills.")
+@text_output(with_app)
+async def create(app: App, name: str, skills: str, description: str, instruction: str) -> str:
     wanted = tuple(each.strip() for each in skills.split(",") if each.strip())
-
-    async def work(app: App) -> str:
-        return app.skills().make_bundle(name, wanted, description, instruction)
-
-    print(f"{mark('ok')} {with_app(ctx, work)}")
+    made = skilled(app).make_bundle(name, wanted, description, instruction)
+    return f"{mark('ok')} {made}"
 
 
-@command.command(help="Remove one; its skills stay.")
+@command.command(help="Delete a bundle; its skills stay.")
 @click.argument("name")
-@click.pass_context
-def delete(ctx: click.Context, name: str) -> None:
-    async def work(app: App) -> None:
-        app.skills().bundles.delete(name)
-
-    with_app(ctx, work)
-    print(f"{mark('ok')} /{name} is gone.")
+@text_output(with_app)
+async def delete(app: App, name: str) -> str:
+    skilled(app).bundles.delete(name)
+    return f"{mark('ok')} /{name} is deleted."
 
 
-@command.command(help="Read them again; says what is wrong with any.")
-@click.pass_context
-def reload(ctx: click.Context) -> None:
-    async def work(app: App) -> tuple[int, int]:
-        bundles = app.skills().bundles
-        return len(bundles.all()), len(bundles.names())
-
-    readable, all_of_them = with_app(ctx, work)
-    print(f"{readable} of {all_of_them} bundles can be used.")
+@command.command(help="Read all bundles again and report those that are invalid.")
+@text_output(with_app)
+async def reload(app: App) -> str:
+    bundles = skilled(app).bundles
+    return f"{len(bundles.all())} of {len(bundles.names())} bundles can be used."

@@ -1,4 +1,4 @@
-"""`hermes chat`: a conversation in the terminal, or one question with `-q`."""
+"""`hermes chat`: the interactive chat, or one query with `-q`."""
 
 from __future__ import annotations
 
@@ -17,30 +17,28 @@ from hermes.surfaces.cli.options import OPTIONS, check
 
 __all__ = ["command", "run_chat"]
 
-# Options of `hermes` itself that make no sense behind `chat`.
+# Global options that `chat` does not accept.
 _ALONE = frozenset(("profile", "prompt", "as_json", "usage_file"))
 SHARED = tuple(option.key for option in OPTIONS if option.key not in _ALONE)
 
 
-@click.command(
-    help="Talk in the terminal; with -q: one turn, then the answer and the session's id."
-)
-@click.option("-q", "--query", metavar="TEXT", help="Ask this; what is piped in is added to it.")
-@click.option("--query-file", type=click.Path(allow_dash=True), help="Ask what this file says.")
+@click.command(help="Chat in the terminal; with -q: one turn, then the answer and the session id.")
+@click.option("-q", "--query", metavar="TEXT", help="Ask this; piped input is appended.")
+@click.option("--query-file", type=click.Path(allow_dash=True), help="Read the query from a file.")
 @click.option(
     "--image",
     "images",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="With a query: send this picture too (repeatable).",
+    help="With a query: attach this image (repeatable).",
 )
-@click.option("-Q", "--quiet", is_flag=True, help="With a query: only the answer.")
-@click.option("--source", metavar="TAG", help="Mark the session as coming from here.")
+@click.option("-Q", "--quiet", is_flag=True, help="With a query: print only the answer.")
+@click.option("--source", metavar="TAG", help="The source recorded for the session.")
 @click.pass_context
 def command(ctx: click.Context, /, **own: Any) -> int:
     given = {key: own.pop(key) for key in SHARED}
     before = ctx.find_root().obj or {}
-    # What stands behind `chat` is meant for it; what stands before it holds otherwise.
+    # Options after `chat` take precedence over global ones.
     said = {key: value for key, value in given.items() if value not in (None, False)}
     options = {**before, **said}
     check(options, "chat")
@@ -59,7 +57,7 @@ command.params += [click_option(option) for option in OPTIONS if option.key in S
 
 
 def _query(query: str | None, query_file: str | None) -> str | None:
-    """What to ask, with what is piped in behind it; None when nothing is to be asked."""
+    """The query with piped input appended; None without a query."""
     if query is not None and query_file is not None:
         raise UsageError("Give either --query or --query-file.")
     if query_file is not None:
@@ -68,12 +66,12 @@ def _query(query: str | None, query_file: str | None) -> str | None:
     elif query is not None and (piped := _piped()):
         query = f"{query}\n\n{piped}"
     if query is not None and not query.strip():
-        raise UsageError("The query is empty; say something after -q.")
+        raise UsageError("The query is empty; write something after -q.")
     return query
 
 
 def _piped() -> str:
-    """The input, if it is a pipe or a file: a terminal or nothing at all would never end."""
+    """stdin, if it is a pipe, a file or a socket. Reading a terminal would never end."""
     if sys.stdin is None or sys.stdin.closed:
         return ""
     mode = fstat(sys.stdin.fileno()).st_mode

@@ -1,74 +1,62 @@
-"""`hermes checkpoints`: how much is kept for undo, and throwing it away."""
+"""`hermes checkpoints`: how much is stored for undo, and pruning it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from hermes.app.build import App
-from hermes.surfaces.cli.commands.sessions_removal import confirm
-from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
-from hermes.undo.service import undoing
+from hermes.app.workspaces.undoing import undoing
+from hermes.surfaces.cli.asking import confirm
+from hermes.surfaces.cli.output import Output, json_output, moment, with_app
 
 if TYPE_CHECKING:
     from hermes.undo.history import Status
     from hermes.undo.upkeep import Pruned
 
 
-@click.group(help="What is kept so that changes of files can be taken back.")
+@click.group(help="Checkpoints: what is stored so that file changes can be undone.")
 def command() -> None:
     pass
 
 
-@command.command(help="How much is kept, of which projects, since when.")
-@as_json_option
-@click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> Status:
-        return await undoing(app.run).status()
+@command.command(help="Show how much is stored, for which projects and since when.")
+@json_output(with_app)
+async def status(app: App) -> Output:
+    found = await undoing(app).status()
+    return Output(found, _status_lines(found))
 
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(columns(found))
-        return
-    print(f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents")
-    print(f"{found.checkpoints} checkpoints of {found.sessions} sessions")
+
+def _status_lines(found: Status) -> Iterator[str]:
+    yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
+    yield f"{found.checkpoints} checkpoints of {found.sessions} sessions"
     if found.oldest_at is not None:
-        print(f"the oldest of {moment(found.oldest_at)}")
+        yield f"the oldest is from {moment(found.oldest_at)}"
     for project in found.projects:
-        print(f"  {project}")
+        yield f"  {project}"
 
 
-@command.command(help="Throw away what is too old or too much by the settings.")
-@as_json_option
-@click.pass_context
-def prune(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> Pruned:
-        return await undoing(app.run).prune()
-
-    _report(with_app(ctx, work), as_json)
+@command.command(help="Delete what exceeds the age and size limits of the settings.")
+@json_output(with_app)
+async def prune(app: App) -> Output:
+    return _report(await undoing(app).prune())
 
 
-@command.command(help="Throw away everything that no running session needs.")
+@command.command(help="Delete everything that no running session needs.")
 @click.option("-f", "--force", "-y", "--yes", "force", is_flag=True, help="Do not ask.")
-@as_json_option
-@click.pass_context
-def clear(ctx: click.Context, force: bool, as_json: bool) -> None:
-    async def work(app: App) -> Pruned:
-        return await undoing(app.run).clear()
-
+@json_output()
+def clear(ctx: click.Context, force: bool) -> Output:
     if not force:
-        confirm("Nothing that was done so far can be undone then. Go on?")
-    _report(with_app(ctx, work), as_json)
+        question = "No earlier change can be undone after this. Go on?"
+        confirm(question, otherwise="Nothing was removed.")
+    return _report(with_app(ctx, lambda app: undoing(app).clear()))
 
 
-def _report(done: Pruned, as_json: bool) -> None:
-    if as_json:
-        print_json(columns(done))
-    else:
-        freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
-        print(f"{done.turns} turns went, {freed} freed; {rest} stay.")
+def _report(done: Pruned) -> Output:
+    freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
+    return Output(done, f"{done.turns} turns removed, {freed} freed; {rest} remain.")
 
 
 def _megabytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""`hermes claw`: move in from OpenClaw."""
+"""`hermes claw`: migrate from OpenClaw."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ import click
 from hermes.codec.values import replace
 from hermes.config.secrets import environment
 from hermes.core.errors import NotFound, UsageError
-from hermes.homes.moving.openclaw import read_openclaw
-from hermes.homes.moving.taking import SkillConflict, Wish
-from hermes.surfaces.cli.asking import confirm
+from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.moving import move_in
-from hermes.surfaces.cli.output import as_json_option, print_json
+from hermes.surfaces.cli.output import Output, as_json_option, json_output
 
 CONFLICTS = ("skip", "overwrite", "rename")
 
 
-@click.group(help="Move in from OpenClaw; what it wrote is only read.")
+@click.group(help="Migrate from OpenClaw; its own files are not changed.")
 def command() -> None:
     pass
 
 
-@command.command(help="Take in its identity, memory, skills and model; FOLDER is ~/.openclaw.")
+@command.command(help="Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option(
     "--preset",
     type=click.Choice(["user-data", "full"]),
     default="full",
     help="user-data: without settings and keys.",
 )
-@click.option("--overwrite", is_flag=True, help="Also what is there already.")
-@click.option("--migrate-secrets", is_flag=True, help="Keys too.")
+@click.option("--overwrite", is_flag=True, help="Replace what exists already.")
+@click.option("--migrate-secrets", is_flag=True, help="Include keys.")
 @click.option("--skill-conflict", type=click.Choice(CONFLICTS), default="skip")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @as_json_option
 @click.pass_context
 def migrate(
@@ -50,10 +48,10 @@ def migrate(
     skill_conflict: str,
     yes: bool,
     as_json: bool,
-) -> None:
+) -> int:
     full = preset == "full"
     if migrate_secrets and not full:
-        raise UsageError("--preset user-data takes no keys; leave out --migrate-secrets.")
+        raise UsageError("--preset user-data imports no keys; leave out --migrate-secrets.")
     found = read_openclaw(_root(folder))
     wish = Wish(
         secrets=migrate_secrets,
@@ -63,27 +61,26 @@ def migrate(
         dry_run=dry_run,
     )
     foreign = found if full else replace(found, secrets={})
-    move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
+    return move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
 
 
-@command.command(help="Rename its folder once you have moved in, so that nothing uses it.")
+@command.command(help="Rename its folder after the migration, so that nothing uses it.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@as_json_option
-def cleanup(folder: Path | None, dry_run: bool, yes: bool, as_json: bool) -> None:
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@yes_option
+@json_output()
+def cleanup(ctx: click.Context, folder: Path | None, dry_run: bool, yes: bool) -> Output:
     root = _root(folder)
     if not root.is_dir():
         raise NotFound(f"There is no folder {root}; name the one that OpenClaw used.")
-    target = _free(root)
+    target = _free_name(root)
     if not dry_run:
         if not yes:
-            confirm(f"Rename {root} to {target.name}? OpenClaw will not find it any more.")
+            confirm(f"Rename {root} to {target.name}? OpenClaw will no longer find it.")
         root.rename(target)
-    if as_json:
-        print_json({"from": str(root), "to": str(target), "done": not dry_run})
-    else:
-        print(f"{root} {'would be' if dry_run else 'is now'} {target}.")
+    verb = "would be" if dry_run else "is now"
+    data = {"from": str(root), "to": str(target), "done": not dry_run}
+    return Output(data, f"{root} {verb} {target}.")
 
 
 def _root(folder: Path | None) -> Path:
@@ -91,7 +88,6 @@ def _root(folder: Path | None) -> Path:
     return given.absolute()
 
 
-def _free(root: Path) -> Path:
-    """A name beside it that nothing has."""
+def _free_name(root: Path) -> Path:
     names = (f"{root.name}.moved-in{number or ''}" for number in count())
-    return next(place for name in names if not (place := root.with_name(name)).exists())
+    return next(path for name in names if not (path := root.with_name(name)).exists())

@@ -1,4 +1,4 @@
-"""`hermes completion`: scripts that complete commands and options without starting Hermes."""
+"""`hermes completion`: shell scripts that complete commands without starting Hermes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-# What may follow the words of a command: (subcommands, options).
+# Command path: (subcommands, options).
 Table = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 HOW = {
@@ -28,7 +28,6 @@ def command(ctx: click.Context, shell: str) -> None:
 def rows(
     command: click.Command, path: str
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
-    """Every command with what may follow it."""
     options = tuple(
         name for param in command.params if isinstance(param, click.Option) for name in param.opts
     )
@@ -44,7 +43,6 @@ def rows(
 
 
 def _cases(table: Table, indent: str) -> str:
-    """For shells that know `case`: the words behind each path."""
     lines = (
         f'{indent}"{path}") words="{" ".join((*below, *options))}" ;;\n'
         for path, (below, options) in sorted(table.items())
@@ -92,7 +90,7 @@ def bash_script(table: Table) -> str:
 
 
 def zsh_script(table: Table) -> str:
-    # `words` is the shell's own name for the command line.
+    # `words` is a variable of zsh itself.
     cases = _cases(table, " " * 8).replace(' words="', ' found="')
     text = ZSH.replace('local word here="" words=""', 'local word here="" found=""')
     return text.replace("${{=words}}", "${{=found}}").format(paths=_paths(table), cases=cases)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import click
 
 from hermes.codec.json import encode, plain
-from hermes.codec.values import JsonObject, JsonValue
+from hermes.codec.values import JsonValue
 from hermes.config.check import check_files
-from hermes.config.edit import Edited, migrate_file, set_from_text, unset
+from hermes.config.edit import migrate_file, set_from_text, unset
 from hermes.config.files import replace_file
 from hermes.config.findings import Finding
-from hermes.config.load import Config, Explanation
+from hermes.config.load import Explanation
 from hermes.config.migrate import Removed, newest_version
 from hermes.config.schema import describe, format_key, parse_key
 from hermes.config.secrets import masked, shown
 from hermes.core.errors import ConfigError
+from hermes.surfaces.cli.output import Output, as_json_option, json_output, print_json, text_output
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark, styled
 
 NEW_FILE = b"# Settings of Hermes. `hermes config show` lists them with their values.\n"
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(
@@ -32,53 +31,51 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSO
 @click.pass_context
 def command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        ctx.invoke(show, as_json=False)
+        ctx.invoke(show)
 
 
-@command.command(help="Every setting, its value and where the value comes from.")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, as_json: bool) -> None:
+@command.command(help="Every setting, its value and its source.")
+@json_output()
+def show(ctx: click.Context) -> Output:
     config = config_of(ctx)
-    explanations = [config.explain(key) for key in config.known_keys()]
-    if as_json:
-        _print_json({e.key: {"value": _shown(e), "source": str(e.source)} for e in explanations})
-        return
-    _warn(finding for finding in config.findings if finding.level != "error")
-    section = None
-    for explanation in explanations:
-        parent = format_key(explanation.setting.path[:-1]) or "(top level)"
-        if parent != section:
-            print(("" if section is None else "\n") + styled(parent, "bold"))
-            section = parent
-        _print_line(explanation)
+    found = [config.explain(key) for key in config.known_keys()]
+    data = {each.key: {"value": _shown(each), "source": str(each.source)} for each in found}
 
+    def lines() -> Iterator[str]:
+        _warn(finding for finding in config.findings if finding.level != "error")
+        section = None
+        for each in found:
+            parent = format_key(each.setting.path[:-1]) or "(top level)"
+            if parent != section:
+                yield ("" if section is None else "\n") + styled(parent, "bold")
+                section = parent
+            line = f"  {each.setting.path[-1]:<30} {_text(_shown(each)):<24} {each.source}"
+            yield styled(line, "dim") if each.source.kind == "default" else line
 
-def _print_line(explanation: Explanation) -> None:
-    name = explanation.setting.path[-1]
-    line = f"  {name:<30} {_text(_shown(explanation)):<24} {explanation.source}"
-    print(styled(line, "dim") if explanation.source.kind == "default" else line)
+    return Output(data, lines())
 
 
 @command.command(help="The value of one setting, a section, or a secret (masked).")
 @click.argument("key")
-@click.option("--source", "with_source", is_flag=True, help="Also say where it comes from.")
+@click.option("--source", "with_source", is_flag=True, help="Also print its source.")
 @as_json_option
 @click.pass_context
 def get(ctx: click.Context, key: str, with_source: bool, as_json: bool) -> None:
+    """Prints one JSON object per setting."""
     config = config_of(ctx)
-    if value := config.secrets.get(key):
-        _print_value(key, masked(value), config.secrets.source(key), with_source, as_json)
-        return
+    rows: list[tuple[str, JsonValue, object]]
     below = [known for known in config.known_keys() if _is_below(known, key)]
-    for known in below:
-        explanation = config.explain(known)
-        if not as_json:
-            print(f"{known} = ", end="")
-        _print_value(known, _shown(explanation), explanation.source, with_source, as_json)
-    if not below:
-        explanation = config.explain(key)
-        _print_value(key, _shown(explanation), explanation.source, with_source, as_json)
+    if value := config.secrets.get(key):
+        rows, below = [(key, masked(value), config.secrets.source(key))], []
+    else:
+        found = [(known, config.explain(known)) for known in below or [key]]
+        rows = [(known, _shown(each), each.source) for known, each in found]
+    for name, value, source in rows:
+        if as_json:
+            print_json({"key": name, "value": value, "source": str(source)})
+        else:
+            behind = styled(f"  ({source})", "dim") if with_source else ""
+            print(f"{name} = " if below else "", _text(value), behind, sep="")
 
 
 def _is_below(known: str, key: str) -> bool:
@@ -86,84 +83,69 @@ def _is_below(known: str, key: str) -> bool:
     return len(path) > len(start) and path[: len(start)] == start
 
 
-def _print_value(
-    key: str, value: JsonValue, source: object, with_source: bool, as_json: bool
-) -> None:
-    if as_json:
-        _print_json({"key": key, "value": value, "source": str(source)})
-    else:
-        print(_text(value) + (styled(f"  ({source})", "dim") if with_source else ""))
-
-
 @command.command(
-    help="Where the value of a setting comes from, and what that hides; `model`: who answers."
+    help="Where the value of a setting comes from, and what it overrides. `model`: which model "
+    "answers, and why."
 )
 @click.argument("key")
-@as_json_option
-@click.pass_context
-def explain(ctx: click.Context, key: str, as_json: bool) -> None:
+@json_output()
+def explain(ctx: click.Context, key: str) -> Output:
     config = config_of(ctx)
     if key == "model":
-        # Which model answers follows from more than one setting.
+        # The model follows from more than one setting.
         from hermes.surfaces.cli.explained import explain_model
 
-        explain_model(ctx, as_json=as_json)
-        return
+        return explain_model(ctx)
     found = config.explain(key)
-    hidden = [(str(held.source), _hidden(found, held.value)) for held in found.shadows]
-    if as_json:
-        _print_json(
-            {
-                "key": found.key,
-                "value": _shown(found),
-                "source": str(found.source),
-                "shadows": [{"source": source, "value": value} for source, value in hidden],
-                "kind": describe(found.setting.kind),
-                "meaning": found.setting.meaning,
-            }
-        )
-        return
-    print(f"{styled(found.key, 'bold')} = {_text(_shown(found))}")
-    print(f"  {found.setting.meaning} Must be {describe(found.setting.kind)}.")
-    print(f"  from     {found.source}")
-    for source, value in hidden:
-        print(styled(f"  hides    {_text(value)}  ({source})", "dim"))
+    secret, kind = found.setting.secret, describe(found.setting.kind)
+    hidden = [(str(held.source), shown(held.value, secret=secret)) for held in found.shadows]
+    data = {
+        "key": found.key,
+        "value": _shown(found),
+        "source": str(found.source),
+        "shadows": [{"source": source, "value": value} for source, value in hidden],
+        "kind": kind,
+        "meaning": found.setting.meaning,
+    }
+    lines = [
+        f"{styled(found.key, 'bold')} = {_text(_shown(found))}",
+        f"  {found.setting.meaning} Must be {kind}.",
+        f"  from     {found.source}",
+        *(styled(f"  hides    {_text(value)}  ({source})", "dim") for source, value in hidden),
+    ]
+    return Output(data, lines)
 
 
 @command.command("set", help="Change a setting; a name in capitals is a secret and goes to .env.")
 @click.argument("key")
 @click.argument("value")
-@click.option("--force", is_flag=True, help="Write a key even if it is not known.")
+@click.option("--force", is_flag=True, help="Write the key even if it is unknown.")
 @click.pass_context
 def set_(ctx: click.Context, key: str, value: str, force: bool) -> None:
     edited = set_from_text(home_of(ctx), key, value, force=force)
     print(f"{edited.key} = {edited.shown}  ({edited.place})")
-    _warn_if_hidden(config_of(ctx), edited)
+    # Warn when something overrides the new value.
+    _warn(finding for finding in config_of(ctx).findings if finding.key == edited.key)
 
 
-@command.command("unset", help="Take a setting out of config.yaml, or a secret out of .env.")
+@command.command("unset", help="Remove a setting from config.yaml, or a secret from .env.")
 @click.argument("key")
-@click.pass_context
-def unset_(ctx: click.Context, key: str) -> None:
+@text_output()
+def unset_(ctx: click.Context, key: str) -> str:
     edited = unset(home_of(ctx), key)
-    print(f"{edited.key} is no longer set in {edited.place}.")
+    return f"{edited.key} is no longer set in {edited.place}."
 
 
-def _warn_if_hidden(config: Config, edited: Edited) -> None:
-    """What was just written should count; say so when it does not."""
-    _warn(finding for finding in config.findings if finding.key == edited.key)
+@command.command(help="Print the path of config.yaml.")
+@text_output()
+def path(ctx: click.Context) -> str:
+    return str(home_of(ctx).config)
 
 
-@command.command(help="Where config.yaml is.")
-@click.pass_context
-def path(ctx: click.Context) -> None:
-    print(home_of(ctx).config)
-
-
-@command.command("env-path", help="Where .env is.")
-@click.pass_context
-def env_path(ctx: click.Context) -> None:
-    print(home_of(ctx).env_file)
+@command.command("env-path", help="Print the path of .env.")
+@text_output()
+def env_path(ctx: click.Context) -> str:
+    return str(home_of(ctx).env_file)
 
 
 @command.command(help="Open config.yaml in your editor ($VISUAL or $EDITOR).")
@@ -178,38 +160,35 @@ def edit(ctx: click.Context) -> None:
     _warn(config_of(ctx, tell=False).findings)
 
 
-@command.command(help="Say what is wrong with config.yaml and .env.")
-@as_json_option
-@click.pass_context
-def check(ctx: click.Context, as_json: bool) -> int:
+@command.command(help="Check config.yaml and .env, and report problems.")
+@json_output()
+def check(ctx: click.Context) -> Output:
     findings = check_files(config_of(ctx, tell=False))
-    if as_json:
-        _print_json([plain(finding) for finding in findings])
-    else:
+
+    def lines() -> Iterator[str]:
         for finding in findings:
-            print(f"{mark(finding.level)} {finding.text}")
+            yield f"{mark(finding.level)} {finding.text}"
             if finding.fix:
-                print(styled(f"  → {finding.fix}", "dim"))
-    return 1 if any(finding.level == "error" for finding in findings) else 0
+                yield styled(f"  → {finding.fix}", "dim")
+
+    failed = any(finding.level == "error" for finding in findings)
+    return Output([plain(finding) for finding in findings], lines(), code=failed)
 
 
-@command.command(help="Bring config.yaml to the newest version; a copy of the old one is kept.")
-@click.pass_context
-def migrate(ctx: click.Context) -> None:
+@command.command(help="Migrate config.yaml to the newest version; a copy of the old one is kept.")
+@text_output()
+def migrate(ctx: click.Context) -> list[str]:
     changes = migrate_file(home_of(ctx))
-    for changed, value in changes.items():
-        becomes = "removed" if isinstance(value, Removed) else f"= {_text(shown(value))}"
-        print(f"{format_key(changed)} {becomes}")
-    if not changes:
-        print(f"config.yaml is up to date (version {newest_version()}).")
+    lines = [
+        f"{format_key(key)} "
+        + ("removed" if isinstance(value, Removed) else f"= {_text(shown(value))}")
+        for key, value in changes.items()
+    ]
+    return lines or [f"config.yaml is up to date (version {newest_version()})."]
 
 
 def _shown(explanation: Explanation) -> JsonValue:
-    return _hidden(explanation, explanation.value)
-
-
-def _hidden(explanation: Explanation, value: JsonValue) -> JsonValue:
-    return shown(value, secret=explanation.setting.secret)
+    return shown(explanation.value, secret=explanation.setting.secret)
 
 
 def _text(value: JsonValue) -> str:
@@ -220,7 +199,3 @@ def _warn(findings: Iterable[Finding]) -> None:
     for finding in findings:
         word = "error:" if finding.level == "error" else "warning:"
         print(f"{styled(word, finding.level, sys.stderr)} {finding.text}", file=sys.stderr)
-
-
-def _print_json(value: JsonObject | list[JsonObject]) -> None:
-    print(encode(value).decode())

@@ -1,25 +1,25 @@
-"""`hermes cost`: what model calls have used and cost, by model, day, cause, person, job …"""
+"""`hermes cost`: tokens and cost of model calls, by model, day, cause, person, job …"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import click
 
 from hermes.app.build import App
 from hermes.codec.values import JsonObject
-from hermes.commands.spent import CapState, cap_states
+from hermes.commands.spent import cap_states
 from hermes.core.messages import Usage
-from hermes.journal.archive import Spending, parse_since
-from hermes.surfaces.cli.output import as_json_option, print_json, print_table, with_app
+from hermes.surfaces.cli.output import Output, json_output, table, with_app
 
 By = Literal["model", "day", "cause", "person", "job", "session", "provider"]
 _FIELDS = {"person": "principal", "session": "session_id"}
 
 
 class Sum:
-    """Model calls that belong together. `unpriced` replies have no known price; `assumed` is the
-    most that calls may have cost whose end is not known."""
+    """The total of some model calls. `unpriced` counts replies without a known price; `assumed` is
+    an upper bound for calls whose outcome is unknown."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -53,59 +53,43 @@ class Sum:
 
 
 @click.command(
-    help="Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls whose end "
-    "was never heard of, or that are under way, are shown apart with the most they can cost."
+    help="Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls in "
+    "progress or whose outcome is unknown are listed separately with their maximum cost."
 )
 @click.option(
     "--by",
     type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
     default="model",
     show_default=True,
-    help="What to add up.",
+    help="How to group.",
 )
 @click.option("--session", help="Only this session.")
-@click.option("--since", metavar="AGE|DATE", help="Only from then on: 7d, 12h, 2w, 2026-05-01.")
+@click.option("--since", metavar="AGE|DATE", help="Only since then: 7d, 12h, 2w, 2026-05-01.")
 @click.option(
     "--days",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Only today and the days before, in UTC.",
+    help="Only the last N days (UTC), today included.",
 )
-@as_json_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    by: By,
-    session: str | None,
-    since: str | None,
-    days: int | None,
-    as_json: bool,
-) -> None:
-    async def work(app: App) -> tuple[tuple[Spending, ...], tuple[CapState, ...]]:
-        session_id = await app.library.find(session) if session else None
-        now = app.world.clock.now()
-        first = parse_since(since, now) if since else 0.0
-        first = max(first, now - (days - 1) * 86_400) if days else first
-        found = await app.library.spending(session_id=session_id, since=first)
-        # Replies that were brought in from elsewhere cost nothing here.
-        lines = tuple(line for line in found if line.calls or line.usage != Usage())
-        return lines, () if as_json or session else await cap_states(app)
-
-    lines, caps = with_app(ctx, work)
-    sums = grouped(lines, by)
-    if as_json:
-        print_json([_columns(by, name, each) for name, each in sums.items()])
-        return
-    if not sums:
-        print("No model call yet.")
-    else:
-        _print_sums(by, sums, added(lines))
-    for cap in caps:
-        print(cap)
+@json_output(with_app)
+async def command(
+    app: App, by: By, session: str | None, since: str | None, days: int | None
+) -> Output:
+    session_id = await app.library.find(session) if session else None
+    now = app.world.clock.now()
+    first = parse_since(since, now) if since else 0.0
+    first = max(first, now - (days - 1) * 86_400) if days else first
+    found = await app.library.spending(session_id=session_id, since=first)
+    # Imported replies cost nothing here.
+    lines = tuple(line for line in found if line.calls or line.usage != Usage())
+    caps = () if session else await cap_states(app)
+    sums = group_spending(lines, by)
+    text = _table(by, sums, total_of(lines)) if sums else ("No model call yet.",)
+    data = [_columns(by, name, each) for name, each in sums.items()]
+    return Output(data, (*text, *map(str, caps)))
 
 
-def grouped(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
-    """Sorted by name."""
+def group_spending(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
     found: dict[str, Sum] = {}
     for line in lines:
         name = str(getattr(line, _FIELDS.get(by, by)))
@@ -113,22 +97,22 @@ def grouped(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
     return dict(sorted(found.items()))
 
 
-def added(lines: tuple[Spending, ...]) -> Sum:
+def total_of(lines: tuple[Spending, ...]) -> Sum:
     total = Sum()
     for line in lines:
         total.add(line)
     return total
 
 
-def _print_sums(by: By, sums: dict[str, Sum], total: Sum) -> None:
+def _table(by: By, sums: dict[str, Sum], total: Sum) -> Iterator[str]:
     rows = [_row(name, each) for name, each in sums.items()]
     if len(rows) > 1:
         rows.append(_row("total", total))
     head: tuple[str, ...] = (by.capitalize(), "Calls", "In", "Out", "Cost")
     if total.assumed_calls:
-        print_table([(*head, "Assumed"), *rows], (36, 7, 10, 10, 12))
+        yield from table([(*head, "Assumed"), *rows], (36, 7, 10, 10, 12))
     else:
-        print_table([head, *(row[:-1] for row in rows)], (36, 7, 10, 10))
+        yield from table([head, *(row[:-1] for row in rows)], (36, 7, 10, 10))
 
 
 def _row(name: str, each: Sum) -> tuple[str, ...]:

@@ -1,95 +1,80 @@
-"""`hermes curator`: what becomes of skills of the agent's own that nobody uses."""
+"""`hermes curator`: archive agent-written skills that are no longer used."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from hermes.app.build import App
-from hermes.core.session_request import Opening
-from hermes.skills.library import Skilled
-from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
+from hermes.app.opening import Opening
+from hermes.app.skills.skilled import Skilled, skilled
+from hermes.surfaces.cli.output import Output, fields, json_output, moment, text_output, with_app
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.skills.consolidation import Merged
     from hermes.skills.curator import Move
-    from hermes.skills.curator_state import CuratorState
-
 
 AGAIN = "from hermes.surfaces.cli.entry import main; main()"
+NOTHING = "Nothing to do."
 
 
-@click.group(help="Unused skills of the agent's own: archived, never deleted.")
+@click.group(help="Archive agent-written skills that are no longer used. Nothing is deleted.")
 def command() -> None:
     pass
 
 
-@command.command(help="When it ran last, and what it would do now.")
-@as_json_option
-@click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> tuple[CuratorState, tuple[Move, ...], tuple[str, ...]]:
-        curator = app.skills().curator()
-        return curator.state(), curator.plan(), curator.archived()
-
-    state, moves, archived = with_app(ctx, work)
-    if as_json:
-        print_json({**columns(state), "plan": columns(moves), "archived": archived})
-        return
-    print(f"{'paused' if state.paused else 'on'}; last run: {_when(state.last_run_at)}")
-    _print_moves(moves, "would be")
-    print(f"{len(archived)} in the archive")
+@command.command(help="Show the last run, and what a run would do now.")
+@json_output(with_app)
+async def status(app: App) -> Output:
+    curator = skilled(app).curator()
+    state, moves, archived = curator.state(), curator.plan(), curator.archived()
+    last = moment(state.last_run_at) if state.last_run_at else "never"
+    lines = [
+        f"{'paused' if state.paused else 'on'}; last run: {last}",
+        *_move_lines(moves, "would be"),
+        f"{len(archived)} in the archive",
+    ]
+    return Output({**fields(state), "plan": moves, "archived": archived}, lines)
 
 
-def _when(at: float) -> str:
-    return moment(at) if at else "never"
-
-
-def _print_moves(moves: tuple[Move, ...], verb: str) -> None:
+def _move_lines(moves: tuple[Move, ...], verb: str) -> Iterator[str]:
     for move in moves:
-        print(f"{move.name:<28} {verb} {move.to} ({move.idle_days} days without use)")
+        yield f"{move.name:<28} {verb} {move.to} ({move.idle_days} days without use)"
 
 
-@command.command(help="Look now.")
-@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
-@click.option("--consolidate", is_flag=True, help="Let a model merge those about the same, too.")
-@click.option("--background", is_flag=True, help="Do not wait; `logs/curator.log` says the rest.")
-@as_json_option
-@click.pass_context
-def run(
-    ctx: click.Context, dry_run: bool, consolidate: bool, background: bool, as_json: bool
-) -> None:
+@command.command(help="Run now.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option("--consolidate", is_flag=True, help="Also let a model merge overlapping skills.")
+@click.option("--background", is_flag=True, help="Do not wait; the result is in curator.log.")
+@json_output()
+def run(ctx: click.Context, dry_run: bool, consolidate: bool, background: bool) -> Output:
     if background:
-        _run_beside(ctx, as_json=as_json)
-        return
+        return _run_in_background(ctx)
 
     async def work(app: App) -> tuple[tuple[Move, ...], tuple[Merged, ...]]:
         skills = app.skills()
         curator = skills.curator()
         moves = curator.plan() if dry_run else curator.run()
-        return moves, await _merged(app, skills, dry_run) if consolidate else ()
+        return moves, await _consolidate(app, skills, dry_run) if consolidate else ()
 
     moves, merged = with_app(ctx, work)
-    if as_json:
-        print_json({"dry_run": dry_run, "moves": columns(moves), "merged": columns(merged)})
-        return
-    _print_moves(moves, "would be" if dry_run else "is")
-    for each in merged:
-        verb = "would take" if dry_run else "takes"
-        print(f"{each.into:<28} {verb} the place of {', '.join(each.absorbed)}")
-    if not moves and not merged:
-        print("Nothing to do.")
+    verb = "would replace" if dry_run else "replaces"
+    lines = [
+        *_move_lines(moves, "would be" if dry_run else "is"),
+        *(f"{each.into:<28} {verb} {', '.join(each.absorbed)}" for each in merged),
+    ]
+    return Output({"dry_run": dry_run, "moves": moves, "merged": merged}, lines or NOTHING)
 
 
-def _run_beside(ctx: click.Context, *, as_json: bool) -> None:
-    """The same command, once more, in a process that outlives this one."""
-    import os
-    import subprocess
-
+def _run_in_background(ctx: click.Context) -> Output:
+    """Start the same command again in a process that outlives this one."""
     home = home_of(ctx)
     log = home.folder(home.logs) / "curator.log"
     words = [word for word in sys.argv[1:] if word != "--background"]
@@ -102,128 +87,92 @@ def _run_beside(ctx: click.Context, *, as_json: bool) -> None:
             stderr=out,
             start_new_session=True,
         )
-    if as_json:
-        print_json({"process": child.pid, "log": str(log)})
-    else:
-        print(f"{mark('ok')} Process {child.pid} looks; what it does will be in {log}.")
+    line = f"{mark('ok')} Process {child.pid} is running; its output goes to {log}."
+    return Output({"process": child.pid, "log": str(log)}, line)
 
 
-async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
-    from hermes.skills.consolidation import Consolidation
+async def _consolidate(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
+    from hermes.app.skills.consolidating import Consolidation
 
-    # What it costs is booked in a session of its own.
-    purse = await app.open(Opening(source="tool", attended=False))
-    return await Consolidation(app.models, app.settings, skills, purse, dry_run=dry_run).run()
+    # A session of its own accounts for the cost.
+    session = await app.open(Opening(source="tool", attended=False))
+    return await Consolidation(app, skills, session, dry_run=dry_run).run()
 
 
-@command.command(help="Archive now what was not used for so many days.")
+@command.command(help="Archive what was not used for this many days.")
 @click.option("--days", type=click.IntRange(min=1), default=90, show_default=True, help="Days.")
-@click.pass_context
-def prune(ctx: click.Context, days: int) -> None:
-    async def work(app: App) -> tuple[Move, ...]:
-        return app.skills().curator().run(days)
-
-    moves = with_app(ctx, work)
-    _print_moves(moves, "is")
-    if not moves:
-        print("Nothing to do.")
+@text_output(with_app)
+async def prune(app: App, days: int) -> list[str]:
+    return [*_move_lines(skilled(app).curator().run(days), "is")] or [NOTHING]
 
 
-@command.command(help="No looks by itself.")
-@click.pass_context
-def pause(ctx: click.Context) -> None:
-    _pause(ctx, paused=True)
+@command.command(help="Stop automatic runs.")
+@text_output(with_app)
+async def pause(app: App) -> str:
+    skilled(app).curator().pause(True)
+    return f"{mark('ok')} paused"
 
 
-@command.command(help="Looks by itself again.")
-@click.pass_context
-def resume(ctx: click.Context) -> None:
-    _pause(ctx, paused=False)
+@command.command(help="Resume automatic runs.")
+@text_output(with_app)
+async def resume(app: App) -> str:
+    skilled(app).curator().pause(False)
+    return f"{mark('ok')} on"
 
 
-def _pause(ctx: click.Context, *, paused: bool) -> None:
-    async def work(app: App) -> None:
-        app.skills().curator().pause(paused)
-
-    with_app(ctx, work)
-    print(f"{mark('ok')} {'paused' if paused else 'on'}")
-
-
-@command.command(help="Keep a skill whatever happens.")
+@command.command(help="Never archive this skill.")
 @click.argument("name")
-@click.pass_context
-def pin(ctx: click.Context, name: str) -> None:
-    _pin(ctx, name, pinned=True)
+@text_output(with_app)
+async def pin(app: App, name: str) -> str:
+    return _pin(app, name, pinned=True)
 
 
-@command.command(help="Treat a skill like others again.")
+@command.command(help="Allow this skill to be archived again.")
 @click.argument("name")
-@click.pass_context
-def unpin(ctx: click.Context, name: str) -> None:
-    _pin(ctx, name, pinned=False)
+@text_output(with_app)
+async def unpin(app: App, name: str) -> str:
+    return _pin(app, name, pinned=False)
 
 
-def _pin(ctx: click.Context, name: str, *, pinned: bool) -> None:
-    async def work(app: App) -> None:
-        skills = app.skills()
-        skills.shelf.find(name)
-        skills.usages.pin(name, pinned)
-
-    with_app(ctx, work)
-    print(f"{mark('ok')} {name} is {'pinned' if pinned else 'not pinned'}.")
+def _pin(app: App, name: str, *, pinned: bool) -> str:
+    skills = skilled(app)
+    skills.shelf.find(name)
+    skills.usages.pin(name, pinned)
+    return f"{mark('ok')} {name} is {'pinned' if pinned else 'not pinned'}."
 
 
 @command.command(help="Move a skill to the archive.")
 @click.argument("name")
-@click.pass_context
-def archive(ctx: click.Context, name: str) -> None:
-    async def work(app: App) -> str:
-        return str(app.skills().curator().archive(name))
-
-    print(f"{mark('ok')} {with_app(ctx, work)}")
+@text_output(with_app)
+async def archive(app: App, name: str) -> str:
+    return f"{mark('ok')} {skilled(app).curator().archive(name)}"
 
 
-@command.command(help="Bring a skill back from the archive.")
+@command.command(help="Move a skill back from the archive.")
 @click.argument("name")
-@click.pass_context
-def restore(ctx: click.Context, name: str) -> None:
-    async def work(app: App) -> str:
-        return str(app.skills().curator().restore(name))
-
-    print(f"{mark('ok')} {with_app(ctx, work)}")
+@text_output(with_app)
+async def restore(app: App, name: str) -> str:
+    return f"{mark('ok')} {skilled(app).curator().restore(name)}"
 
 
-@command.command("list-archived", help="What is in the archive.")
-@as_json_option
-@click.pass_context
-def list_archived(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> tuple[str, ...]:
-        return app.skills().curator().archived()
-
-    names = with_app(ctx, work)
-    if as_json:
-        print_json(names)
-    else:
-        print("\n".join(names) or "The archive is empty.")
+@command.command("list-archived", help="List the archived skills.")
+@json_output(with_app)
+async def list_archived(app: App) -> Output:
+    names = skilled(app).curator().archived()
+    return Output(names, names or "The archive is empty.")
 
 
-@command.command(help="Make a copy of all skills.")
-@click.pass_context
-def backup(ctx: click.Context) -> None:
-    async def work(app: App) -> str:
-        return app.skills().curator().backup()
-
-    print(f"{mark('ok')} {with_app(ctx, work)}")
+@command.command(help="Copy all skills.")
+@text_output(with_app)
+async def backup(app: App) -> str:
+    return f"{mark('ok')} {skilled(app).curator().backup()}"
 
 
-@command.command(help="Bring back the skills that a copy has and this home has not.")
-@click.option("--list", "only_list", is_flag=True, help="Which copies there are.")
-@click.option("--id", "stamp", default="", help="This copy; else the newest.")
-@click.pass_context
-def rollback(ctx: click.Context, only_list: bool, stamp: str) -> None:
-    async def work(app: App) -> tuple[str, ...]:
-        curator = app.skills().curator()
-        return curator.backups() if only_list else curator.rollback(stamp)
-
-    found = with_app(ctx, work)
-    print("\n".join(found) or ("There are no copies." if only_list else "Nothing was missing."))
+@command.command(help="Restore the skills of a copy that this home no longer has.")
+@click.option("--list", "only_list", is_flag=True, help="List the copies.")
+@click.option("--id", "stamp", default="", help="Use this copy; the default is the newest.")
+@text_output(with_app)
+async def rollback(app: App, only_list: bool, stamp: str) -> tuple[str, ...]:
+    curator = skilled(app).curator()
+    found = curator.backups() if only_list else curator.rollback(stamp)
+    return found or ("There are no copies." if only_list else "Nothing was missing.",)

@@ -1,6 +1,8 @@
-"""`hermes doctor`: look at everything, say what is wrong, mend what is safe to mend."""
+"""`hermes doctor`: check the installation, report problems, fix what is safe to fix."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import click
 
@@ -24,7 +26,13 @@ from hermes.homes.health import (
     skill_findings,
     workplace_findings,
 )
-from hermes.plugins.health import plugin_findings
+from hermes.app.plugins.checks import plugin_findings
+from hermes.codec.json import plain
+from hermes.config.check import check_files, check_home, mend_permissions
+from hermes.config.edit import migrate_file
+from hermes.config.findings import Finding
+from hermes.config.home import Home
+from hermes.config.load import Config
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,
@@ -34,33 +42,30 @@ from hermes.surfaces.cli.checks import (
     python_findings,
 )
 from hermes.surfaces.cli.interruptible import run
+from hermes.surfaces.cli.output import Output, as_json_option, print_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
 
 Section = tuple[str, list[Finding]]
 
 
-@click.command(help="Check this installation and say how to mend it.")
-@click.option("--fix", "mend", is_flag=True, help="Mend what is safe to mend.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.command(help="Check this installation and say how to fix problems.")
+@click.option("--fix", "mend", is_flag=True, help="Fix what is safe to fix.")
+@as_json_option
 @click.pass_context
 def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
     config = config_of(ctx, tell=False)
     if mend:
-        for line in mended(config.home):
-            click.echo(f"{styled('mended', 'ok')} {line}", err=as_json)
+        for line in repair(config.home):
+            click.echo(f"{styled('fixed', 'ok')} {line}", err=as_json)
         config = config_of(ctx, tell=False)
-    sections = run(examined(config))
-    if as_json:
-        print(encode([_plain(name, found) for name, group in sections for found in group]).decode())
-    else:
-        _print(sections)
-    findings = [finding for _, group in sections for finding in group]
-    return 1 if any(finding.level == "error" for finding in findings) else 0
+    sections = run(examine(config))
+    data = [{"section": name, **plain(each)} for name, group in sections for each in group]
+    failed = any(each.level == "error" for _, group in sections for each in group)
+    return print_output(Output(data, _lines(sections), code=failed), as_json=as_json)
 
 
-async def examined(config: Config) -> list[Section]:
-    """Every section with its findings."""
+async def examine(config: Config) -> list[Section]:
     settings = config.settings
     return [
         ("Python", python_findings()),
@@ -82,28 +87,24 @@ async def examined(config: Config) -> list[Section]:
     ]
 
 
-def mended(home: Home) -> list[str]:
-    """What was done: only things that lose nothing."""
+def repair(home: Home) -> list[str]:
+    """What was fixed: only changes that lose nothing."""
     done = [f"{path} is private now" for path in mend_permissions(home)]
     if migrate_file(home):
-        done.append("config.yaml is of the newest version now; the old one is kept beside it")
+        done.append("config.yaml was migrated to the newest version; a copy of the old one is kept")
     if any(finding.level != "ok" for finding in run(index_findings(home))):
         run(rebuild_index(home))
-        done.append("the search index was made anew")
+        done.append("the search index was rebuilt")
     return done
 
 
-def _plain(section: str, finding: Finding) -> dict[str, object]:
-    return {"section": section, **plain(finding)}
-
-
-def _print(sections: list[Section]) -> None:
+def _lines(sections: list[Section]) -> Iterator[str]:
     for name, group in sections:
-        print(styled(name, "bold"))
+        yield styled(name, "bold")
         for finding in group:
-            print(f"  {mark(finding.level)} {finding.text}")
+            yield f"  {mark(finding.level)} {finding.text}"
     fixes = [finding for _, group in sections for finding in group if finding.fix]
     if fixes:
-        print(styled("\nWhat to do", "bold"))
+        yield styled("\nWhat to do", "bold")
     for number, finding in enumerate(fixes, start=1):
-        print(f"  {number}. {styled(finding.text, finding.level)}\n     → {finding.fix}")
+        yield f"  {number}. {styled(finding.text, finding.level)}\n     → {finding.fix}"

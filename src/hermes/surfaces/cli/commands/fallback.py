@@ -1,6 +1,8 @@
-"""`hermes fallback`: the models that go on when the chosen one cannot."""
+"""`hermes fallback`: models to fall back to when the chosen one fails."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import click
 
@@ -8,17 +10,14 @@ from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.models.models import Models, wish_of
-from hermes.models.saving import save_chain
-from hermes.models.shelf import Shelf
-from hermes.surfaces.cli.output import as_json_option, columns, print_json
+from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark, styled
 
 
 class ChainRow(Value):
-    """A place in the chain; `problem` says why it is passed over as things are."""
+    """An entry of the chain; `problem` says why it is skipped at present."""
 
     place: int
     model: str
@@ -29,31 +28,31 @@ class ChainRow(Value):
 
 
 @click.group(
-    help="Models that go on when the chosen one cannot, in order. Without a command: list.",
+    help="Models to fall back to when the chosen one fails, in order. Without a command: list.",
     invoke_without_command=True,
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_, as_json=False)
+        ctx.invoke(list_)
 
 
-@command.command("list", help="The chain, and whether each of it can be used.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
+@command.command("list", help="List the chain, and whether each model can be used.")
+@json_output()
+def list_(ctx: click.Context) -> Output:
     rows = with_models(ctx, _rows)
-    if as_json:
-        print_json(columns(rows))
-        return
+    return Output(rows, _lines(rows))
+
+
+def _lines(rows: list[ChainRow]) -> Iterator[str]:
     if not rows:
-        print("There is nobody to fall back to; `hermes fallback add NAME --provider P` adds one.")
+        yield "There is no fallback model; `hermes fallback add NAME --provider P` adds one."
     for row in rows:
         sign = mark("ok") if row.usable else mark("warn")
         where = f" at {row.base_url}" if row.base_url else ""
-        print(f"{sign} {row.place}. {row.model} ({row.provider}){where}")
+        yield f"{sign} {row.place}. {row.model} ({row.provider}){where}"
         if row.problem:
-            print(styled(f"     passed over: {row.problem}", "dim"))
+            yield styled(f"     skipped: {row.problem}", "dim")
 
 
 async def _rows(models: Models, config: Config) -> list[ChainRow]:
@@ -79,16 +78,16 @@ def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
     )
 
 
-@command.command(help="Put a model at the end of the chain (or at --place N).")
+@command.command(help="Add a model at the end of the chain (or at --place N).")
 @click.argument("name")
-@click.option("--provider", default="", help="Who serves it.")
-@click.option("--base-url", default="", help="Address of an endpoint of your own.")
-@click.option("--key-env", default="", help="The variable that holds the key of that endpoint.")
-@click.option("--place", type=click.IntRange(min=1), help="Where in the chain.")
-@click.pass_context
+@click.option("--provider", default="", help="The provider that serves it.")
+@click.option("--base-url", default="", help="Base URL of a custom endpoint.")
+@click.option("--key-env", default="", help="The variable with the key of that endpoint.")
+@click.option("--place", type=click.IntRange(min=1), help="Its position in the chain.")
+@text_output()
 def add(
     ctx: click.Context, name: str, provider: str, base_url: str, key_env: str, place: int | None
-) -> None:
+) -> list[str]:
     async def work(models: Models, config: Config) -> tuple[FallbackSettings, ...]:
         if base_url:
             entry = FallbackSettings(
@@ -97,28 +96,28 @@ def add(
             models.check(wish_of(entry))
         else:
             entry = await named_entry(models, name, provider)
-        chain = added(config.settings.fallback_providers, entry, place)
+        chain = insert_entry(config.settings.fallback_providers, entry, place)
         save_chain(config, chain)
         return chain
 
-    for number, each in enumerate(with_models(ctx, work), start=1):
-        print(f"{number}. {each.model} ({each.provider})")
+    chain = with_models(ctx, work)
+    return [f"{number}. {each.model} ({each.provider})" for number, each in enumerate(chain, 1)]
 
 
 async def named_entry(models: Models, name: str, provider: str) -> FallbackSettings:
-    """The entry for a model by its name; refused when it cannot be used."""
+    """The entry for a model by its name. Raises when the model cannot be used."""
     candidates = models.resolver.candidates()
     current = candidates[0].provider if candidates else ""
     if not (provider or current or models.resolver.names.read(name).provider):
-        raise UsageError(f"Who serves {name}? Name a provider with --provider.")
+        raise UsageError(f"Which provider serves {name}? Name it with --provider.")
     card = (await Shelf(models).find(name, provider=provider, current=current)).card
     return FallbackSettings(provider=card.provider, model=card.model)
 
 
-def added(
+def insert_entry(
     chain: tuple[FallbackSettings, ...], entry: FallbackSettings, place: int | None
 ) -> tuple[FallbackSettings, ...]:
-    """An entry that is there already moves to the new place."""
+    """An existing entry moves to the new position."""
     rest = [
         each
         for each in chain
@@ -129,10 +128,10 @@ def added(
     return tuple(rest)
 
 
-@command.command(help="Take a model out of the chain, by its place or name.")
+@command.command(help="Remove a model from the chain, by its position or name.")
 @click.argument("which")
-@click.pass_context
-def remove(ctx: click.Context, which: str) -> None:
+@text_output()
+def remove(ctx: click.Context, which: str) -> str:
     config = config_of(ctx)
     chain = config.settings.fallback_providers
     names = [f"{each.provider}:{each.model}" for each in chain]
@@ -144,16 +143,16 @@ def remove(ctx: click.Context, which: str) -> None:
     if not found:
         raise NotFound(f"The chain has no {which!r}; `hermes fallback list` shows it.")
     if len(found) > 1:
-        raise UsageError(f"{which!r} is there {len(found)} times; give its place.")
+        raise UsageError(f"{which!r} is in the chain {len(found)} times; give its position.")
     save_chain(config, tuple(each for n, each in enumerate(chain) if n != found[0]))
-    print(f"removed {names[found[0]]}")
+    return f"removed {names[found[0]]}"
 
 
 @command.command(help="Empty the chain.")
-@click.pass_context
-def clear(ctx: click.Context) -> None:
+@text_output()
+def clear(ctx: click.Context) -> str:
     config = config_of(ctx)
     count = len(config.settings.fallback_providers)
     if count:
         save_chain(config, ())
-    print(f"The chain is empty now ({count} removed)." if count else "The chain is empty already.")
+    return f"The chain is empty now ({count} removed)." if count else "The chain is empty already."

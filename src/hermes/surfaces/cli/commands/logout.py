@@ -1,36 +1,31 @@
-"""`hermes logout`: give a login back and forget it."""
+"""`hermes logout`: revoke and delete a login."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import click
 
 from hermes.core.errors import NotFound
 from hermes.credentials.accounts import Accounts
 from hermes.surfaces.cli.accounts import with_accounts
-
-if TYPE_CHECKING:
-    from hermes.credentials.desk import AccountRow
+from hermes.surfaces.cli.output import text_output
 
 
-@click.command(help="Log out of a provider; without one: of the last that was logged in to.")
+@click.command(help="Log out of a provider; the default is the most recent login.")
 @click.argument("provider", required=False, default="")
 @click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
-@click.pass_context
-def command(ctx: click.Context, provider: str, named: str) -> None:
-    log_out(ctx, provider or named)
+@text_output(with_accounts)
+async def command(accounts: Accounts, provider: str, named: str) -> list[str]:
+    return await log_out(accounts, provider or named)
 
 
-def log_out(ctx: click.Context, provider: str) -> None:
-    async def work(accounts: Accounts) -> tuple[AccountRow, ...]:
-        chosen = provider or accounts.active_provider()
-        gone = await accounts.log_out(chosen) if chosen else ()
-        if not gone:
-            whose = f"There is no login at {chosen}" if chosen else "Nobody is logged in anywhere"
-            raise NotFound(f"{whose}; `hermes auth list` shows what there is.")
-        return gone
-
-    for row in with_accounts(ctx, work):
-        done = "and the provider has taken the token back" if not row.why else "on this machine"
-        print(f"logged out of {row.provider} ({row.label}), {done}")
+async def log_out(accounts: Accounts, provider: str) -> list[str]:
+    provider = provider or accounts.active_provider()
+    removed = await accounts.log_out(provider) if provider else ()
+    if not removed:
+        what = f"There is no login at {provider}" if provider else "There is no login"
+        raise NotFound(f"{what}; `hermes auth list` shows all keys and logins.")
+    return [
+        f"logged out of {row.provider} ({row.label}), "
+        + ("on this machine" if row.why else "and the provider revoked the token")
+        for row in removed
+    ]

@@ -24,7 +24,7 @@ COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "er
 _HEAD = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
 )
-# Where the lines of each part come from, by the beginning of their logger's name.
+# Component: prefixes of its logger names.
 COMPONENTS = {
     "agent": ("hermes.app", "hermes.context", "hermes.core", "hermes.memory", "hermes.skills"),
     "cli": ("hermes.surfaces.cli",),
@@ -35,8 +35,7 @@ _AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class Entry(Value):
-    """One entry of a log; `raw` holds its lines as they stand in the file. `at` is local time and
-    sorts as text."""
+    """One log entry. `raw` is its text in the file; `at` is local time and sorts as text."""
 
     at: str
     level: str
@@ -61,14 +60,14 @@ class Wanted(Value):
         )
 
 
-@click.command(help="Show the newest lines of a log; `mcp`: what servers say; `list`: the files.")
+@click.command(help="Show the newest log entries; `mcp`: stderr of MCP servers; `list`: the files.")
 @click.argument("name", type=click.Choice(["agent", "errors", "mcp", "list"]), default="agent")
 @click.option("-n", "--lines", default=50, type=click.IntRange(min=0), help="How many entries.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("-f", "--follow", is_flag=True, help="Print new entries as they are written.")
 @click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), default="DEBUG")
-@click.option("--session", default="", metavar="ID", help="Only this session (or its beginning).")
-@click.option("--component", type=click.Choice(sorted(COMPONENTS)), help="Only this part.")
-@click.option("--since", metavar="AGE", help="Only what is younger: 30m, 12h, 2d.")
+@click.option("--session", default="", metavar="ID", help="Only this session (id or prefix).")
+@click.option("--component", type=click.Choice(sorted(COMPONENTS)), help="Only this component.")
+@click.option("--since", metavar="AGE", help="Only newer entries: 30m, 12h, 2d.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per entry.")
 @click.pass_context
 def command(
@@ -97,24 +96,24 @@ def command(
     )
     path = home.logs / f"{name}.log"
     if not path.exists():
-        print(f"There is no {path} yet; the first session writes it.", file=sys.stderr)
-    # Opened before the past is read: a line may come twice, but none is lost in between.
+        print(f"There is no {path} yet; the first session creates it.", file=sys.stderr)
+    # Opened before the old entries are read: a line may appear twice, but none is lost.
     with closing(Tail(path)) as tail:
         for entry in newest(path, wanted, lines):
             _print(entry, as_json)
-        for entry in followed(tail) if follow else ():
+        for entry in follow_entries(tail) if follow else ():
             if entry in wanted:
                 _print(entry, as_json)
 
 
 def _show_mcp(home: Home, lines: int, follow: bool, as_json: bool, *, narrowed: bool) -> None:
     if narrowed:
-        raise UsageError("Lines of servers have no date and no session; leave these options out.")
-    # What masks secrets takes a moment to load.
+        raise UsageError("MCP server logs have no date or session; leave these options out.")
+    # Redaction is slow to load.
     from hermes.surfaces.cli.commands.logs_mcp import show_mcp
 
     if not show_mcp(home, lines=lines, follow=follow, as_json=as_json):
-        print(f"No server has written to {home.logs / 'mcp'} yet.", file=sys.stderr)
+        print(f"There are no MCP server logs in {home.logs / 'mcp'} yet.", file=sys.stderr)
 
 
 def _moment(age: str) -> str:
@@ -129,19 +128,19 @@ def age_seconds(text: str) -> float:
 
 
 def newest(path: Path, wanted: Wanted, count: int) -> list[Entry]:
-    """The newest entries that are wanted, oldest first; rotated files only as far as needed."""
+    """The newest matching entries, oldest first. Reads rotated files only as far as needed."""
     found: list[Entry] = []
     for file in rotated(path):
         with file.open(encoding="utf-8", errors="replace") as stream:
-            entries = list(parsed(stream))
+            entries = list(parse_entries(stream))
         found = [entry for entry in entries if entry in wanted] + found
         if len(found) >= count or (entries and entries[0].at < wanted.since):
             break
     return found[len(found) - count :] if count < len(found) else found
 
 
-def parsed(lines: Iterable[str]) -> Iterator[Entry]:
-    """Lines become entries; those that begin with no date belong to the one before."""
+def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
+    """A line without a timestamp continues the entry before it."""
     block = ""
     for line in lines:
         if block and _HEAD.match(line):
@@ -164,11 +163,11 @@ def _entry(block: str) -> Iterator[Entry]:
         )
 
 
-def followed(tail: Tail) -> Iterator[Entry]:
-    """What is written from now on, for ever."""
+def follow_entries(tail: Tail) -> Iterator[Entry]:
+    """New entries, without end."""
     while True:
         lines = tail.new_lines()
-        yield from parsed(lines)
+        yield from parse_entries(lines)
         if not lines:
             time.sleep(FOLLOW_SECONDS)
 

@@ -1,4 +1,4 @@
-"""`hermes logs mcp`: what foreign servers have written to stderr, each in a file of its own."""
+"""`hermes logs mcp`: the stderr of MCP servers, one file per server."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
 
 
 def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
-    """The newest lines of each server; whether there are any servers with such a file."""
+    """Print the newest lines of each server. Returns whether any server has a log."""
     files = sorted((home.logs / "mcp").glob("*.log"))
-    # What a server says is not ours: it may name a secret, or move the cursor.
+    # Server output is untrusted: it may contain secrets or terminal control sequences.
     mask = words_for(home)
     with ExitStack() as stack:
         tails = {file: stack.enter_context(closing(Tail(file))) for file in files}

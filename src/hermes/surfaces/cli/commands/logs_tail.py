@@ -1,4 +1,4 @@
-"""Log files as they grow: their older parts, and what is written to them from now on."""
+"""Rotated log files, and following one as it grows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLLOW_SECONDS = 0.25
 
 
 def rotated(path: Path) -> Iterator[Path]:
-    """The file and its older parts, newest first."""
+    """The file and its rotated predecessors, newest first."""
     number = 0
     file = path
     while file.exists():
@@ -21,7 +21,7 @@ def rotated(path: Path) -> Iterator[Path]:
 
 
 class Tail:
-    """What is written to a file from now on, wherever rotation moves it."""
+    """Follows a file from its current end, across rotation."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,7 +32,7 @@ class Tail:
             self._file.seek(0, os.SEEK_END)
 
     def new_lines(self) -> list[str]:
-        """Whole lines only. A file that was set aside is read to its end before the next."""
+        """Complete lines only. A rotated file is read to its end before the next one."""
         if self._file is None:
             self._open()
         if self._file is None:
@@ -41,9 +41,9 @@ class Tail:
         data = self._rest + self._file.read()
         if moved:
             self.close()
-            return _decoded(data) + self.new_lines()
+            return _decode(data) + self.new_lines()
         whole, newline, self._rest = data.rpartition(b"\n")
-        return _decoded(whole + newline)
+        return _decode(whole + newline)
 
     def close(self) -> None:
         if self._file is not None:
@@ -63,5 +63,5 @@ class Tail:
             return True
 
 
-def _decoded(data: bytes) -> list[str]:
+def _decode(data: bytes) -> list[str]:
     return [f"{line}\n" for line in data.decode(errors="replace").split("\n") if line]

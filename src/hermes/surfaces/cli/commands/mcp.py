@@ -1,20 +1,20 @@
-"""`hermes mcp`: foreign servers whose tools Hermes uses, and Hermes as a server for others."""
+"""`hermes mcp`: MCP servers whose tools Hermes uses, and Hermes as an MCP server."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import click
 
-from hermes.app.build import App
+from hermes.app.mcp.desk import Desk, Row
 from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.admin import Desk, Row
 from hermes.surfaces.cli.accounts import TerminalScreen
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
+from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 from hermes.surfaces.cli.style import mark, styled
 
 T = TypeVar("T")
@@ -24,6 +24,11 @@ ELSEWHERE = {
     "install": "hermes.surfaces.cli.commands.mcp_catalogue:install",
     "serve": "hermes.surfaces.mcp.command:command",
 }
+
+name_argument = click.argument("name")
+browser_option = click.option(
+    "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."
+)
 
 
 class Group(click.Group):
@@ -38,43 +43,29 @@ class Group(click.Group):
         return found
 
 
-@click.group(
-    cls=Group,
-    help="Foreign servers (MCP). Without a command: list.",
-    invoke_without_command=True,
-)
+@click.group(cls=Group, help="MCP servers. Without a command: list.", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_, as_json=False)
+        ctx.invoke(list_)
 
 
-def _desk(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    async def whole(app: App) -> T:
-        return await work(Desk(app.run))
-
-    return with_app(ctx, whole)
+def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
+    return with_app(ctx, lambda app: work(Desk(app)))
 
 
-@command.command("list", help="All servers, and how many tools each was last seen to have.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
-    async def work(desk: Desk) -> list[Row]:
-        return desk.rows()
-
-    rows = _desk(ctx, work)
-    if as_json:
-        print_json(columns(rows))
-        return
+@command.command("list", help="List all servers, with the number of tools each last reported.")
+@json_output(_with_admin)
+async def list_(admin: Desk) -> Output:
+    rows = admin.rows()
     if not rows:
-        print("There is no MCP server yet; `hermes mcp catalog` shows some to install.")
-        return
-    table = [("Server", "Tools", "State", "Where")]
-    for row in rows:
-        tools = "?" if row.tools is None else str(row.tools)
-        table.append((row.name, tools, _state(row), row.place))
-    print_table(table, (20, 6, 18))
+        hint = "There is no MCP server yet; `hermes mcp catalog` lists some to install."
+        return Output(rows, hint)
+    cells = [
+        (row.name, "?" if row.tools is None else str(row.tools), _state(row), row.place)
+        for row in rows
+    ]
+    return Output(rows, table([("Server", "Tools", "State", "Where"), *cells], (20, 6, 18)))
 
 
 def _state(row: Row) -> str:
@@ -87,32 +78,32 @@ def _state(row: Row) -> str:
     return "on"
 
 
-@command.command(help="Meet a server, and add it to the settings when that works.")
-@click.argument("name")
-@click.option("--url", default="", help="The address of a running server.")
+@command.command(help="Connect to a server, and add it to the settings if that works.")
+@name_argument
+@click.option("--url", default="", help="The URL of a running server.")
 @click.option("--command", "program", default="", help="The program to start.")
-@click.option("--args", "args", multiple=True, help="An argument of it; may be repeated.")
-@click.option("--env", "env", multiple=True, metavar="K=V", help="A variable for it.")
-@click.option("--cwd", default="", help="The folder that it starts in.")
+@click.option("--args", "args", multiple=True, help="An argument for it (repeatable).")
+@click.option("--env", "env", multiple=True, metavar="K=V", help="An environment variable for it.")
+@click.option("--cwd", default="", help="Its working directory.")
 @click.option("--transport", type=click.Choice(["http", "sse"]), default="http")
 @click.option("--auth", type=click.Choice(["oauth", "header"]), default=None)
-@click.option("--client-id", default="", help="Who we are, at a server that registers nobody.")
-@click.option("--client-secret", default="", help="The secret that goes with it.")
+@click.option("--client-id", default="", help="OAuth client id, if there is no registration.")
+@click.option("--client-secret", default="", help="OAuth client secret.")
 @click.option("--private-key", default="", help="A PEM file to sign with instead.")
-@click.option("--scope", default="", help="What to ask for when logging in.")
-@click.option("--unattended", is_flag=True, help="Log in by these alone, without a person.")
+@click.option("--scope", default="", help="OAuth scope to request.")
+@click.option("--unattended", is_flag=True, help="Log in with the client credentials alone.")
 @click.option("--header", "headers", multiple=True, metavar="K:V", help="A header to send.")
-@click.option("--include", multiple=True, help="Take only these tools (names or patterns).")
+@click.option("--include", multiple=True, help="Use only these tools (names or patterns).")
 @click.option("--exclude", multiple=True, help="Leave these tools out.")
 @click.option("--untrusted", is_flag=True, help="Ask before every tool that may change things.")
 @click.option("--connect-timeout", type=click.IntRange(min=1), default=60, show_default=True)
-@click.option("--no-browser", is_flag=True, help="Only show the address to open.")
+@browser_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.argument("rest", nargs=-1)
-@click.pass_context
-def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -> None:
+@text_output()
+def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -> list[str]:
     if rest and not given["program"]:
-        raise UsageError("Words after `--` are arguments of --command; give one.")
+        raise UsageError("Words after `--` are arguments of --command; add it.")
     own = McpServerSettings(
         command=given["program"],
         args=(*given["args"], *rest),
@@ -135,12 +126,16 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -
     )
     if own.command and sys.stdin.isatty() and not given["yes"]:
         words = " ".join((own.command, *own.args))
-        click.confirm(f"This starts  {words}  with your rights. Go on?", abort=True)
+        click.confirm(f"This starts  {words}  with your permissions. Go on?", abort=True)
     screen = TerminalScreen(browser=not given["no_browser"])
-    listing = _desk(ctx, lambda desk: desk.add(name, own, screen=screen))
-    print(f"{mark('ok')} {name}: {len(listing.tools)} tools ({listing.title or 'unnamed'})")
-    for tool in listing.tools:
-        print(f"  {tool.name:<32} {tool.description.partition(chr(10))[0][:60]}")
+    listing = _with_admin(ctx, lambda admin: admin.add(name, own, screen=screen))
+    return [
+        f"{mark('ok')} {name}: {len(listing.tools)} tools ({listing.title or 'unnamed'})",
+        *(
+            f"  {tool.name:<32} {tool.description.partition(chr(10))[0][:60]}"
+            for tool in listing.tools
+        ),
+    ]
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:
@@ -150,147 +145,132 @@ def _pair(text: str, sign: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-@command.command(help="Remove a server, with its login.")
-@click.argument("name")
-@click.pass_context
-def remove(ctx: click.Context, name: str) -> None:
-    async def work(desk: Desk) -> None:
-        desk.remove(name)
-
-    _desk(ctx, work)
-    print(f"{name} is removed")
+@command.command(help="Remove a server and its login.")
+@name_argument
+@text_output(_with_admin)
+async def remove(admin: Desk, name: str) -> str:
+    admin.remove(name)
+    return f"{name} is removed"
 
 
-@command.command(help="Connect to a server and say what it has; exit code 1 when that fails.")
-@click.argument("name")
-@as_json_option
-@click.pass_context
-def test(ctx: click.Context, name: str, as_json: bool) -> None:
-    trial = _desk(ctx, lambda desk: desk.test(name))
-    if as_json:
-        print_json(columns(trial))
-        return
-    print(f"{mark('ok')} {name}: {trial.title or 'unnamed'}, protocol {trial.protocol}")
-    print(f"  connected in {trial.milliseconds} ms")
-    print(f"  {trial.tools} tools, {trial.resources} resources, {trial.prompts} prompts")
-    for variable in trial.unset:
-        print(f"{mark('warn')} ${{{variable}}} is not set and was passed on as it is written")
+@command.command(help="Connect to a server and show what it offers; exit code 1 on failure.")
+@name_argument
+@json_output(_with_admin)
+async def test(admin: Desk, name: str) -> Output:
+    trial = await admin.test(name)
+    lines = [
+        f"{mark('ok')} {name}: {trial.title or 'unnamed'}, protocol {trial.protocol}",
+        f"  connected in {trial.milliseconds} ms",
+        f"  {trial.tools} tools, {trial.resources} resources, {trial.prompts} prompts",
+        *(
+            f"{mark('warn')} ${{{variable}}} is not set and was passed literally"
+            for variable in trial.unset
+        ),
+    ]
+    return Output(trial, lines)
 
 
-@command.command(help="The tools of a server, as it was last seen.")
-@click.argument("name")
-@as_json_option
-@click.pass_context
-def tools(ctx: click.Context, name: str, as_json: bool) -> None:
-    async def work(desk: Desk) -> list[Any]:
-        return list(desk.tools(name))
+@command.command(help="List the tools that a server last reported.")
+@name_argument
+@json_output(_with_admin)
+async def tools(admin: Desk, name: str) -> Output:
+    rows = list(admin.tools(name))
 
-    rows = _desk(ctx, work)
-    if as_json:
-        print_json(columns(rows))
-        return
-    if not rows:
-        print(f"{name} was never seen; `hermes mcp test {name}` meets it.")
-    for row in rows:
-        sign = mark("ok") if row.offered else styled("-", "dim")
-        note = f" {mark('warn')} {row.finding}" if row.finding else ""
-        print(f"{sign} {row.name:<40} {row.description[:60]}{note}")
+    def lines() -> Iterator[str]:
+        if not rows:
+            yield f"{name} was never connected; `hermes mcp test {name}` connects to it."
+        for row in rows:
+            sign = mark("ok") if row.offered else styled("-", "dim")
+            note = f" {mark('warn')} {row.finding}" if row.finding else ""
+            yield f"{sign} {row.name:<40} {row.description[:60]}{note}"
+
+    return Output(rows, lines())
 
 
-@command.command(help="Choose which tools of a server are taken.")
-@click.argument("name")
-@click.option("--include", multiple=True, help="Take only these (names or patterns).")
+@command.command(help="Choose which tools of a server to use.")
+@name_argument
+@click.option("--include", multiple=True, help="Use only these (names or patterns).")
 @click.option("--exclude", multiple=True, help="Leave these out.")
-@click.option("--all", "everything", is_flag=True, help="Take all.")
-@click.pass_context
+@click.option("--all", "everything", is_flag=True, help="Use all.")
+@text_output()
 def configure(
     ctx: click.Context,
     name: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     everything: bool,
-) -> None:
+) -> str:
     if sum(map(bool, (include, exclude, everything))) > 1:
         raise UsageError("Give one of --include, --exclude and --all.")
     if not (include or exclude or everything):
-        include = _picked(ctx, name)
+        include = _pick_tools(ctx, name)
 
-    async def work(desk: Desk) -> None:
-        desk.choose(name, include, exclude)
+    async def work(admin: Desk) -> None:
+        admin.choose(name, include, exclude)
 
-    _desk(ctx, work)
-    print(f"{mark('ok')} {name} is configured; sessions that are open go on as they are")
+    _with_admin(ctx, work)
+    return f"{mark('ok')} {name} is configured; open sessions keep their tools"
 
 
-def _picked(ctx: click.Context, name: str) -> tuple[str, ...]:
+def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     if not sys.stdin.isatty():
         raise UsageError("Give --include, --exclude or --all.")
 
-    async def work(desk: Desk) -> list[Any]:
-        return list(desk.tools(name))
+    async def work(admin: Desk) -> list[Any]:
+        return list(admin.tools(name))
 
-    rows = _desk(ctx, work)
+    rows = _with_admin(ctx, work)
     for number, row in enumerate(rows, 1):
         print(f"{number:>3} {'x' if row.offered else ' '} {row.tool:<32} {row.description[:50]}")
-    words = input("Numbers to take, with spaces between them (empty for all): ").split()
+    words = input("Numbers to use, separated by spaces (empty for all): ").split()
     if not all(word.isdecimal() and 0 < int(word) <= len(rows) for word in words):
         raise UsageError("That is not a list of these numbers; nothing was changed.")
     return tuple(rows[int(word) - 1].tool for word in words)
 
 
-@command.command(help="Log in at a server.")
-@click.argument("name")
-@click.option("--no-browser", is_flag=True, help="Only show the address to open.")
-@click.pass_context
-def login(ctx: click.Context, name: str, no_browser: bool) -> None:
-    screen = TerminalScreen(browser=not no_browser)
-    _desk(ctx, lambda desk: desk.log_in(name, screen))
-    print(f"{mark('ok')} logged in at {name}")
+@command.command(help="Log in to a server.")
+@name_argument
+@browser_option
+@text_output(_with_admin)
+async def login(admin: Desk, name: str, no_browser: bool) -> str:
+    await admin.log_in(name, TerminalScreen(browser=not no_browser))
+    return f"{mark('ok')} logged in to {name}"
 
 
 @command.command(help="Log out of a server.")
-@click.argument("name")
-@click.pass_context
-def logout(ctx: click.Context, name: str) -> None:
-    async def work(desk: Desk) -> bool:
-        return desk.log_out(name)
-
-    print(f"logged out of {name}" if _desk(ctx, work) else f"there was no login at {name}")
+@name_argument
+@text_output(_with_admin)
+async def logout(admin: Desk, name: str) -> str:
+    return f"logged out of {name}" if admin.log_out(name) else f"there was no login at {name}"
 
 
-@command.command(help="Log in anew, at one server or at all that need a login.")
+@command.command(help="Log in again, at one server or at all that need a login.")
 @click.argument("name", required=False, default="")
 @click.option("--all", "everything", is_flag=True, help="At all servers that need a login.")
-@click.option("--no-browser", is_flag=True, help="Only show the address to open.")
+@browser_option
 @click.pass_context
 def reauth(ctx: click.Context, name: str, everything: bool, no_browser: bool) -> None:
     if bool(name) == everything:
         raise UsageError("Name a server, or give --all.")
 
-    async def wanted(desk: Desk) -> list[str]:
-        return [row.name for row in desk.rows() if row.auth == "oauth"]
+    async def names(admin: Desk) -> list[str]:
+        return [row.name for row in admin.rows() if row.auth == "oauth"]
 
-    for each in _desk(ctx, wanted) if everything else [name]:
+    for each in _with_admin(ctx, names) if everything else [name]:
         ctx.invoke(login, name=each, no_browser=no_browser)
 
 
-def _switch(ctx: click.Context, name: str, enabled: bool) -> None:
-    async def work(desk: Desk) -> None:
-        desk.enable(name, enabled)
-
-    _desk(ctx, work)
-    print(f"{name} is {'on' if enabled else 'off'}")
-
-
 @command.command(help="Use a server again.")
-@click.argument("name")
-@click.pass_context
-def enable(ctx: click.Context, name: str) -> None:
-    _switch(ctx, name, True)
+@name_argument
+@text_output(_with_admin)
+async def enable(admin: Desk, name: str) -> str:
+    admin.enable(name, True)
+    return f"{name} is on"
 
 
 @command.command(help="Keep a server in the settings, but do not use it.")
-@click.argument("name")
-@click.pass_context
-def disable(ctx: click.Context, name: str) -> None:
-    _switch(ctx, name, False)
+@name_argument
+@text_output(_with_admin)
+async def disable(admin: Desk, name: str) -> str:
+    admin.enable(name, False)
+    return f"{name} is off"

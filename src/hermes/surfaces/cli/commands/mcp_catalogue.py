@@ -1,56 +1,55 @@
-"""`hermes mcp catalog` and `install`: servers that are known, and one of them among ours."""
+"""`hermes mcp catalog` and `install`: known MCP servers, and installing one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from hermes.app.build import App
+from hermes.app.mcp.installing import Installation, Need, offer_of
+from hermes.app.mcp.shelf import Shelf
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.installation import Installation, Need, Offer, offer_of
 from hermes.mcp.server_catalogue import Shelf
 from hermes.surfaces.cli.accounts import TerminalScreen
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
+from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
 
-@click.command(help="Servers that can be installed by name, all or those with these words.")
+@click.command(help="List servers that can be installed by name, optionally matching words.")
 @click.argument("words", nargs=-1)
-@click.option("--online", is_flag=True, help="Look in the registry instead.")
-@as_json_option
-@click.pass_context
-def catalog(ctx: click.Context, words: tuple[str, ...], online: bool, as_json: bool) -> None:
-    async def work(app: App) -> list[Offer]:
-        shelf, wanted = Shelf(app.settings, app.models.http), " ".join(words)
-        rows = await shelf.online(wanted) if online else shelf.known(wanted)
-        return [offer_of(each) for each in rows]
+@click.option("--online", is_flag=True, help="Search the registry instead.")
+@json_output(with_app)
+async def catalog(app: App, words: tuple[str, ...], online: bool) -> Output:
+    catalogue, wanted = Shelf(app), " ".join(words)
+    rows = await catalogue.online(wanted) if online else catalogue.known(wanted)
+    found = [offer_of(each) for each in rows]
 
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(columns(found))
-        return
-    if not found:
-        hint = "" if online else " here; `--online` looks in the registry"
-        print(f"There is no such server{hint}.")
-        return
-    table = [("Server", "How", "What")]
-    table += [(each.name, each.how, each.description) for each in found]
-    print_table(table, (max(len(each.name) for each in found), 8))
-    print("\n`hermes mcp install NAME` takes one of them.")
+    def lines() -> Iterator[str]:
+        if not found:
+            hint = "" if online else " here; `--online` searches the registry"
+            yield f"There is no such server{hint}."
+            return
+        cells = [(each.name, each.how, each.description) for each in found]
+        width = max(len(each.name) for each in found)
+        yield from table([("Server", "How", "What"), *cells], (width, 8))
+        yield "\n`hermes mcp install NAME` installs one of them."
+
+    return Output(found, lines())
 
 
 @click.command(help="Install a server by its name in the catalogue or registry, or a server.json.")
 @click.argument("name")
-@click.option("--as", "called", default="", help="What to call it here.")
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="What it needs to know.")
-@click.option("--remote", is_flag=True, help="Use it where it runs, where it can be started too.")
+@click.option("--as", "called", default="", help="Its name here.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A value that it needs.")
+@click.option("--remote", is_flag=True, help="Prefer the hosted server to a local process.")
 @click.option("--untrusted", is_flag=True, help="Ask before every tool that may change things.")
-@click.option("--no-browser", is_flag=True, help="Only show the address to open.")
+@click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
+@text_output()
 def install(
     ctx: click.Context,
     name: str,
@@ -60,27 +59,23 @@ def install(
     untrusted: bool,
     no_browser: bool,
     yes: bool,
-) -> None:
+) -> str:
     async def find(app: App) -> Installation:
         return Installation(await Shelf(app.settings, app.models.http).find(name), remote=remote)
 
     wanted = with_app(ctx, find)
-    given = _given(pairs)
+    given = _parse_pairs(pairs)
     if sys.stdin.isatty():
-        given = _asked(wanted, given)
+        given = _prompt_missing(wanted, given)
     own = wanted.settings(given, untrusted=untrusted)
-    _agree(own, yes=yes)
+    _confirm_program(own, yes=yes)
     title = called or wanted.name
     screen = TerminalScreen(browser=not no_browser)
-
-    async def add(app: App) -> str:
-        listing = await wanted.add(app.run, title, own, screen)
-        return f"{len(listing.tools)} tools ({listing.title or 'unnamed'})"
-
-    print(f"{mark('ok')} {title}: {with_app(ctx, add)}")
+    listing = with_app(ctx, lambda app: wanted.add(app, title, own, screen))
+    return f"{mark('ok')} {title}: {len(listing.tools)} tools ({listing.title or 'unnamed'})"
 
 
-def _given(pairs: Sequence[str]) -> dict[str, list[str]]:
+def _parse_pairs(pairs: Sequence[str]) -> dict[str, list[str]]:
     given: dict[str, list[str]] = {}
     for pair in pairs:
         name, found, value = pair.partition("=")
@@ -90,22 +85,20 @@ def _given(pairs: Sequence[str]) -> dict[str, list[str]]:
     return given
 
 
-def _asked(wanted: Installation, given: dict[str, list[str]]) -> dict[str, list[str]]:
-    """With what a person at the terminal says about the rest."""
-
+def _prompt_missing(wanted: Installation, given: dict[str, list[str]]) -> dict[str, list[str]]:
     def answer(need: Need) -> str:
         words = f"{need.name} ({need.words})" if need.words else need.name
-        said: str = click.prompt(words, hide_input=need.secret)
-        return said
+        text: str = click.prompt(words, hide_input=need.secret)
+        return text
 
     return {**given, **{each.name: [answer(each)] for each in wanted.needs(given)}}
 
 
-def _agree(own: McpServerSettings, *, yes: bool) -> None:
-    """Whoever starts a program of others sees which, unless they have said yes before."""
+def _confirm_program(own: McpServerSettings, *, yes: bool) -> None:
+    """The user sees which foreign program is started, unless --yes was given."""
     if not own.command or yes:
         return
     words = " ".join((own.command, *own.args))
     if not sys.stdin.isatty():
-        raise UsageError(f"This fetches and starts  {words}  with your rights; give --yes.")
-    click.confirm(f"This fetches and starts  {words}  with your rights. Go on?", abort=True)
+        raise UsageError(f"This downloads and starts  {words}  with your permissions; add --yes.")
+    click.confirm(f"This downloads and starts  {words}  with your permissions. Go on?", abort=True)

@@ -1,9 +1,6 @@
-"""`hermes memory`: what is remembered, where it comes from and what it was; more in the modules
-beside it."""
+"""`hermes memory`: what is remembered, its origin and its history."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import click
 
@@ -12,121 +9,82 @@ from hermes.codec.json import encode
 from hermes.commands.memory import change_line, entry_line, why_lines
 from hermes.journal.archive import parse_date
 from hermes.surfaces.cli.commands import memory_changes, memory_setup
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.output import Output, columns, json_output, with_app
 
 NOTHING = "Nothing is remembered yet; say “remember that …” in a session."
-NO_WAITING = "Nothing waits."
 DAY = len("2026-05-01")
 
 
-@click.group(help="What is remembered from one session to the next, and why.")
+@click.group(help="What is remembered across sessions, and why.")
 def command() -> None:
     pass
 
 
-@command.command("list", help="What is remembered now.")
+@command.command("list", help="List what is remembered now.")
 @click.option("--session", metavar="ID", help="Only what came from this session.")
-@click.option("--all", "everything", is_flag=True, help="Also what is not in force any more.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, session: str | None, everything: bool, as_json: bool) -> None:
-    async def work(app: App) -> Any:
-        memories = app.memory.of()
-        changes = await memories.changes()
-        made_by = {change.id: change for change in changes}
-        found = [
-            entry
-            for entry in await memories.entries()
-            if not session or made_by[entry.change].source.session_id == session
-        ]
-        if everything:
-            return [each for each in changes if not session or each.source.session_id == session]
-        return found
-
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(columns(tuple(found)))
-        return
-    for each in found:
-        print(change_line(each) if everything else entry_line(each))
-    if not found:
-        print(NOTHING)
+@click.option("--all", "everything", is_flag=True, help="Include what is no longer in force.")
+@json_output(with_app)
+async def list_(app: App, session: str | None, everything: bool) -> Output:
+    memories = app.memory.of()
+    changes = [
+        change
+        for change in await memories.changes()
+        if not session or change.source.session_id == session
+    ]
+    if everything:
+        return Output(changes, [*map(change_line, changes)] or NOTHING)
+    made = {change.id for change in changes}
+    entries = [entry for entry in await memories.entries() if entry.change in made]
+    return Output(entries, [*map(entry_line, entries)] or NOTHING)
 
 
-@command.command(help="One entry in full.")
+@command.command(help="Show one entry in full.")
 @click.argument("entry", metavar="M1|TEXT")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, entry: str, as_json: bool) -> None:
-    why = with_app(ctx, lambda app: app.memory.why(entry))
-    if as_json:
-        print_json(columns(why.entry) if why.entry else None)
-    elif why.entry is None:
-        print("It is not remembered any more; `hermes memory why` tells its story.")
-    else:
-        print(why.entry.text)
+@json_output(with_app)
+async def show(app: App, entry: str) -> Output:
+    found = (await app.memory.why(entry)).entry
+    gone = "It is no longer remembered; `hermes memory why` shows its history."
+    return Output(found, gone if found is None else found.text)
 
 
-@command.command(help="Where an entry comes from: who said what and when, and what it said before.")
+@command.command(help="Show the origin of an entry: who said what and when, and earlier versions.")
 @click.argument("entry", metavar="M1|TEXT")
-@as_json_option
-@click.pass_context
-def why(ctx: click.Context, entry: str, as_json: bool) -> None:
-    found = with_app(ctx, lambda app: app.memory.why(entry))
-    if as_json:
-        print_json(columns(found))
-        return
-    for line in why_lines(found):
-        print(line)
+@json_output(with_app)
+async def why(app: App, entry: str) -> Output:
+    found = await app.memory.why(entry)
+    return Output(found, why_lines(found))
 
 
 @command.command("as-of", help="What was remembered at the end of a day, or at a time.")
 @click.argument("date", metavar="DATE")
-@as_json_option
-@click.pass_context
-def as_of(ctx: click.Context, date: str, as_json: bool) -> None:
+@json_output(with_app)
+async def as_of(app: App, date: str) -> Output:
     at = parse_date(date)
     if len(date.strip()) == DAY:
         at += 86_399.999999
-    found = with_app(ctx, lambda app: app.memory.of().as_of(at))
-    if as_json:
-        print_json(columns(found))
-        return
-    for entry in found:
-        print(entry_line(entry))
-    if not found:
-        print("Nothing was remembered then.")
+    found = await app.memory.of().as_of(at)
+    return Output(found, [*map(entry_line, found)] or "Nothing was remembered then.")
 
 
 @command.command(help="Every change, oldest first.")
-@as_json_option
-@click.pass_context
-def log(ctx: click.Context, as_json: bool) -> None:
-    found = with_app(ctx, lambda app: app.memory.of().changes())
-    if as_json:
-        print_json(columns(found))
-        return
-    for change in found:
-        print(change_line(change))
+@json_output(with_app)
+async def log(app: App) -> Output:
+    found = await app.memory.of().changes()
+    return Output(found, [*map(change_line, found)] or NOTHING)
+
+
+@command.command(help="List the changes that wait for your approval.")
+@json_output(with_app)
+async def pending(app: App) -> Output:
+    found = await app.memory.of().pending()
     if not found:
-        print(NOTHING)
+        return Output(found, "No changes are pending.")
+    first = f"c{found[0].id}"
+    advice = f"`hermes memory accept {first}` or `reject {first}` decides."
+    return Output(found, [*map(change_line, found), advice])
 
 
-@command.command(help="What waits for your word before it is remembered.")
-@as_json_option
-@click.pass_context
-def pending(ctx: click.Context, as_json: bool) -> None:
-    found = with_app(ctx, lambda app: app.memory.of().pending())
-    if as_json:
-        print_json(columns(found))
-        return
-    for change in found:
-        print(change_line(change))
-    first = f"c{found[0].id}" if found else ""
-    print(f"`hermes memory accept {first}` or `reject {first}` decides." if found else NO_WAITING)
-
-
-@command.command(help="Everything with its whole story, one JSON line per change.")
+@command.command(help="Everything with its history, one JSON line per change.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write here, not to stdout.")
 @click.pass_context
 def export(ctx: click.Context, output: str | None) -> None:

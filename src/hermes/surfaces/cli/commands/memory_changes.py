@@ -1,7 +1,8 @@
-"""`hermes memory accept`, `reject`, `undo`, `forget` and `reset`: a person changes memory."""
+"""`hermes memory accept`, `reject`, `undo`, `forget` and `reset`: changes made by the user."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,137 +10,113 @@ import click
 from hermes.app.build import App
 from hermes.commands.memory import change_line, change_number, outcome_words
 from hermes.commands.visible import one_line
-from hermes.memory.forgetting import Forgotten, doomed, traces
-from hermes.memory.forgetting import forget as forget_it
-from hermes.surfaces.cli.commands.sessions_removal import confirm, yes_option
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.asking import confirm, yes_option
+from hermes.surfaces.cli.output import Output, json_output, with_app
 
 LINE = 120
+UNCHANGED = "Nothing was removed."
 
 
-@click.command(help="Let something be remembered that waited for your word.")
+@click.command(help="Accept pending changes.")
 @click.argument("changes", metavar="C1...", nargs=-1, required=True)
-@as_json_option
-@click.pass_context
-def accept(ctx: click.Context, changes: tuple[str, ...], as_json: bool) -> None:
-    _settle(ctx, "accept", changes, as_json)
+@json_output(with_app)
+async def accept(app: App, changes: tuple[str, ...]) -> Output:
+    return await _settle(app, changes, app.memory.of().accept)
 
 
-@click.command(help="Refuse something that waited for your word.")
+@click.command(help="Reject pending changes.")
 @click.argument("changes", metavar="C1...", nargs=-1, required=True)
-@as_json_option
-@click.pass_context
-def reject(ctx: click.Context, changes: tuple[str, ...], as_json: bool) -> None:
-    _settle(ctx, "reject", changes, as_json)
+@json_output(with_app)
+async def reject(app: App, changes: tuple[str, ...]) -> Output:
+    return await _settle(app, changes, app.memory.of().reject)
 
 
-def _settle(ctx: click.Context, verb: str, changes: tuple[str, ...], as_json: bool) -> None:
+async def _settle(app: App, changes: tuple[str, ...], decide: Any) -> Output:
+    source = app.memory.by_hand("cli")
     numbers = [change_number(each) for each in changes]
-
-    async def work(app: App) -> list[Any]:
-        memories, source = app.memory.of(), app.memory.by_hand("cli")
-        decide = memories.accept if verb == "accept" else memories.reject
-        return [await decide(number, source=source) for number in numbers]
-
-    done = with_app(ctx, work)
-    if as_json:
-        print_json(columns(tuple(done)))
-    for each in () if as_json else done:
-        print(outcome_words(each))
-    if any(hasattr(each, "error") for each in done):
-        ctx.exit(1)
+    done = [await decide(number, source=source) for number in numbers]
+    failed = any(hasattr(each, "error") for each in done)
+    return Output(done, map(outcome_words, done), code=failed)
 
 
-@click.command(help="Take back the last change of memory, a named one, or all of a session.")
+@click.command(help="Undo the last change of memory, a given one, or all of a session.")
 @click.argument("change", metavar="[C1]", required=False)
-@click.option("--session", metavar="ID", help="All that came from this session.")
-@as_json_option
-@click.pass_context
-def undo(ctx: click.Context, change: str | None, session: str | None, as_json: bool) -> None:
-    async def work(app: App) -> tuple[list[Any], list[Any]]:
-        memories, source = app.memory.of(), app.memory.by_hand("cli")
-        if session:
-            return await memories.undo_session(session, source=source)
+@click.option("--session", metavar="ID", help="All changes from this session.")
+@json_output(with_app)
+async def undo(app: App, change: str | None, session: str | None) -> Output:
+    memories, source = app.memory.of(), app.memory.by_hand("cli")
+    undone: list[Any]
+    kept: list[Any] = []
+    if session:
+        undone, kept = await memories.undo_session(session, source=source)
+    else:
         number = change_number(change) if change else 0
-        return list(await memories.undo(number, source=source)), []
-
-    back, kept = with_app(ctx, work)
-    if as_json:
-        print_json({"undone": columns(tuple(back)), "kept": columns(tuple(kept))})
-        return
-    for each in back:
-        print(f"taken back  {change_line(each)}")
-    for each in kept:
-        print(f"stays       {change_line(each)} (something newer is built on it)")
-    if not back and not kept:
-        print("Nothing came from this session.")
+        undone = list(await memories.undo(number, source=source))
+    lines = [
+        *(f"undone  {change_line(each)}" for each in undone),
+        *(f"kept    {change_line(each)} (a newer change depends on it)" for each in kept),
+    ]
+    return Output({"undone": undone, "kept": kept}, lines or "Nothing came from this session.")
 
 
 @click.command(
-    help="Forget an entry, or any words, for ever: memory, sessions, search index, logs, "
-    "recordings and undo of this home lose every copy. This cannot be taken back."
+    help="Erase an entry, or any text, permanently: every copy in memory, sessions, search index, "
+    "logs, recordings and undo of this home is removed. This cannot be undone."
 )
 @click.argument("what", metavar="M1|TEXT")
-@click.option("--also", metavar="TEXT", multiple=True, help="Other words for the same thing.")
-@click.option("--dry-run", is_flag=True, help="Only say where it stands.")
+@click.option("--also", metavar="TEXT", multiple=True, help="Other wordings of the same thing.")
+@click.option("--dry-run", is_flag=True, help="Only show where it occurs.")
 @yes_option
-@as_json_option
-@click.pass_context
+@json_output()
 def forget(
-    ctx: click.Context, what: str, also: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool
-) -> None:
+    ctx: click.Context, what: str, also: tuple[str, ...], dry_run: bool, yes: bool
+) -> Output:
     async def look(app: App) -> tuple[Any, dict[str, tuple[int, ...]]]:
         found = await doomed(app.memory, what, also)
         return found, await traces(app.memory, app.library, found)
 
     found, sessions = with_app(ctx, look)
     if dry_run:
-        _print_traces(found, sessions, as_json)
-        return
+        data = {"texts": found.texts, "changes": found.changes, "sessions": sessions}
+        return Output(data, _trace_lines(found.texts, sessions))
     if not yes:
         texts = "; ".join(f"“{one_line(text, LINE)}”" for text in found.texts)
-        confirm(f"Forget {texts} for ever, in {len(sessions)} session(s) too?")
-    done = with_app(ctx, lambda app: forget_it(app.memory, app.library, found))
-    if as_json:
-        print_json(columns(done))
-    else:
-        _print_forgotten(done)
+        confirm(
+            f"Erase {texts} permanently, also in {len(sessions)} session(s)?", otherwise=UNCHANGED
+        )
+    done = with_app(ctx, lambda app: forget_it(app, found))
+    return Output(done, _forgotten_lines(done))
 
 
-def _print_traces(found: Any, sessions: dict[str, tuple[int, ...]], as_json: bool) -> None:
-    if as_json:
-        print_json({"texts": found.texts, "changes": found.changes, "sessions": sessions})
-        return
-    for text in found.texts:
-        print(f"would forget  {one_line(text, LINE)}")
+def _trace_lines(texts: tuple[str, ...], sessions: dict[str, tuple[int, ...]]) -> Iterator[str]:
+    for text in texts:
+        yield f"would erase   {one_line(text, LINE)}"
     for session_id, numbers in sessions.items():
-        print(f"in session    {session_id}: record(s) {', '.join(map(str, numbers))}")
+        yield f"in session    {session_id}: record(s) {', '.join(map(str, numbers))}"
 
 
-def _print_forgotten(done: Forgotten) -> None:
-    print(
-        f"Forgotten: {len(done.entries)} entr{'y' if len(done.entries) == 1 else 'ies'}, "
+def _forgotten_lines(done: Forgotten) -> Iterator[str]:
+    yield (
+        f"Erased: {len(done.entries)} entr{'y' if len(done.entries) == 1 else 'ies'}, "
         f"{done.records} record(s) of {len(done.sessions)} session(s), {len(done.files)} other "
         f"file(s), {done.recordings} recording(s), {done.contents} undo copies."
     )
     for path in done.files:
-        print(f"  changed {path}")
+        yield f"  changed {path}"
     for words in done.left:
-        print(f"  left: {words}")
+        yield f"  left: {words}"
 
 
-@click.command(help="Remove everything from MEMORY.md, USER.md or both; `undo` brings it back.")
+@click.command(help="Remove everything from MEMORY.md, USER.md or both; `undo` restores it.")
 @click.option("--target", type=click.Choice(["memory", "user", "all"]), default="all")
 @yes_option
-@as_json_option
-@click.pass_context
-def reset(ctx: click.Context, target: str, yes: bool, as_json: bool) -> None:
+@json_output()
+def reset(ctx: click.Context, target: str, yes: bool) -> Output:
     if not yes:
-        confirm("Remove everything that is remembered?")
+        confirm("Remove everything that is remembered?", otherwise=UNCHANGED)
 
     async def work(app: App) -> dict[str, int]:
-        source = app.memory.by_hand("cli")
-        memories = app.memory.of()
+        memories, source = app.memory.of(), app.memory.by_hand("cli")
         counts: dict[str, int] = {}
         if target in ("memory", "all"):
             counts["memory"] = await memories.clear("memory", source=source)
@@ -148,7 +125,4 @@ def reset(ctx: click.Context, target: str, yes: bool, as_json: bool) -> None:
         return counts
 
     counts = with_app(ctx, work)
-    if as_json:
-        print_json(counts)
-    else:
-        print(f"{sum(counts.values())} entries are removed.")
+    return Output(counts, f"{sum(counts.values())} entries are removed.")

@@ -1,44 +1,48 @@
-"""`hermes memory setup`, `status` and `off`: what models the user besides the two files."""
+"""`hermes memory setup`, `status` and `off`: the user-model provider beside the two files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
+from hermes.app.build import App
 from hermes.config.edit import set_from_text
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.place import home_of
 
 PROVIDERS = ("local", "honcho")
 
 
-@click.command(help="Choose what models the user besides the files: local needs nothing.")
+@click.command(help="Choose a user-model provider beside the files; `local` needs no setup.")
 @click.argument("provider", type=click.Choice(PROVIDERS))
-@click.pass_context
-def setup(ctx: click.Context, provider: str) -> None:
+@text_output()
+def setup(ctx: click.Context, provider: str) -> Iterator[str]:
     set_from_text(home_of(ctx), "memory.provider", provider)
-    print(f"New sessions use {provider}.")
+    yield f"New sessions use {provider}."
     if provider == "honcho":
-        print("Give it a key with `hermes config set HONCHO_API_KEY …`, or HONCHO_BASE_URL.")
+        yield "Set its key with `hermes config set HONCHO_API_KEY …`, or set HONCHO_BASE_URL."
 
 
-@click.command(help="Only the files MEMORY.md and USER.md.")
-@click.pass_context
-def off(ctx: click.Context) -> None:
+@click.command(help="Use only the files MEMORY.md and USER.md.")
+@text_output()
+def off(ctx: click.Context) -> str:
     set_from_text(home_of(ctx), "memory.provider", "")
-    print("New sessions use the two files only.")
+    return "New sessions use the two files only."
 
 
-@click.command(help="How full memory is, what waits, and what else is used.")
-@as_json_option
-@click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
-    found = with_app(ctx, lambda app: app.memory.status())
-    if as_json:
-        print_json({**columns(found), "parts": {k: columns(v) for k, v in found.parts.items()}})
-        return
-    for target, part in found.parts.items():
-        state = "" if part.is_on else "  (off)"
-        print(f"{target:8} {part.entries} entries, {part.usage}{state}")
-    print(f"waiting  {found.pending}; not shown to models: {found.hidden}")
-    print(f"approval {'all changes wait' if found.write_approval else 'what is suspicious waits'}")
-    print(f"provider {found.provider or 'none'}")
+@click.command(help="Show how full memory is, what is pending and which provider is used.")
+@json_output(with_app)
+async def status(app: App) -> Output:
+    found = await app.memory.status()
+    lines = [
+        f"{target:8} {part.entries} entries, {part.usage}{'' if part.is_on else '  (off)'}"
+        for target, part in found.parts.items()
+    ]
+    waiting = "all changes" if found.write_approval else "suspicious changes"
+    lines += [
+        f"pending  {found.pending}; not shown to models: {found.hidden}",
+        f"approval {waiting} need approval",
+        f"provider {found.provider or 'none'}",
+    ]
+    return Output(found, lines)

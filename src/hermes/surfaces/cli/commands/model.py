@@ -1,11 +1,16 @@
-"""`hermes model`: see what can answer, and choose."""
+"""`hermes model`: list and choose models."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import click
 
+from hermes.app.models.choice import CUSTOM, EMBEDDED
+from hermes.app.models.models import Models
+from hermes.app.models.saving import save_choice
+from hermes.app.models.shelf import Card, Pick, ProviderRow, Shelf
 from hermes.codec.values import Value
 from hermes.commands.amounts import short_count
 from hermes.commands.cards import card_words, price_words
@@ -16,45 +21,45 @@ from hermes.models.models import Models
 from hermes.models.saving import save_choice
 from hermes.models.shelf import Card, Cards, Pick, ProviderRow, Shelf
 from hermes.surfaces.cli.commands.model_files import (
+    describe_file,
     install,
     is_file_of,
+    list_files,
     local_file,
     remove,
-    show_file,
-    show_files,
 )
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table
+from hermes.surfaces.cli.output import Output, fields, json_output, table, warn
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark, styled
 
 HOW = """\
 There is no terminal to choose in. Use instead:
-  hermes model list [PROVIDER]                         what can be chosen
-  hermes model set NAME [--provider P] [--base-url U]  choose for good
-  hermes model show                                    what answers now
-  hermes model install NAME                            fetch one that runs on this machine"""
+  hermes model list [PROVIDER]                         list what can be chosen
+  hermes model set NAME [--provider P] [--base-url U]  choose for new sessions
+  hermes model show                                    show the current model
+  hermes model install NAME                            download one that runs locally"""
 WIDTHS = (44, 8, 28, 10)
 
 
 class Current(Value):
-    """What answers now, and who says so."""
+    """The current model, and what chose it."""
 
     card: Card
     why: str = ""
 
 
 @click.group(
-    help="See and choose what answers. Without a command: choose in the terminal.",
+    help="List and choose models. Without a command: choose in the terminal.",
     invoke_without_command=True,
 )
-@click.option("--refresh", is_flag=True, help="Ask providers for their newest lists.")
-@click.option("--no-browser", is_flag=True, help="For a login, only show the address to open.")
+@click.option("--refresh", is_flag=True, help="Ask providers for their current lists.")
+@click.option("--no-browser", is_flag=True, help="For a login, print the URL only.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Wait for a login so long at most.",
+    help="How long to wait for a login.",
 )
 @click.pass_context
 def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
@@ -63,7 +68,7 @@ def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(HOW)
         return
-    # The library that draws lists is for those who look at them.
+    # The list picker loads a large library.
     from hermes.surfaces.cli.commands.model_access import Manner
     from hermes.surfaces.cli.commands.model_wizard import run_wizard
 
@@ -74,96 +79,79 @@ command.add_command(install)
 command.add_command(remove)
 
 
-@command.command("list", help="Providers and what they need; with one: its models.")
+@command.command("list", help="List the providers, or the models of one.")
 @click.argument("provider", required=False, default="")
-@click.option("--refresh", is_flag=True, help="Ask for the newest list.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, provider: str, refresh: bool, as_json: bool) -> None:
+@click.option("--refresh", is_flag=True, help="Ask the provider for its current list.")
+@json_output()
+def list_(ctx: click.Context, provider: str, refresh: bool) -> Output:
     if provider == EMBEDDED:
-        show_files(home_of(ctx), as_json=as_json)
-    elif provider:
-        _list_models(ctx, provider, refresh=refresh, as_json=as_json)
-    else:
-        _list_providers(ctx, as_json=as_json)
+        return list_files(home_of(ctx))
+    return _list_models(ctx, provider, refresh) if provider else _list_providers(ctx)
 
 
-def _list_models(ctx: click.Context, provider: str, *, refresh: bool, as_json: bool) -> None:
-    async def work(models: Models, _: Config) -> Cards:
-        return await Shelf(models).cards(provider, refresh=refresh)
-
-    found = with_models(ctx, work)
+def _list_models(ctx: click.Context, provider: str, refresh: bool) -> Output:
+    found = with_models(ctx, lambda models, _: Shelf(models).cards(provider, refresh=refresh))
     if found.problem:
-        _warn(found.problem)
-    if as_json:
-        print_json(columns(found.cards))
-        return
-    table = [("Model", "Window", "Price", "Pictures")]
-    print_table([*table, *(_cells(card) for card in found.cards)], WIDTHS)
+        warn(found.problem)
+    head = ("Model", "Window", "Price", "Pictures")
+    lines = [*table([head, *map(_cells, found.cards)], WIDTHS)]
     if not found.live:
-        print(styled("Known without asking; --refresh asks the provider.", "dim"))
+        lines.append(styled("From the built-in list; --refresh asks the provider.", "dim"))
+    return Output(found.cards, lines)
 
 
 def _cells(card: Card) -> tuple[str, str, str, str]:
-    seen = {True: "yes", False: "no", None: ""}[card.vision]
-    return card.model, short_count(card.window), price_words(card), seen
+    vision = {True: "yes", False: "no", None: ""}[card.vision]
+    return card.model, short_count(card.window), price_words(card), vision
 
 
-def _list_providers(ctx: click.Context, *, as_json: bool) -> None:
+def _list_providers(ctx: click.Context) -> Output:
     async def work(models: Models, _: Config) -> tuple[tuple[ProviderRow, ...], str]:
         candidates = models.resolver.candidates()
         place = models.resolver.places.find(candidates[0].provider) if candidates else None
         return Shelf(models).providers(), place.name if place is not None else ""
 
     rows, current = with_models(ctx, work)
-    if as_json:
-        print_json([{**_plain(row), "current": row.name == current} for row in rows])
-        return
-    for row in rows:
-        sign = mark("ok") if row.usable else " "
-        arrow = " ← answers now" if row.name == current else ""
-        line = f"{sign} {row.name:<20} {row.label:<24}{arrow}"
-        print(line.rstrip() if row.usable else styled(f"{line} {_short(row)}".rstrip(), "dim"))
-    print("`hermes model list PROVIDER` shows its models, `hermes model set NAME` chooses one.")
 
+    def lines() -> Iterator[str]:
+        for row in rows:
+            sign = mark("ok") if row.usable else " "
+            arrow = " ← in use" if row.name == current else ""
+            line = f"{sign} {row.name:<20} {row.label:<24}{arrow}"
+            yield line.rstrip() if row.usable else styled(f"{line} {_short(row)}".rstrip(), "dim")
+        yield "`hermes model list PROVIDER` lists its models, `hermes model set NAME` chooses one."
 
-def _plain(row: ProviderRow) -> dict[str, object]:
-    return {name: getattr(row, name) for name in row.__struct_fields__}
+    return Output([{**fields(row), "current": row.name == current} for row in rows], lines())
 
 
 def _short(row: ProviderRow) -> str:
-    """What is missing, without the advice that would repeat in every line."""
+    """What is missing, without the advice, which is the same in every line."""
     return row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
 
 
-@command.command(help="What answers now; with a name: what is known of that model or file.")
+@command.command(help="Show the current model, or a named model or file.")
 @click.argument("name", required=False, default="")
 @click.option("--provider", default="", help="The provider of the named model.")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, name: str, provider: str, as_json: bool) -> None:
+@json_output()
+def show(ctx: click.Context, name: str, provider: str) -> Output:
     home, config = home_of(ctx), config_of(ctx)
     if name and not provider and is_file_of(home, name):
-        show_file(home, name, as_json=as_json)
-        return
+        return describe_file(home, name)
     current = with_models(ctx, lambda models, _: _current(models, name, provider))
     if not name and current is None and (file := local_file(config)):
-        show_file(home, file, as_json=as_json)
-        return
+        return describe_file(home, file)
     current = current or with_models(ctx, lambda models, _: _nearby(models))
-    if as_json:
-        print_json({**_plain_card(current.card), "why": current.why})
-        return
     card = current.card
     where = f" at {card.host} ({card.wire})" if card.host else ""
-    print(f"{styled(card.model, 'bold')} ({card.provider}){where}")
-    print(f"{card_words(card)}")
+    lines = [f"{styled(card.model, 'bold')} ({card.provider}){where}", card_words(card)]
     if current.why:
-        print(styled(f"chosen by {current.why}; `hermes config explain model` tells more", "dim"))
+        explain = f"chosen by {current.why}; see `hermes config explain model`"
+        lines.append(styled(explain, "dim"))
+    return Output({**fields(card), "why": current.why}, lines)
 
 
 async def _current(models: Models, name: str, provider: str) -> Current | None:
-    """The named model, else the one that is configured; None when none is."""
+    """The named model, else the configured one; None when none is configured."""
     shelf, candidates = Shelf(models), models.resolver.candidates()
     if name:
         current = candidates[0].provider if candidates else ""
@@ -178,17 +166,13 @@ async def _current(models: Models, name: str, provider: str) -> Current | None:
 async def _nearby(models: Models) -> Current:
     choice = await models.choose()
     card = Shelf(models).card(choice.model, choice.provider)
-    return Current(card=card, why="what is there: nothing is configured")
+    return Current(card=card, why="availability: nothing is configured")
 
 
-def _plain_card(card: Card) -> dict[str, object]:
-    return {name: getattr(card, name) for name in card.__struct_fields__}
-
-
-@command.command("set", help="Choose the model for new sessions (a running one: /model).")
+@command.command("set", help="Choose the model for new sessions (in a chat: /model).")
 @click.argument("name")
-@click.option("--provider", default="", help="Who serves it.")
-@click.option("--base-url", default="", help="Address of an endpoint of your own.")
+@click.option("--provider", default="", help="The provider that serves it.")
+@click.option("--base-url", default="", help="Base URL of a custom endpoint.")
 @click.pass_context
 def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
     async def work(models: Models, config: Config) -> Pick:
@@ -198,15 +182,15 @@ def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
 
     pick = with_models(ctx, work)
     for warning in pick.warnings:
-        _warn(warning)
+        warn(warning)
     print(f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {card_words(pick.card)}")
     for finding in config_of(ctx).findings:
         if finding.key in ("model.default", "model.provider"):
-            _warn(finding.text)
+            warn(finding.text)
 
 
 async def choose_model(models: Models, config: Config, name: str, provider: str) -> Pick:
-    """Found and saved; nothing is saved when it cannot be used."""
+    """Find and save a model. Raises when it cannot be used."""
     candidates = models.resolver.candidates()
     named = provider or models.resolver.names.read(name).provider
     owner = models.resolver.names.owner(name)
@@ -214,7 +198,7 @@ async def choose_model(models: Models, config: Config, name: str, provider: str)
     if name.endswith(".gguf"):
         current = EMBEDDED
     if not named and not current:
-        raise UsageError(f"Who serves {name}? Name a provider with --provider.")
+        raise UsageError(f"Which provider serves {name}? Name it with --provider.")
     pick = await Shelf(models).find(name, provider=provider, current=current)
     url = models.found_url(pick.card.provider)
     save_choice(config, pick.card.model, pick.card.provider, base_url=url)
@@ -224,11 +208,11 @@ async def choose_model(models: Models, config: Config, name: str, provider: str)
 async def choose_address(
     models: Models, config: Config, name: str, url: str, provider: str
 ) -> Pick:
-    """An endpoint by its address. What it lists tells whether the address is right; a better one
-    is taken and said."""
+    """Save a custom endpoint. Its model list shows whether the URL is right; a corrected URL is
+    saved with a warning."""
     if provider and provider != CUSTOM:
         raise UsageError(
-            f"--base-url is for endpoints of your own; for {provider} set providers.{provider}."
+            f"--base-url is for custom endpoints; for {provider} set providers.{provider}."
             "base_url with `hermes config set`."
         )
     models.refuse_key(name)
@@ -237,12 +221,8 @@ async def choose_address(
     if not better:
         warnings.append(f"{url} does not list any models; check that it is right and running.")
     elif better.rstrip("/") != url.rstrip("/"):
-        warnings.append(f"The models are at {better}; that address was saved.")
+        warnings.append(f"The models are at {better}; that URL was saved.")
     wish = models.wish(name, CUSTOM)
     card = Shelf(models).card_at(wish, better or url)
     save_choice(config, name, CUSTOM, base_url=better or url)
     return Pick(card=card, warnings=tuple(warnings))
-
-
-def _warn(text: str) -> None:
-    print(f"{styled('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)

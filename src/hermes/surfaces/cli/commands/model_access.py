@@ -1,4 +1,4 @@
-"""Gives a provider what it needs before its models are chosen from: a key, or a login."""
+"""Asks for the key or login of a provider before its models are listed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hermes.surfaces.cli.style import mark
 
 LOGIN, KEY = "login", "key"
 WAYS = (
-    Row(text="log in", value=LOGIN, note="with an account there"),
-    Row(text="give a key", value=KEY, note="of its API"),
+    Row(text="log in", value=LOGIN, note="with your account"),
+    Row(text="enter a key", value=KEY, note="for its API"),
 )
 
 
 class Manner(Value):
-    """How the person wants to be led: `refresh` asks for the newest lists, `browser` may be opened
-    for a login, which is waited for so long at most; None leaves that to the provider."""
+    """Options of the wizard. `refresh` asks for current model lists, `browser` allows opening one
+    for a login. Without `login_seconds` the provider sets the time limit."""
 
     refresh: bool = False
     browser: bool = True
@@ -38,7 +38,7 @@ class Manner(Value):
 
 
 def has_what_it_needs(ctx: click.Context, provider: str, manner: Manner) -> bool:
-    """Ask for the key or the login where that is missing."""
+    """Ask for the key or login if it is missing; whether the provider can be used."""
     if provider in WITHIN:
         return True
 
@@ -52,7 +52,7 @@ def has_what_it_needs(ctx: click.Context, provider: str, manner: Manner) -> bool
     way: str | None = KEY if names else LOGIN
     can_log_in = provider in with_accounts(ctx, _logins)
     if names and can_log_in:
-        way = asyncio.run(Picker(f"{row.label} needs to know you", WAYS).run())
+        way = asyncio.run(Picker(f"{row.label} needs a login or a key", WAYS).run())
     if way == KEY:
         return _given_key(ctx, row, names[0])
     if way == LOGIN and can_log_in:
@@ -68,7 +68,7 @@ async def _logins(accounts: Accounts) -> tuple[str, ...]:
 
 def _given_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
     print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
-    key = getpass(f"{name} (not shown; empty leaves): ").strip()
+    key = getpass(f"{name} (not shown; empty cancels): ").strip()
     if not key:
         return False
     edited = set_from_text(config_of(ctx).home, name, key)
@@ -77,7 +77,7 @@ def _given_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
 
 
 def _logged_in(ctx: click.Context, provider: str, manner: Manner) -> bool:
-    """A login that fails is told, and the person chooses again."""
+    """A failed login is printed, and the user chooses again."""
     seconds = manner.login_seconds
 
     async def work(accounts: Accounts) -> str:
@@ -86,7 +86,7 @@ def _logged_in(ctx: click.Context, provider: str, manner: Manner) -> bool:
             async with asyncio.timeout(seconds):
                 return (await accounts.log_in(provider, screen)).label
         except TimeoutError:
-            words = f"Nobody logged in at {provider} within {seconds:g} s."
+            words = f"No login to {provider} within {seconds:g} s."
             raise ProviderError(words, reason="timeout") from None
 
     try:
@@ -94,5 +94,5 @@ def _logged_in(ctx: click.Context, provider: str, manner: Manner) -> bool:
     except HermesError as error:
         print(f"{mark('error')} {error}")
         return False
-    print(f"{mark('ok')} logged in at {provider} ({label})")
+    print(f"{mark('ok')} logged in to {provider} ({label})")
     return True

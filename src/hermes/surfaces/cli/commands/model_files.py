@@ -1,8 +1,9 @@
-"""Models that run on this machine, as `hermes model` shows, fetches and removes them."""
+"""Local model files: list, describe, download and remove them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -13,7 +14,6 @@ from hermes.config.secrets import environment
 from hermes.core.errors import HermesError
 from hermes.models.weights import (
     ModelRow,
-    Weights,
     count_words,
     described,
     install_model,
@@ -22,8 +22,12 @@ from hermes.models.weights import (
     runtime_hint,
     size_words,
 )
+from hermes.config.home import Home
+from hermes.config.load import Config
+from hermes.config.secrets import environment
+from hermes.core.errors import HermesError
 from hermes.surfaces.cli.interruptible import run
-from hermes.surfaces.cli.output import columns, print_json
+from hermes.surfaces.cli.output import Output, fields, text_output, warn
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark, styled
 
@@ -31,37 +35,30 @@ BAR_WIDTH = 30
 STEP_PERCENT = 10
 
 
-def show_files(home: Home, *, as_json: bool) -> None:
-    """What is installed and what can be."""
+def list_files(home: Home) -> Output:
+    """Installed models, and those that can be installed."""
     rows = model_rows(home)
-    if as_json:
-        print_json([{**_plain(row), "installed": bool(row.path)} for row in rows])
-        return
-    for row in rows:
-        _print_row(row)
-    warn_without_runtime()
+
+    def lines() -> Iterator[str]:
+        yield from map(_row_line, rows)
+        warn_without_runtime()
+
+    return Output([{**fields(row), "installed": bool(row.path)} for row in rows], lines())
 
 
-def _plain(row: ModelRow) -> JsonObject:
-    plain = columns(row)
-    assert isinstance(plain, dict)
-    return plain
-
-
-def _print_row(row: ModelRow) -> None:
+def _row_line(row: ModelRow) -> str:
     if row.problem:
-        print(f"{mark('error')} {row.name:<16} {row.problem}")
-    elif row.path:
+        return f"{mark('error')} {row.name:<16} {row.problem}"
+    if row.path:
         what = f"{count_words(row.parameters)} parameters, {size_words(row.size)}"
         tools = "no tools" if row.reduced else "with tools"
-        print(f"{mark('ok')} {row.name:<16} {what}, {tools}  {styled(row.path, 'dim')}")
-    else:
-        line = f"  {row.name:<16} {size_words(row.size)}, {row.licence}. {row.note}"
-        print(f"{line} {styled(f'`hermes model install {row.name}`', 'dim')}")
+        return f"{mark('ok')} {row.name:<16} {what}, {tools}  {styled(row.path, 'dim')}"
+    line = f"  {row.name:<16} {size_words(row.size)}, {row.licence}. {row.note}"
+    return f"{line} {styled(f'`hermes model install {row.name}`', 'dim')}"
 
 
 def local_file(config: Config) -> str:
-    """The file of the settings, else the only one installed, else ""."""
+    """The configured file, else the only installed one, else ""."""
     if given := config.settings.local.model:
         return given
     files = [row.path for row in model_rows(config.home) if row.path]
@@ -69,7 +66,7 @@ def local_file(config: Config) -> str:
 
 
 def is_file_of(home: Home, name: str) -> bool:
-    """Whether the name means a file: it looks like one, or is installed."""
+    """Whether the name means a model file: by its suffix, or because it is installed."""
     if name.endswith(".gguf"):
         return True
     try:
@@ -79,18 +76,9 @@ def is_file_of(home: Home, name: str) -> bool:
     return True
 
 
-def show_file(home: Home, name: str, *, as_json: bool) -> None:
+def describe_file(home: Home, name: str) -> Output:
     known = described(home, name)
-    if as_json:
-        print_json(_facts(known))
-        return
-    for fact, value in _facts(known).items():
-        print(f"{styled(f'{fact:<14}', 'dim')} {value}")
-    print(known.line)
-
-
-def _facts(known: Weights) -> JsonObject:
-    return {
+    facts = {
         "path": str(known.path),
         "name": known.name,
         "architecture": known.architecture,
@@ -102,9 +90,11 @@ def _facts(known: Weights) -> JsonObject:
         "chat_template": known.has_template,
         "reduced": known.small,
     }
+    lines = [f"{styled(f'{fact:<14}', 'dim')} {value}" for fact, value in facts.items()]
+    return Output(facts, [*lines, known.line])
 
 
-@click.command(help="Fetch a model that runs on this machine (see `hermes model list embedded`).")
+@click.command(help="Download a local model (see `hermes model list embedded`).")
 @click.argument("name")
 @click.pass_context
 def install(ctx: click.Context, name: str) -> None:
@@ -114,7 +104,7 @@ def install(ctx: click.Context, name: str) -> None:
     finally:
         meter.close()
     if was_there:
-        print(f"{name} is installed already: {path}")
+        print(f"{name} is already installed: {path}")
     else:
         print(f"{mark('ok')} {path}")
     warn_without_runtime()
@@ -122,19 +112,18 @@ def install(ctx: click.Context, name: str) -> None:
 
 @click.command(help="Delete an installed model.")
 @click.argument("name")
-@click.pass_context
-def remove(ctx: click.Context, name: str) -> None:
-    print(f"removed {remove_model(home_of(ctx), name)}")
+@text_output()
+def remove(ctx: click.Context, name: str) -> str:
+    return f"removed {remove_model(home_of(ctx), name)}"
 
 
 def warn_without_runtime() -> None:
     if hint := runtime_hint():
-        print(f"{styled('warning:', 'warn', sys.stderr)} {hint}", file=sys.stderr)
+        warn(hint)
 
 
 class Meter:
-    """How far a download is: a bar that is drawn again where a person looks, else a line for
-    every tenth. On stderr, so that the output stays what was asked for."""
+    """Download progress on stderr: a bar on a terminal, else a line for every 10 %."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""`hermes model` in a terminal: choose a provider, give it what it needs, choose a model."""
+"""`hermes model` in a terminal: choose a provider, enter its key, choose a model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from hermes.commands.cards import card_words, price_words
 from hermes.config.edit import set_from_text
 from hermes.config.model_settings import AuxiliarySettings, AuxiliaryTaskSettings, FallbackSettings
 from hermes.core.errors import HermesError
-from hermes.models.choice import EMBEDDED, WITHIN
-from hermes.models.models import Models
-from hermes.models.saving import save_chain, save_choice, save_endpoint, save_task
-from hermes.models.shelf import Card, ProviderRow, Shelf
-from hermes.models.weights import model_rows, size_words
-from hermes.surfaces.cli.commands.fallback import added
+from hermes.surfaces.cli.commands.fallback import insert_entry
 from hermes.surfaces.cli.commands.model_access import Manner, has_what_it_needs
 from hermes.surfaces.cli.picker import Picker, Row
 from hermes.surfaces.cli.place import config_of
@@ -29,9 +24,9 @@ from hermes.surfaces.cli.style import mark, styled
 
 CUSTOM, SIDE, CHAIN = "+custom", "+auxiliary", "+fallback"
 MORE = (
-    Row(text="Endpoint of your own …", value=CUSTOM, note="any server by its address"),
-    Row(text="Models for side work …", value=SIDE, note="titles, summaries, vision"),
-    Row(text="Fallback chain …", value=CHAIN, note="who goes on when the model cannot"),
+    Row(text="Custom endpoint …", value=CUSTOM, note="any server by its URL"),
+    Row(text="Auxiliary models …", value=SIDE, note="titles, summaries, vision"),
+    Row(text="Fallback chain …", value=CHAIN, note="used when the model fails"),
 )
 TASKS = tuple(
     name
@@ -42,10 +37,10 @@ TASKS = tuple(
 
 def run_wizard(ctx: click.Context, manner: Manner) -> None:
     while True:
-        # Each step reads the settings anew: a key that was just given counts at once.
+        # Each step reads the settings again, so that a new key counts at once.
         picked = with_models(ctx, lambda models, _: _pick_provider(models))
         if picked is None:
-            print("The model stays as it was.")
+            print("The model is unchanged.")
             return
         if picked == SIDE:
             _side_work(ctx, manner)
@@ -67,7 +62,7 @@ def _choose_on(ctx: click.Context, provider: str, manner: Manner) -> bool:
         return False
     save_choice(config_of(ctx), card.model, card.provider)
     print(f"{mark('ok')} {card.model} ({card.provider}): {card_words(card)}")
-    print(styled("Saved for new sessions; a running one changes with /model.", "dim"))
+    print(styled("Saved for new sessions; /model changes a running one.", "dim"))
     return True
 
 
@@ -78,13 +73,13 @@ async def _pick_provider(models: Models, *, more: bool = True) -> str | None:
     current = place.name if place is not None else ""
     usable = [_provider_row(row, current) for row in rows if row.usable]
     others = [_provider_row(row, current) for row in rows if not row.usable]
-    title = "Who should answer?"
+    title = "Which provider?"
     listed = [*usable, *(MORE if more else ()), *others]
     return await Picker(title, listed, chosen=current).run()
 
 
 def _provider_row(row: ProviderRow, current: str) -> Row:
-    note = "answers now" if row.name == current else "" if row.usable else "needs a key or login"
+    note = "in use" if row.name == current else "" if row.usable else "needs a key or login"
     text = row.label or row.name
     behind = row.name if row.label and row.label != row.name else ""
     note = " · ".join(part for part in (behind, note) if part)
@@ -92,7 +87,7 @@ def _provider_row(row: ProviderRow, current: str) -> Row:
 
 
 async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card | None:
-    """One of the provider's models, or a name as it was typed."""
+    """One of the provider's models, or a name as typed."""
     shelf = Shelf(models)
     if provider in WITHIN:
         name = await _pick_file(models) if provider == EMBEDDED else ""
@@ -124,13 +119,13 @@ async def _pick_file(models: Models) -> str | None:
         if row.path and not row.problem
     ]
     if not rows:
-        print("No model is installed; `hermes model install smollm2` fetches a small one.")
+        print("No model is installed; `hermes model install smollm2` downloads a small one.")
         return None
     return await Picker("Which file?", rows).run()
 
 
 def _facts(card: Card) -> str:
-    pictures = " · sees pictures" if card.vision else ""
+    pictures = " · vision" if card.vision else ""
     return f"{short_count(card.window):>6} · {price_words(card)}{pictures}"
 
 
@@ -139,20 +134,20 @@ def _as_typed(text: str) -> Row:
 
 
 def _own_endpoint(ctx: click.Context, manner: Manner) -> bool:
-    """Ask for the address, look what is there, give it a name."""
-    url = input("Address, such as http://127.0.0.1:8000/v1 (empty leaves): ").strip()
+    """Ask for the URL, probe it, and save it under a name."""
+    url = input("URL, such as http://127.0.0.1:8000/v1 (empty cancels): ").strip()
     if not url:
         return False
-    key = getpass("Key, if it wants one (not shown): ").strip()
+    key = getpass("Key, if it needs one (not shown): ").strip()
 
     looked = with_models(ctx, lambda models, _: Shelf(models).look_at(url, key))
     better, kind = looked.url, looked.kind
     if not better:
         print(styled(f"{url} does not list any models; check that it runs.", "warn"))
     elif better.rstrip("/") != url.rstrip("/"):
-        print(f"The models are at {better}; that address is used.")
+        print(f"The models are at {better}; that URL is used.")
     if kind:
-        print(f"It is a server of the kind {kind}.")
+        print(f"The server is {kind}.")
     host = url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
     guess = re.sub(r"[^a-z0-9-]+", "-", host) or "box"
     name = input(f"Name for it [{guess}]: ").strip() or guess
@@ -167,12 +162,16 @@ def _own_endpoint(ctx: click.Context, manner: Manner) -> bool:
 def _side_work(ctx: click.Context, manner: Manner) -> None:
     settings = config_of(ctx).settings.auxiliary
     rows = [_task_row(name, getattr(settings, name)) for name in TASKS]
-    task = asyncio.run(Picker("Which side work?", rows).run())
+    task = asyncio.run(Picker("Which auxiliary task?", rows).run())
     if task is None:
         return
     ways = (
-        Row(text="auto", value="auto", note="a small model of the same vendor, never a dearer one"),
-        Row(text="main", value="main", note="the model that answers"),
+        Row(
+            text="auto",
+            value="auto",
+            note="a small, cheaper model of the same vendor",
+        ),
+        Row(text="main", value="main", note="the main model"),
         Row(text="another …", value="other"),
     )
     way = asyncio.run(Picker(task, ways).run())
@@ -201,14 +200,14 @@ def _chain(ctx: click.Context, manner: Manner) -> None:
     while True:
         config = config_of(ctx)
         chain = config.settings.fallback_providers
-        picked = asyncio.run(Picker("Who goes on?", _chain_rows(chain)).run())
+        picked = asyncio.run(Picker("Fallback chain", _chain_rows(chain)).run())
         if picked is None:
             return
         if picked == "add":
             card = _any_model(ctx, manner)
             if card is not None:
                 entry = FallbackSettings(provider=card.provider, model=card.model)
-                save_chain(config, added(chain, entry, None))
+                save_chain(config, insert_entry(chain, entry, None))
         else:
             save_chain(config, tuple(e for n, e in enumerate(chain) if str(n) != picked))
 
@@ -217,5 +216,5 @@ def _chain_rows(chain: Sequence[FallbackSettings]) -> list[Row]:
     rows = [Row(text="add one …", value="add")]
     for number, each in enumerate(chain):
         text = f"{number + 1}. {each.model} ({each.provider})"
-        rows.append(Row(text=text, value=str(number), note="Enter takes it out"))
+        rows.append(Row(text=text, value=str(number), note="Enter removes it"))
     return rows

@@ -1,20 +1,19 @@
-"""`hermes plugins`: code of others, what it may do, and whether it is on."""
+"""`hermes plugins`: list, install, enable and remove plugins."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hermes.app.build import App
+from hermes.app.plugins.desk import KINDS, About, Desk, Row, findings_of
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
-from hermes.plugins.admin import KINDS, About, Desk, Row, findings_of
-from hermes.plugins.health import Check
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
+from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 from hermes.surfaces.cli.style import mark, styled
 
 if TYPE_CHECKING:
@@ -24,11 +23,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_SHOWN = 12
-INSIDE = "It will run inside Hermes, with all that Hermes can read, change and send."
+INSIDE = "It runs inside Hermes, with access to all that Hermes can read, change and send."
+NONE = "There is no plugin yet; `hermes plugins new NAME` creates one."
+
+name_argument = click.argument("name")
 
 
 @click.group(
-    help="Plugins: code of others. Without a command: choose.", invoke_without_command=True
+    help="Install and manage plugins. Without a command: choose.", invoke_without_command=True
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
@@ -37,34 +39,28 @@ def command(ctx: click.Context) -> None:
     if sys.stdin.isatty() and sys.stdout.isatty():
         choose(ctx)
     else:
-        ctx.invoke(list_, as_json=False)
+        ctx.invoke(list_)
 
 
-def _desk(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    async def whole(app: App) -> T:
-        return await work(Desk(app.run, app.plugged.plugins))
-
-    return with_app(ctx, whole)
+def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
+    return with_app(ctx, lambda app: work(Desk(app)))
 
 
-def _rows(ctx: click.Context) -> list[Row]:
-    async def work(desk: Desk) -> list[Row]:
-        return desk.rows()
-
-    return _desk(ctx, work)
+async def _rows(admin: Desk) -> list[Row]:
+    return admin.rows()
 
 
 def choose(ctx: click.Context) -> None:
-    """Enter switches the plugin under the cursor, after showing what it is."""
-    # It brings the whole library for full-screen programs.
+    """Enter switches the selected plugin on or off."""
+    # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker
     from hermes.surfaces.cli.picker import Row as Line
 
     chosen = ""
     while True:
-        rows = _rows(ctx)
+        rows = _with_admin(ctx, _rows)
         if not rows:
-            print("There is no plugin yet; `hermes plugins new NAME` begins one.")
+            print(NONE)
             return
         lines = [
             Line(text=f"{'✓' if row.enabled else ' '} {row.key}", value=row.key, note=row.state)
@@ -74,47 +70,37 @@ def choose(ctx: click.Context) -> None:
         if picked is None:
             return
         chosen = picked
-        if next(row.enabled for row in rows if row.key == picked):
-            ctx.invoke(disable, name=picked)
-        else:
-            ctx.invoke(enable, name=picked)
+        is_on = next(row.enabled for row in rows if row.key == picked)
+        ctx.invoke(disable if is_on else enable, name=picked)
 
 
-@command.command("list", help="All plugins that were found, and what has become of them.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
-    rows = _rows(ctx)
-    if as_json:
-        print_json(columns(rows))
-        return
+@command.command("list", help="List all plugins and their state.")
+@json_output(_with_admin)
+async def list_(admin: Desk) -> Output:
+    rows = admin.rows()
     if not rows:
-        print("There is no plugin yet; `hermes plugins new NAME` begins one.")
-        return
-    table = [("Plugin", "Source", "Kind", "Version", "State", "Runs", "Tools", "Hooks", "")]
+        return Output(rows, NONE)
+    cells = [("Plugin", "Source", "Kind", "Version", "State", "Runs", "Tools", "Hooks", "")]
     for row in rows:
         note = f"overrides {row.overrides}" if row.overrides else ""
         words = "; ".join(each for each in (note, row.fault) if each)
         runs = "inside" if row.isolation == "in_process" else "apart"
         counts = (str(row.tools), str(row.hooks))
-        table.append((row.key, row.source, row.kind, row.version, row.state, runs, *counts, words))
-    print_table(table, (24, 8, 10, 8, 19, 6, 5, 5))
+        cells.append((row.key, row.source, row.kind, row.version, row.state, runs, *counts, words))
+    return Output(rows, table(cells, (24, 8, 10, 8, 19, 6, 5, 5)))
 
 
-@command.command(help="One plugin in full: what it declares, what it got, what a scan sees.")
-@click.argument("name")
-@as_json_option
-@click.pass_context
-def info(ctx: click.Context, name: str, as_json: bool) -> None:
-    async def work(desk: Desk) -> About:
-        return desk.about(name)
+@command.command(help="Show one plugin: what it declares, its permissions, and a scan.")
+@name_argument
+@json_output(_with_admin)
+async def info(admin: Desk, name: str) -> Output:
+    about = admin.about(name)
+    return Output(about, _info_lines(about))
 
-    about = _desk(ctx, work)
-    if as_json:
-        print_json(columns(about))
-        return
+
+def _info_lines(about: About) -> Iterator[str]:
     row = about.row
-    print(f"{row.key} {row.version}: {about.description or 'says nothing of itself'}")
+    yield f"{row.key} {row.version}: {about.description or 'no description'}"
     state = f"{row.state} ({row.fault})" if row.fault else row.state
     for what, words in (
         ("state", state),
@@ -124,55 +110,57 @@ def info(ctx: click.Context, name: str, as_json: bool) -> None:
         ("home", about.homepage),
         ("licence", about.license),
         ("needs", ", ".join(about.dependencies)),
-        ("hash", about.hash[:16] + (" (agreed)" if about.hash == about.agreed else "")),
+        ("hash", about.hash[:16] + (" (approved)" if about.hash == about.agreed else "")),
     ):
         if words:
-            print(f"  {what:<8} {words}")
-    _print_surface(about)
-    _print_findings(about.findings)
+            yield f"  {what:<8} {words}"
+    yield from _permission_lines(about)
+    yield from _finding_lines(about.findings)
 
 
-def _print_surface(about: About) -> None:
+def _permission_lines(about: About) -> Iterator[str]:
     for what, names in about.provides.items():
         if names:
-            print(f"  brings {what}: {', '.join(names)}")
+            yield f"  provides {what}: {', '.join(names)}"
     if about.uses_tools:
-        print(f"  uses the tools: {', '.join(about.uses_tools)}")
+        yield f"  uses the tools: {', '.join(about.uses_tools)}"
     for name in about.variables:
-        print(f"  gets the variable {name}{' (not set)' if name in about.unset else ''}")
-    for wish in about.wants:
-        got = bool(about.grants.get(wish))
-        sign = mark("ok") if got else mark("warn")
-        print(f"  {sign} wants {wish}{'' if got else f'; add --grant {wish} to let it'}")
+        yield f"  gets the variable {name}{' (not set)' if name in about.unset else ''}"
+    for permission in about.wants:
+        granted = bool(about.grants.get(permission))
+        sign = mark("ok") if granted else mark("warn")
+        hint = "" if granted else f"; --grant {permission} allows it"
+        yield f"  {sign} wants {permission}{hint}"
 
 
-def _print_findings(findings: tuple[Finding, ...]) -> None:
+def _finding_lines(findings: tuple[Finding, ...]) -> Iterator[str]:
     if not findings:
-        print("  the scan saw nothing unusual")
+        yield "  the scan found nothing unusual"
     for each in findings[:MOST_SHOWN]:
         where = f"{each.file}:{each.line}" if each.line else each.file
         level = styled(each.level, "error") if each.level == "high" else each.level
-        print(f"  {level:<6} {where} {each.words}")
+        yield f"  {level:<6} {where} {each.words}"
     if len(findings) > MOST_SHOWN:
-        print(f"  … and {len(findings) - MOST_SHOWN} more; --json shows all")
+        yield f"  … and {len(findings) - MOST_SHOWN} more; --json shows all"
 
 
-@command.command(help="Fetch a plugin from a folder, a git address or OWNER/REPO[/FOLDER].")
+@command.command(help="Install a plugin from a folder, a git URL or OWNER/REPO[/FOLDER].")
 @click.argument("source")
-@click.option("--ref", default="", help="This commit, and no updates.", metavar="SHA")
-@click.option("--force", is_flag=True, help="Replace what is there.")
-@click.option("--enable/--no-enable", "on", default=None, help="Switch it on, without asking.")
+@click.option("--ref", default="", help="Pin this commit (no updates).", metavar="SHA")
+@click.option("--force", is_flag=True, help="Replace an existing plugin.")
+@click.option("--enable/--no-enable", "on", default=None, help="Switch it on, or not, unasked.")
 @click.pass_context
 def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | None) -> None:
-    async def work(desk: Desk) -> Fetched:
-        fetched = await desk.fetch(source, ref)
-        desk.install(fetched, force=force)
+    async def work(admin: Desk) -> Fetched:
+        fetched = await admin.fetch(source, ref)
+        admin.install(fetched, force=force)
         return fetched
 
-    fetched = _desk(ctx, work)
+    fetched = _with_admin(ctx, work)
     manifest = fetched.manifest
-    print(f"{mark('ok')} {fetched.key} {manifest.version} is here; nothing of it has run.")
-    _print_findings(findings_of(fetched))
+    print(f"{mark('ok')} {fetched.key} {manifest.version} is installed; none of its code has run.")
+    for line in _finding_lines(findings_of(fetched)):
+        print(line)
     if manifest.dependencies:
         print(f"  it needs: pip install {' '.join(manifest.dependencies)}")
     if sys.stdin.isatty():
@@ -190,7 +178,7 @@ def _ask_variables(ctx: click.Context, fetched: Fetched) -> None:
         for each in fetched.manifest.requires_env:
             if app.config.secrets.get(each.name):
                 continue
-            words = f"{each.name} ({each.description or each.url or 'wanted by the plugin'})"
+            words = f"{each.name} ({each.description or each.url or 'needed by the plugin'})"
             value = click.prompt(words, default="", hide_input=each.secret, show_default=False)
             if value:
                 set_from_text(app.home, each.name, value)
@@ -198,13 +186,13 @@ def _ask_variables(ctx: click.Context, fetched: Fetched) -> None:
     with_app(ctx, work)
 
 
-@command.command(help="Agree to a plugin as it is now, and load it from the next session on.")
-@click.argument("name")
+@command.command(help="Approve a plugin as it is now, and load it in new sessions.")
+@name_argument
 @click.option("--isolation", type=click.Choice(["process", "in_process"]), default=None)
-@click.option("--allow-tool-override", is_flag=True, help="Its tools may take names of others.")
+@click.option("--allow-tool-override", is_flag=True, help="Its tools may replace others.")
 @click.option("--grant", "grants", multiple=True, help="network, llm, processes, path=…, env=….")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
+@text_output()
 def enable(
     ctx: click.Context,
     name: str,
@@ -212,106 +200,81 @@ def enable(
     allow_tool_override: bool = False,
     grants: tuple[str, ...] = (),
     yes: bool = False,
-) -> None:
+) -> Iterator[str]:
     if isolation == "in_process" and not yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"{INSIDE} Say --yes if you trust it so far.")
+            raise UsageError(f"{INSIDE} Add --yes if you trust it.")
         click.confirm(f"{INSIDE} Go on?", abort=True)
 
-    async def work(desk: Desk) -> About:
-        return desk.enable(
+    async def work(admin: Desk) -> About:
+        return admin.enable(
             name,
             isolation=isolation or "",
             allow_tool_override=allow_tool_override,
             grants=grants,
         )
 
-    before = _desk(ctx, work)
-    print(f"{mark('ok')} {before.row.key} is on, from the next session on.")
+    async def again(admin: Desk) -> About:
+        return admin.about(name)
 
-    async def again(desk: Desk) -> About:
-        return desk.about(name)
-
-    about = _desk(ctx, again)
-    _print_surface(about)
-    _print_findings(about.findings)
+    yield f"{mark('ok')} {_with_admin(ctx, work).row.key} is on in new sessions."
+    about = _with_admin(ctx, again)
+    yield from _permission_lines(about)
+    yield from _finding_lines(about.findings)
     if about.row.fault:
-        print(f"{mark('warn')} {about.row.fault}")
+        yield f"{mark('warn')} {about.row.fault}"
 
 
-@command.command(help="Load a plugin no longer.")
-@click.argument("name")
-@click.pass_context
-def disable(ctx: click.Context, name: str) -> None:
-    async def work(desk: Desk) -> str:
-        return desk.disable(name)
-
-    print(f"{mark('ok')} {_desk(ctx, work)} is off, from the next session on.")
+@command.command(help="Stop loading a plugin.")
+@name_argument
+@text_output(_with_admin)
+async def disable(admin: Desk, name: str) -> str:
+    return f"{mark('ok')} {admin.disable(name)} is off in new sessions."
 
 
-@command.command(help="Fetch installed plugins anew; what has changed must be agreed to again.")
+@command.command(help="Update installed plugins; a changed plugin must be approved again.")
 @click.argument("name", required=False)
-@click.pass_context
-def update(ctx: click.Context, name: str | None) -> None:
-    async def work(desk: Desk) -> list[tuple[str, tuple[str, ...]]]:
-        names = [name] if name else desk.updatable()
-        return [await desk.update(each) for each in names]
-
-    for key, changed in _desk(ctx, work):
+@text_output(_with_admin)
+async def update(admin: Desk, name: str | None) -> list[str]:
+    lines = []
+    for each in [name] if name else admin.updatable():
+        key, changed = await admin.update(each)
         if not changed:
-            print(f"{mark('ok')} {key} is as it was.")
+            lines.append(f"{mark('ok')} {key} is unchanged.")
             continue
-        print(f"{mark('ok')} {key} has changed: {', '.join(changed)}.")
-        print(f"  `hermes plugins enable {key}` shows what it is now and switches it on again.")
+        lines.append(f"{mark('ok')} {key} has changed: {', '.join(changed)}.")
+        lines.append(f"  `hermes plugins enable {key}` shows the changes and switches it on again.")
+    return lines
 
 
-@command.command(help="Remove a plugin's files; what it has kept in plugin-data stays.")
-@click.argument("name")
+@command.command(help="Delete the files of a plugin; its data in plugin-data stays.")
+@name_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def remove(ctx: click.Context, name: str, yes: bool) -> None:
+@text_output()
+def remove(ctx: click.Context, name: str, yes: bool) -> str:
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("Say --yes to remove it without a question.")
+            raise UsageError("Add --yes to remove it without a question.")
         click.confirm(f"Remove {name}?", abort=True)
 
-    async def work(desk: Desk) -> str:
-        return desk.remove(name)
+    async def work(admin: Desk) -> str:
+        return admin.remove(name)
 
-    print(f"{mark('ok')} {_desk(ctx, work)} is removed.")
-
-
-@command.command(help="Start every plugin that is on and see whether it answers.")
-@as_json_option
-@click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> int:
-    async def work(desk: Desk) -> list[Check]:
-        return await desk.doctor()
-
-    checks = _desk(ctx, work)
-    if as_json:
-        print_json(columns(checks))
-    else:
-        for each in checks:
-            print(f"{mark('ok') if each.ok else mark('warn')} {each.key}: {each.words}")
-        if not checks:
-            print("No plugin is on.")
-    return 0 if all(each.ok for each in checks) else 1
+    return f"{mark('ok')} {_with_admin(ctx, work)} is removed."
 
 
-@command.command(help="Begin a plugin of your own, with a test.")
-@click.argument("name")
-@click.option(
-    "--kind",
-    type=click.Choice(KINDS),
-    default="tool",
-    show_default=True,
-)
-@click.pass_context
-def new(ctx: click.Context, name: str, kind: Kind) -> None:
-    async def work(desk: Desk) -> list[str]:
-        return [str(file) for file in desk.new(name, kind)]
+@command.command(help="Start every enabled plugin and check that it answers.")
+@json_output(_with_admin)
+async def doctor(admin: Desk) -> Output:
+    checks = await admin.doctor()
+    lines = [f"{mark('ok' if each.ok else 'warn')} {each.key}: {each.words}" for each in checks]
+    return Output(checks, lines or "No plugin is on.", code=not all(each.ok for each in checks))
 
-    for file in _desk(ctx, work):
-        print(f"{mark('ok')} {file}")
-    print(f"`hermes plugins enable {name}` switches it on.")
+
+@command.command(help="Create a plugin of your own, with a test.")
+@name_argument
+@click.option("--kind", type=click.Choice(KINDS), default="tool", show_default=True)
+@text_output(_with_admin)
+async def new(admin: Desk, name: str, kind: Kind) -> list[str]:
+    files = [f"{mark('ok')} {file}" for file in admin.new(name, kind)]
+    return [*files, f"`hermes plugins enable {name}` switches it on."]

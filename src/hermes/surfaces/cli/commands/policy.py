@@ -1,8 +1,8 @@
-"""`hermes policy`: what may be done without a question, and why; what was decided."""
+"""`hermes policy`: explain decisions, list the rules and show past decisions."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 
 import click
 
@@ -19,15 +19,10 @@ from hermes.policy.rule_setup import (
     rules_path,
     standing_rules,
 )
-from hermes.surfaces.cli.commands.policy_dialogue import redact, scan
-from hermes.surfaces.cli.output import (
-    as_json_option,
-    columns,
-    moment,
-    print_json,
-    print_table,
-    with_app,
-)
+from hermes.app.sessions.library import SessionFilter
+from hermes.commands.visible import exposed, one_line
+from hermes.surfaces.cli.commands.policy_dialogue import always_json, answer_lines, redact, scan
+from hermes.surfaces.cli.output import Output, json_output, moment, table, with_app
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import Role, styled
 
@@ -35,112 +30,104 @@ LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
 
 
-@click.group(help="What may be done without a question, what was decided, and why.")
+@click.group(help="What is allowed without a question, past decisions, and their reasons.")
 def command() -> None:
     pass
 
 
 @command.command(
-    help='Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from the '
-    "input, one line each. Nothing is run or opened."
+    help='Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from stdin, '
+    "one line each. Nothing is run or opened."
 )
-@click.option("--json", "as_json", is_flag=True, help="Always the case here.")
+@always_json
 @click.pass_context
 def check(ctx: click.Context, as_json: bool) -> None:
     config = config_of(ctx)
-    for line in sys.stdin.buffer:
-        if line.strip():
-            sys.stdout.buffer.write(encode(answer(config, line)) + b"\n")
-            sys.stdout.buffer.flush()
+    answer_lines(lambda line: answer(config, line))
 
 
-@command.command(help="Say what a command would do, command by command, and what is decided.")
+@command.command(help="Show what a command would do, part by part, and the decision.")
 @click.argument("script")
 @click.option("--cwd", default=".", show_default=True, help="The workspace it would run in.")
-@as_json_option
-@click.pass_context
-def explain(ctx: click.Context, script: str, cwd: str, as_json: bool) -> None:
-    told = explained(config_of(ctx), script, cwd)
-    if as_json:
-        print_json(told)
-        return
-    print(f"{styled(told['decision'], MARKS[told['decision']])}: {exposed(told['reason'])}")
-    if told["category"]:
-        print(f"category: {told['category']}")
-    for number, each in enumerate(told["commands"], 1):
-        print(f"  {number}. {exposed(each)}")
-        for found in told["findings"]:
-            if found["command"] == each:
-                print(f"     {found['level']}: {exposed(found['reason'])}")
+@json_output()
+def explain(ctx: click.Context, script: str, cwd: str) -> Output:
+    found = explained(config_of(ctx), script, cwd)
+
+    def lines() -> Iterator[str]:
+        decision = found["decision"]
+        yield f"{styled(decision, MARKS[decision])}: {exposed(found['reason'])}"
+        if found["category"]:
+            yield f"category: {found['category']}"
+        for number, each in enumerate(found["commands"], 1):
+            yield f"  {number}. {exposed(each)}"
+            for finding in found["findings"]:
+                if finding["command"] == each:
+                    yield f"     {finding['level']}: {exposed(finding['reason'])}"
+
+    return Output(found, lines())
 
 
-@command.command(help="Show the rules in force: yours, and the kinds of danger that are known.")
-@as_json_option
-@click.pass_context
-def rules(ctx: click.Context, as_json: bool) -> None:
+@command.command(help="Show the rules in force: your own, and the known categories of danger.")
+@json_output()
+def rules(ctx: click.Context) -> Output:
     config = config_of(ctx)
     approvals, allowed = config.settings.approvals, config.settings.command_allowlist
-    own = standing_rules(config)
-    if as_json:
-        print_json(
-            {
-                "mode": approvals.mode,
-                "file": str(rules_path(config)),
-                "rules": columns(own),
-                "deny": approvals.deny,
-                "allowed": allowed,
-                "categories": categories(),
-            }
-        )
-        return
-    print(f"mode: {approvals.mode}")
-    for pattern in approvals.deny:
-        print(f"deny  command  {exposed(pattern)}  (approvals.deny)")
-    for text in allowed:
-        print(f"allow exactly  {exposed(one_line(text, LINE))}  (command_allowlist)")
-    for rule in own:
-        people = ", ".join((*rule.who, *rule.where))
-        print(f"{rule.decision:5} {rule.effect:7}  {exposed(rule.match)}  {people}".rstrip())
-    if not own:
-        print(f"No rules of your own in {rules_path(config)}.")
-    print()
-    print_table([("Category", "What it is"), *categories().items()], (16,))
+    own, file = standing_rules(config), rules_path(config)
+    data = {
+        "mode": approvals.mode,
+        "file": str(file),
+        "rules": own,
+        "deny": approvals.deny,
+        "allowed": allowed,
+        "categories": categories(),
+    }
+
+    def lines() -> Iterator[str]:
+        yield f"mode: {approvals.mode}"
+        for pattern in approvals.deny:
+            yield f"deny  command  {exposed(pattern)}  (approvals.deny)"
+        for text in allowed:
+            yield f"allow exactly  {exposed(one_line(text, LINE))}  (command_allowlist)"
+        for rule in own:
+            people = ", ".join((*rule.who, *rule.where))
+            yield f"{rule.decision:5} {rule.effect:7}  {exposed(rule.match)}  {people}".rstrip()
+        if not own:
+            yield f"No rules of your own in {file}."
+        yield ""
+        yield from table([("Category", "What it is"), *categories().items()], (16,))
+
+    return Output(data, lines())
 
 
-@command.command(help="What was decided lately, and who answered the questions.")
+@command.command(help="Recent decisions, and who answered the questions.")
 @click.argument("session", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--only", type=click.Choice(["allow", "ask", "deny"]), help="Only these decisions.")
-@as_json_option
-@click.pass_context
-def log(
-    ctx: click.Context, session: str | None, limit: int, only: str | None, as_json: bool
-) -> None:
-    async def work(app: App) -> list[Decided]:
-        if session:
-            ids = [await app.library.find(session)]
-        else:
-            recent = await app.library.recent(SessionFilter(archived=None), limit=limit)
-            ids = [info.id for info in recent]
-        found: list[Decided] = []
-        for session_id in ids:
-            lines = decided(session_id, await app.library.records(session_id))
-            found += [line for line in lines if only in (None, line.decision)]
-        return sorted(found, key=lambda line: (line.at, line.n))[-limit:]
+@json_output(with_app)
+async def log(app: App, session: str | None, limit: int, only: str | None) -> Output:
+    if session:
+        ids = [await app.library.find(session)]
+    else:
+        recent = await app.library.recent(SessionFilter(archived=None), limit=limit)
+        ids = [info.id for info in recent]
+    found: list[Decided] = []
+    for session_id in ids:
+        rows = decided(session_id, await app.library.records(session_id))
+        found += [row for row in rows if only in (None, row.decision)]
+    found = sorted(found, key=lambda row: (row.at, row.n))[-limit:]
+    return Output(found, _log_lines(found))
 
-    lines = with_app(ctx, work)
-    if as_json:
-        print_json(columns(lines))
-        return
-    if not lines:
-        print("Nothing was decided yet.")
-    for line in lines:
-        said = f" — {line.answer} by {line.by}" if line.answer else ""
-        said = said or (f" — by the {line.decided_by}" if line.decided_by != "policy" else "")
-        word = styled(f"{line.decision:5}", MARKS[line.decision])
-        print(f"{moment(line.at)}  {word}  {exposed(one_line(line.subject, LINE))}{said}")
-        if line.decision != "allow":
-            print(f"{'':26}{one_line(line.reason, LINE)}")
+
+def _log_lines(found: list[Decided]) -> Iterator[str]:
+    if not found:
+        yield "There are no decisions yet."
+    for row in found:
+        by = f" — {row.answer} by {row.by}" if row.answer else ""
+        by = by or (f" — by the {row.decided_by}" if row.decided_by != "policy" else "")
+        word = styled(f"{row.decision:5}", MARKS[row.decision])
+        yield f"{moment(row.at)}  {word}  {exposed(one_line(row.subject, LINE))}{by}"
+        if row.decision != "allow":
+            yield f"{'':26}{one_line(row.reason, LINE)}"
 
 
 command.add_command(redact)

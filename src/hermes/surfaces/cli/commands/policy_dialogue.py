@@ -1,4 +1,4 @@
-"""`hermes policy redact` and `hermes policy scan`: dialogues in lines of JSON."""
+"""`hermes policy redact` and `hermes policy scan`: JSON lines in, JSON lines out."""
 
 from __future__ import annotations
 
@@ -7,35 +7,37 @@ from collections.abc import Callable
 
 import click
 
-from hermes.codec.json import encode
+from hermes.app.policy.inquiries import redacted, scanned
 from hermes.codec.values import JsonObject
-from hermes.policy.inquiries import redacted, scanned
+from hermes.surfaces.cli.output import print_json
 from hermes.surfaces.cli.place import config_of
 
+always_json = click.option("--json", "as_json", is_flag=True, help="The default here.")
 
-def converse(answer: Callable[[bytes], JsonObject]) -> None:
-    """One line out for each line in, at once, so that a script can wait for it."""
+
+def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
+    """Each answer is flushed, so that a script can wait for it."""
     for line in sys.stdin.buffer:
         if line.strip():
-            sys.stdout.buffer.write(encode(answer(line)) + b"\n")
-            sys.stdout.buffer.flush()
+            print_json(answer(line))
+            sys.stdout.flush()
 
 
 @click.command(
-    help='Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the text that would '
-    "leave, and the kinds of secrets that were in it."
+    help='Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
+    "the kinds of secrets that it contained."
 )
-@click.option("--json", "as_json", is_flag=True, help="Always the case here.")
+@always_json
 @click.pass_context
 def redact(ctx: click.Context, as_json: bool) -> None:
     config = config_of(ctx)
-    converse(lambda line: redacted(config, line))
+    answer_lines(lambda line: redacted(config, line))
 
 
 @click.command(
     help='Answer JSON lines such as {"kind":"memory","text":"…"} with a verdict and findings. '
-    'Kinds: memory, skill (may bring "files"), context, tool_description.'
+    'Kinds: memory, skill (may include "files"), context, tool_description.'
 )
-@click.option("--json", "as_json", is_flag=True, help="Always the case here.")
+@always_json
 def scan(as_json: bool) -> None:
-    converse(scanned)
+    answer_lines(scanned)

@@ -1,8 +1,9 @@
-"""`hermes profile`: several homes in one, each with settings, memory and sessions of its own."""
+"""`hermes profile`: separate settings, keys, memory and sessions under one install."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,15 +11,13 @@ import click
 from hermes.config.home import root_home
 from hermes.config.secrets import environment
 from hermes.core.errors import ConfigError, UsageError
-from hermes.homes.aliases import Aliases
-from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
-from hermes.surfaces.cli.asking import confirm_by_name
-from hermes.surfaces.cli.output import as_json_option, columns, print_json
+from hermes.surfaces.cli.asking import confirm_by_name, yes_option
+from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark, styled
 
 
-@click.group(help="Homes inside this home, each with settings, memory and sessions of its own.")
+@click.group(help="Profiles: separate settings, keys, memory and sessions under one install.")
 def command() -> None:
     pass
 
@@ -29,43 +28,41 @@ def profiles_of(ctx: click.Context) -> Profiles:
     return Profiles(root_home(home_of(ctx)), COMMANDS)
 
 
-@command.command("list", help="All profiles; the one in use is marked.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
+@command.command("list", help="List all profiles; the current one is marked.")
+@json_output()
+def list_(ctx: click.Context) -> Output:
     profiles = profiles_of(ctx)
     found = [profiles.info(name) for name in profiles.names()]
-    if as_json:
-        print_json(columns(found))
-        return
+    lines = []
     for info in found:
         line = f"{'*' if info.active else ' '} {info.name:<20} {_model(info)}"
         line += f"  {info.description}" if info.description else ""
-        print(styled(line, "bold") if info.active else line)
+        lines.append(styled(line, "bold") if info.active else line)
     if len(found) == 1:
-        print(styled("`hermes profile create NAME` makes another.", "dim"))
+        lines.append(styled("`hermes profile create NAME` adds another.", "dim"))
+    return Output(found, lines)
 
 
-@command.command(help="One profile; without a name the one in use.")
+@command.command(help="Show one profile; the default is the current one.")
 @click.argument("name", default="")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, name: str, as_json: bool) -> None:
+@json_output()
+def show(ctx: click.Context, name: str) -> Output:
     info = profiles_of(ctx).info(name or home_of(ctx).profile)
-    if as_json:
-        print_json(columns(info))
-        return
-    print(f"{styled(info.name, 'bold')}{'  (in use)' if info.active else ''}")
+    return Output(info, _profile_lines(info))
+
+
+def _profile_lines(info: ProfileInfo) -> Iterator[str]:
+    yield f"{styled(info.name, 'bold')}{'  (in use)' if info.active else ''}"
     if info.description:
-        print(f"  for       {info.description}")
-    print(f"  home      {info.home}")
-    print(f"  model     {_model(info)}")
-    print(f"  sessions  {'yes' if info.sessions else 'none yet'}")
-    print(f"  skills    {info.skills}")
+        yield f"  for       {info.description}"
+    yield f"  home      {info.home}"
+    yield f"  model     {_model(info)}"
+    yield f"  sessions  {'yes' if info.sessions else 'none yet'}"
+    yield f"  skills    {info.skills}"
     if names := _aliases().of(info.name):
-        print(f"  command   {', '.join(names)}")
+        yield f"  command   {', '.join(names)}"
     if info.used_by:
-        print(f"  open in   process {', '.join(info.used_by)}")
+        yield f"  open in   process {', '.join(info.used_by)}"
 
 
 def _model(info: ProfileInfo) -> str:
@@ -74,15 +71,15 @@ def _model(info: ProfileInfo) -> str:
     return f"{info.model} ({info.provider})" if info.provider else info.model
 
 
-@command.command(help="Make a profile: empty, or like another one.")
+@command.command(help="Create a profile: empty, or as a copy of another.")
 @click.argument("name")
-@click.option("--clone", is_flag=True, help="With settings, keys, memory and skills of this one.")
-@click.option("--clone-all", is_flag=True, help="With all of it but its past and its logins.")
-@click.option("--clone-from", metavar="NAME", help="Clone this profile instead of the one in use.")
-@click.option("--no-alias", is_flag=True, help="No command of its own in ~/.local/bin.")
-@click.option("--no-skills", is_flag=True, help="No skills, also none of those that come along.")
-@click.option("--description", default="", metavar="TEXT", help="What it is for, in a line.")
-@click.pass_context
+@click.option("--clone", is_flag=True, help="Copy settings, keys, memory and skills.")
+@click.option("--clone-all", is_flag=True, help="Copy everything except sessions and logins.")
+@click.option("--clone-from", metavar="NAME", help="Copy this profile instead of the current one.")
+@click.option("--no-alias", is_flag=True, help="Do not create a command in ~/.local/bin.")
+@click.option("--no-skills", is_flag=True, help="No skills, not even the bundled ones.")
+@click.option("--description", default="", metavar="TEXT", help="What it is for, in one line.")
+@text_output()
 def create(
     ctx: click.Context,
     name: str,
@@ -92,64 +89,65 @@ def create(
     no_alias: bool,
     no_skills: bool,
     description: str,
-) -> None:
+) -> Iterator[str]:
     like = clone_from or (home_of(ctx).profile if clone or clone_all else "")
     home = profiles_of(ctx).create(
         name, like=like, everything=clone_all, skills=not no_skills, description=description
     )
-    print(f"{mark('ok')} {name} is at {home.root}" + (f", like {like}." if like else "."))
-    print(f"  hermes -p {name}          talk there\n  hermes profile use {name}  from now on")
+    yield f"{mark('ok')} {name} is at {home.root}" + (f", copied from {like}." if like else ".")
+    yield f"  hermes -p {name}          use it once"
+    yield f"  hermes profile use {name}  make it the default"
     if not no_alias:
-        print(f"  {_given_command(ctx, name)}")
+        yield f"  {_create_alias(ctx, name)}"
 
 
-def _given_command(ctx: click.Context, name: str) -> str:
-    """A profile is made whether or not its name is free for a command."""
+def _create_alias(ctx: click.Context, name: str) -> str:
+    """The profile is created even if its name is taken for a command."""
     aliases = _aliases()
     try:
         script = aliases.add(name, root_home(home_of(ctx)).root, name)
     except UsageError as error:
         other = str(error).removesuffix("; choose another with --name.")
-        return f"{other}: `hermes profile alias {name} --name …` gives it a command of its own."
+        return f"{other}: `hermes profile alias {name} --name …` creates a command for it."
     except ConfigError as error:
-        return f"It has no command of its own: {error}"
+        return f"No command was created: {error}"
     if not aliases.found:
-        return f"{script} does so too, once {aliases.folder} is in your PATH."
-    return f"{script.name:<20} does so too"
+        return f"{script} does the same, once {aliases.folder} is in your PATH."
+    return f"{script.name:<20} does the same"
 
 
-@command.command(help="Say what a profile is for, in a line; without words, what was said goes.")
+@command.command(help="Describe a profile in one line; without TEXT, remove the description.")
 @click.argument("name")
 @click.argument("text", default="")
-@click.pass_context
-def describe(ctx: click.Context, name: str, text: str) -> None:
+@text_output()
+def describe(ctx: click.Context, name: str, text: str) -> str:
     profiles_of(ctx).describe(name, text)
-    print(f"{mark('ok')} {name}: {text or 'no description any more'}")
+    return f"{mark('ok')} {name}: {text or 'description removed'}"
 
 
-@command.command(help="Use a profile whenever none is named; `default` is the home itself.")
+@command.command(help="Make a profile the default; `default` is the home itself.")
 @click.argument("name")
-@click.pass_context
-def use(ctx: click.Context, name: str) -> None:
+@text_output()
+def use(ctx: click.Context, name: str) -> str:
     home = profiles_of(ctx).use(name)
-    print(f"{mark('ok')} `hermes` works in {home.root} from now on.")
+    return f"{mark('ok')} `hermes` now uses {home.root}."
 
 
-@command.command(help="Start a profile by a command of its own, in ~/.local/bin.")
+@command.command(help="Create a command in ~/.local/bin that starts a profile.")
 @click.argument("profile")
-@click.option("--name", default="", help="What the command is called; else as the profile.")
-@click.option("--remove", is_flag=True, help="Take the command away.")
-@click.pass_context
-def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> None:
+@click.option("--name", default="", help="Its name; the default is the profile name.")
+@click.option("--remove", is_flag=True, help="Remove the command.")
+@text_output()
+def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator[str]:
     profiles_of(ctx).info(profile)
     aliases = _aliases()
     if remove:
-        print(f"{mark('ok')} {', '.join(aliases.remove(profile, name))} is removed.")
+        yield f"{mark('ok')} {', '.join(aliases.remove(profile, name))} is removed."
         return
     script = aliases.add(profile, root_home(home_of(ctx)).root, name or profile)
-    print(f"{mark('ok')} `{script.name}` starts Hermes in {profile} ({script}).")
+    yield f"{mark('ok')} `{script.name}` starts Hermes in {profile} ({script})."
     if not aliases.found:
-        print(f"Your shell does not look into {aliases.folder} yet: add it to PATH.")
+        yield f"{aliases.folder} is not in your PATH yet; add it."
 
 
 def _aliases() -> Aliases:
@@ -157,53 +155,52 @@ def _aliases() -> Aliases:
     return Aliases(Path.home(), environment().get("PATH", ""), str(program))
 
 
-@command.command(help="Give a profile another name.")
+@command.command(help="Rename a profile.")
 @click.argument("old")
 @click.argument("new")
-@click.pass_context
-def rename(ctx: click.Context, old: str, new: str) -> None:
+@text_output()
+def rename(ctx: click.Context, old: str, new: str) -> Iterator[str]:
     home = profiles_of(ctx).rename(old, new)
     moved = _aliases().move(old, new, root_home(home_of(ctx)).root)
-    print(f"{mark('ok')} {old} is {new} now, at {home.root}.")
+    yield f"{mark('ok')} {old} is {new} now, at {home.root}."
     if moved:
-        print(f"  command: {', '.join(moved)}")
+        yield f"  command: {', '.join(moved)}"
 
 
-@command.command(help="Remove a profile with its settings, memory and sessions, for ever.")
+@command.command(help="Delete a profile with its settings, memory and sessions, permanently.")
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def delete(ctx: click.Context, name: str, yes: bool) -> None:
+@yes_option
+@text_output()
+def delete(ctx: click.Context, name: str, yes: bool) -> str:
     profiles = profiles_of(ctx)
     info = profiles.info(name)
     if name != DEFAULT and not yes:
-        confirm_by_name(f"{info.home} goes, with all that is in it.", name)
+        confirm_by_name(f"This deletes {info.home} with everything in it.", name)
     profiles.delete(name)
     aliases = _aliases()
     if aliases.of(name):
         aliases.remove(name)
-    print(f"{mark('ok')} {name} is removed.")
+    return f"{mark('ok')} {name} is removed."
 
 
-@command.command(help="Write a profile to a file, without keys and logins.")
+@command.command(help="Export a profile to a file, without keys and logins.")
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file.")
-@click.pass_context
-def export(ctx: click.Context, name: str, output: Path | None) -> None:
+@text_output()
+def export(ctx: click.Context, name: str, output: Path | None) -> str:
     target = output or Path(f"hermes-profile-{name}.zip")
     count = profiles_of(ctx).export(name, target.absolute())
-    print(f"{mark('ok')} {count} files are in {target}; keys and logins are not.")
+    return f"{mark('ok')} {count} files are in {target}; keys and logins are not."
 
 
-@command.command("import", help="Make a profile from an exported file.")
+@command.command("import", help="Create a profile from an exported file.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", default="", help="Its name here; else that of the file.")
-@click.pass_context
-def import_(ctx: click.Context, file: Path, name: str) -> None:
+@click.option("--name", default="", help="Its name; the default is taken from the file name.")
+@text_output()
+def import_(ctx: click.Context, file: Path, name: str) -> str:
     wanted = name or file.stem.removeprefix("hermes-profile-")
     if not wanted:
         raise UsageError("Give it a name with --name.")
     home = profiles_of(ctx).take_in(file, wanted)
-    print(
-        f"{mark('ok')} {wanted} is at {home.root}; `hermes -p {wanted} auth add …` gives it keys."
-    )
+    advice = f"`hermes -p {wanted} auth add …` adds keys"
+    return f"{mark('ok')} {wanted} is at {home.root}; {advice}."

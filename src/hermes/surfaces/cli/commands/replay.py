@@ -1,7 +1,8 @@
-"""`hermes replay`: a recorded session once more, offline, and whether anything is different."""
+"""`hermes replay`: replay a recorded session offline and report differences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -11,81 +12,64 @@ from hermes.app.build import App
 from hermes.app.replay import replay
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
-from hermes.replay.gathering import gather
-from hermes.replay.replay import Overrides
-from hermes.replay.report import Divergence, Report
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.output import Output, fields, json_output, with_app
 from hermes.surfaces.cli.style import styled
 
 LINE = 400
 WHERE = {
-    "event": "another event",
-    "request": "another request to the model",
+    "event": "a different event",
+    "request": "a different request to the model",
     "missing": "it did not happen",
     "extra": "nothing more was recorded",
-    "turn": "it belongs to another turn",
+    "turn": "it belongs to a different turn",
 }
 
 
-@click.command(help="Play a recorded session again, offline: SESSION is a file or one of yours.")
+@click.command(help="Replay a recorded session offline. SESSION is a file or a past session.")
 @click.argument("session")
 @click.option(
     "--tools",
     type=click.Choice(["recorded", "live"]),
     default="recorded",
     show_default=True,
-    help="Give the results of then, or really run in a copy of the folder.",
+    help="Use the recorded results, or run the tools in a copy of the folder.",
 )
-@as_json_option
-@click.pass_context
-def command(
-    ctx: click.Context, session: str, tools: Literal["recorded", "live"], as_json: bool
-) -> None:
+@json_output()
+def command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
+    overrides, file = Overrides(mode=tools), Path(session)
+
     async def work(app: App) -> Report:
-        overrides = Overrides(mode=tools)
-        if (file := Path(session)).is_file():
-            return await replay(file, overrides, env=app.env)
         try:
             recording = await gather(app.run, app.journal, await app.library.find(session))
         except NotFound as error:
-            raise UsageError(f"{error} A file of that name is not here either.") from error
+            raise UsageError(f"{error} There is no file of that name either.") from error
         return await replay(recording, overrides, env=app.env)
 
-    report = with_app(ctx, work)
-    if as_json:
-        print_json({"identical": report.identical, **_columns(report)})
+    if file.is_file():
+        report = with_app(ctx, lambda app: replay(file, overrides, env=app.env))
     else:
-        _print(report)
-    if not report.identical:
-        ctx.exit(1)
+        report = with_app(ctx, work)
+    data = {"identical": report.identical, **fields(report)}
+    return Output(data, _lines(report), code=not report.identical)
 
 
-def _columns(report: Report) -> dict[str, object]:
-    found = columns(report)
-    assert isinstance(found, dict)
-    return found
-
-
-def _print(report: Report) -> None:
+def _lines(report: Report) -> Iterator[str]:
     for words in report.words:
-        print(styled(one_line(words), "dim"))
+        yield styled(one_line(words), "dim")
     if report.restarts:
         places = ", ".join(map(str, report.restarts))
-        print(styled(f"Another process went on after record {places}.", "dim"))
+        yield styled(f"Another process continued after record {places}.", "dim")
     if report.divergence is not None:
-        _print_divergence(report, report.divergence)
+        yield from _divergence_lines(report, report.divergence)
         return
     requests = f", {report.requests} request(s)" if report.requests else ""
     hashes = ", the same hashes" if report.hashes == "same" else ""
-    print(f"Identical: {report.records} record(s){requests}{hashes}.")
+    yield f"Identical: {report.records} record(s){requests}{hashes}."
 
 
-def _print_divergence(report: Report, found: Divergence) -> None:
+def _divergence_lines(report: Report, found: Divergence) -> Iterator[str]:
     place = f"record {found.n} ({found.kind})"
-    print(f"Diverged at {place} of {report.records}: {WHERE[found.where]}.")
-    if found.field:
-        print(f"  field     {one_line(found.field, LINE)}")
-    if found.recorded:
-        print(f"  recorded  {one_line(found.recorded, LINE)}")
-    if found.now:
-        print(f"  now       {one_line(found.now, LINE)}")
+    yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."
+    for name, text in (("field", found.field), ("recorded", found.recorded), ("now", found.now)):
+        if text:
+            yield f"  {name:<8}  {one_line(text, LINE)}"

@@ -1,4 +1,4 @@
-"""The options that narrow a choice of sessions, for all commands that take many."""
+"""Filter options for commands that work on many sessions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 COUNT = click.IntRange(min=0)
 
 _OPTIONS = (
-    click.option("--source", help="Only sessions of this surface."),
-    click.option("--title", help="Only titles with this in them."),
-    click.option("--cwd", help="Only folders with this in them."),
-    click.option("--workspace", metavar="PATH", help="Only sessions of this folder, or below it."),
+    click.option("--source", help="Only sessions from this surface."),
+    click.option("--title", help="Only titles that contain this."),
+    click.option("--cwd", help="Only folders that contain this."),
+    click.option("--workspace", metavar="PATH", help="Only sessions in this folder or below."),
     click.option("--model", help="Only this model."),
     click.option("--provider", help="Only this provider."),
     click.option("--end-reason", help="Only sessions that ended for this reason."),
-    click.option("--before", metavar="DATE", help="Last used before then: 2026-05-01."),
-    click.option("--after", metavar="DATE", help="Last used then or later."),
+    click.option("--before", metavar="DATE", help="Last used before this date: 2026-05-01."),
+    click.option("--after", metavar="DATE", help="Last used on this date or later."),
     click.option("--newer-than", metavar="AGE", help="Last used within: 90 (days), 12h, 2w."),
-    click.option("--min-messages", metavar="N", type=COUNT, help="At least so many messages."),
-    click.option("--max-messages", metavar="N", type=COUNT, help="At most so many messages."),
+    click.option("--min-messages", metavar="N", type=COUNT, help="At least N messages."),
+    click.option("--max-messages", metavar="N", type=COUNT, help="At most N messages."),
 )
 
 
@@ -36,9 +36,9 @@ def filter_options(function: F) -> F:
     return function
 
 
-def chosen(given: Mapping[str, Any], now: float) -> SessionFilter:
-    """What these options choose, also of what was put away unless they say something about that;
-    UsageError for a date or an age that is none."""
+def parse_filter(given: Mapping[str, Any], now: float) -> SessionFilter:
+    """Includes archived sessions unless `archived` is given. Raises UsageError for an invalid date
+    or age."""
     values = {"archived": None, **given}
     newer_than, workspace = values.pop("newer_than"), values.pop("workspace")
     if workspace is not None:

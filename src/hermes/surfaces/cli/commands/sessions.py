@@ -1,8 +1,8 @@
-"""`hermes sessions`: list, show, search, fork, rename, count, and the commands about files and
-removal."""
+"""`hermes sessions`: list, show, search, fork, rename and count past sessions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -19,21 +19,17 @@ from hermes.surfaces.cli.commands import (
     sessions_files,
     sessions_removal,
 )
-from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
-from hermes.surfaces.cli.output import (
-    ago,
-    as_json_option,
-    columns,
-    moment,
-    print_json,
-    print_table,
-    with_app,
+from hermes.surfaces.cli.commands.session_filters import (
+    filter_options,
+    is_narrowed,
+    parse_filter,
 )
+from hermes.surfaces.cli.output import Output, ago, fields, json_output, moment, table, with_app
 from hermes.surfaces.cli.style import styled
 
 LINE = 160
 NONE_YET = "No sessions yet; start one with `hermes`."
-ALL_AWAY = "All sessions are put away; `hermes sessions list --archived` shows them."
+ALL_ARCHIVED = "All sessions are archived; `hermes sessions list --archived` lists them."
 
 limit_type = click.IntRange(min=1)
 
@@ -43,125 +39,106 @@ def command() -> None:
     pass
 
 
-@command.command("list", help="Past sessions, those last used first.")
+@command.command("list", help="List past sessions, most recently used first.")
 @filter_options
-@click.option("--archived", is_flag=True, help="Those that were put away instead.")
+@click.option("--archived", is_flag=True, help="List the archived ones instead.")
 @click.option(
     "--limit", metavar="N", type=limit_type, default=20, show_default=True, help="How many."
 )
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, /, limit: int, archived: bool, as_json: bool, **given: Any) -> None:
-    async def work(app: App) -> tuple[tuple[SessionInfo, ...], float, bool]:
-        now = app.world.clock.now()
-        wanted = chosen({**given, "archived": archived}, now)
-        found = await app.library.recent(wanted, limit=limit)
-        away = () if found else await app.library.recent(SessionFilter(archived=True), limit=1)
-        return found, now, bool(away)
-
-    found, now, all_away = with_app(ctx, work)
-    if as_json:
-        print_json(columns(found))
-    elif not found and (archived or is_narrowed(given)):
-        print("No session is like that.")
-    elif not found:
-        print(ALL_AWAY if all_away else NONE_YET)
-    else:
+@json_output(with_app)
+async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output:
+    now = app.world.clock.now()
+    wanted = parse_filter({**given, "archived": archived}, now)
+    found = await app.library.recent(wanted, limit=limit)
+    if found:
         rows = [
             (info.title or "—", info.preview, ago(now - info.last_at), info.source, info.id)
             for info in found
         ]
-        print_table([("Title", "Preview", "Last active", "Source", "ID"), *rows], (32, 40, 11, 8))
+        head = ("Title", "Preview", "Last active", "Source", "ID")
+        return Output(found, table([head, *rows], (32, 40, 11, 8)))
+    if archived or is_narrowed(given):
+        return Output(found, "No session matches.")
+    hidden = await app.library.recent(SessionFilter(archived=True), limit=1)
+    return Output(found, ALL_ARCHIVED if hidden else NONE_YET)
 
 
-@command.command(help="One session: its facts and its conversation.")
+@command.command(help="Show one session: its details and its conversation.")
 @click.argument("session")
-@as_json_option
-@click.pass_context
-def show(ctx: click.Context, session: str, as_json: bool) -> None:
-    async def work(app: App) -> None:
-        session_id = await app.library.find(session)
-        info = await app.library.info(session_id)
-        lineage = await app.library.lineage(session_id)
-        if as_json:
-            said = await app.library.conversation(session_id)
-            print_json({**columns(info), "lineage": columns(lineage), "messages": columns(said)})
-            return
-        _print_facts(info, lineage)
-        for message in fold(await app.library.records(session_id)).messages:
-            _print_message(message)
-
-    with_app(ctx, work)
+@json_output(with_app)
+async def show(app: App, session: str) -> Output:
+    session_id = await app.library.find(session)
+    info = await app.library.info(session_id)
+    lineage = await app.library.lineage(session_id)
+    messages = await app.library.conversation(session_id)
+    transcript = fold(await app.library.records(session_id))
+    data = {**fields(info), "lineage": lineage, "messages": messages}
+    return Output(data, _session_lines(info, lineage, transcript.messages))
 
 
-def _print_facts(info: SessionInfo, lineage: Lineage) -> None:
-    print(styled(one_line(info.title or info.preview or info.id), "bold"))
-    away = "  (put away)" if info.archived else ""
-    print(f"{info.id}  {moment(info.started_at)}  from {info.source}{away}")
+def _session_lines(
+    info: SessionInfo, lineage: Lineage, messages: Iterable[Message]
+) -> Iterator[str]:
+    yield styled(one_line(info.title or info.preview or info.id), "bold")
+    archived = "  (archived)" if info.archived else ""
+    yield f"{info.id}  {moment(info.started_at)}  from {info.source}{archived}"
     if info.model:
-        print(one_line(f"{info.model} ({info.provider}) in {info.cwd}"))
+        yield one_line(f"{info.model} ({info.provider}) in {info.cwd}")
     if lineage.ancestors:
-        print(f"forked from {lineage.ancestors[-1]} after record {info.parent_n}")
+        yield f"forked from {lineage.ancestors[-1]} after record {info.parent_n}"
     for child in lineage.children:
-        print(f"forked as {child}")
+        yield f"forked as {child}"
+    for message in messages:
+        yield from _message_lines(message)
 
 
-def _print_message(message: Message) -> None:
+def _message_lines(message: Message) -> Iterator[str]:
     match message:
         case UserMessage():
-            print(f"\n{styled('❯', 'bold')} {clean(message.text)}")
+            yield f"\n{styled('❯', 'bold')} {clean(message.text)}"
         case AssistantMessage():
             for call in message.calls:
-                print(styled(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim"))
+                yield styled(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim")
             if message.text:
-                print(f"\n{clean(message.text)}")
+                yield f"\n{clean(message.text)}"
         case ToolMessage():
             for result in message.results:
                 first = result.text.strip().partition("\n")[0]
                 sign = "✗ " if result.failed else ""
-                print(styled(one_line(f"┊   {sign}{first}", LINE), "dim"))
+                yield styled(one_line(f"┊   {sign}{first}", LINE), "dim")
 
 
-@command.command(help="Find words in all past sessions; “quoted” words stand together.")
+@command.command(help="Search all past sessions; “quoted” words are a phrase.")
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--limit", metavar="N", type=limit_type, default=10, show_default=True, help="How many."
 )
 @click.option("--session", help="Only in this session.")
-@as_json_option
-@click.pass_context
-def search(
-    ctx: click.Context, query: tuple[str, ...], limit: int, session: str | None, as_json: bool
-) -> None:
-    async def work(app: App) -> tuple[Hit, ...]:
-        inside = (await app.library.find(session),) if session else None
-        return await app.library.search(" ".join(query), limit=limit, inside=inside)
-
-    hits = with_app(ctx, work)
-    if as_json:
-        print_json([{**columns(hit), "message_id": _place(hit)} for hit in hits])
-        return
+@json_output(with_app)
+async def search(app: App, query: tuple[str, ...], limit: int, session: str | None) -> Output:
+    inside = (await app.library.find(session),) if session else None
+    hits = await app.library.search(" ".join(query), limit=limit, inside=inside)
+    lines = []
     for hit in hits:
-        print(f"{styled(_place(hit), 'bold')}  {hit.role}  {moment(hit.at)}")
-        print(f"  {one_line(hit.snippet)}")
-    if not hits:
-        print("Nothing found.")
+        lines.append(f"{styled(_place(hit), 'bold')}  {hit.role}  {moment(hit.at)}")
+        lines.append(f"  {one_line(hit.snippet)}")
+    data = [{**fields(hit), "message_id": _place(hit)} for hit in hits]
+    return Output(data, lines or "Nothing found.")
 
 
 def _place(hit: Hit) -> str:
     return f"{hit.session_id}:{hit.n}"
 
 
-@command.command(help="A new session that shares the beginning of another.")
+@command.command(help="Create a session that shares the beginning of another.")
 @click.argument("session")
 @click.option(
     "--at", metavar="N", type=click.IntRange(min=1), help="Last record to share (default: all)."
 )
 @click.option("--title", default="", help="Its title.")
-@click.option("-m", "--model", metavar="MODEL", help="Go on with this model.")
-@click.option("--provider", metavar="NAME", help="Go on with this provider.")
-@as_json_option
-@click.pass_context
+@click.option("-m", "--model", metavar="MODEL", help="Continue with this model.")
+@click.option("--provider", metavar="NAME", help="Continue with this provider.")
+@json_output()
 def fork(
     ctx: click.Context,
     /,
@@ -170,13 +147,12 @@ def fork(
     title: str,
     model: str | None,
     provider: str | None,
-    as_json: bool,
-) -> None:
+) -> Output:
     async def work(app: App) -> SessionInfo:
         session_id = await app.library.find(session)
         made = await app.library.fork(session_id, at=at, title=title)
         if app.models.asked_for():
-            # Opening it is what switches to the model that was asked for.
+            # Opening the session switches it to the requested model.
             await app.leave(await app.open(Opening(source="cli", attended=False, resume=made)))
         return await app.library.info(made)
 
@@ -184,41 +160,31 @@ def fork(
     given = {"model": model, "provider": provider}
     root.obj = {**(root.obj or {}), **{key: value for key, value in given.items() if value}}
     made = with_app(ctx, work)
-    if as_json:
-        print_json({"session_id": made.id, "model": made.model, "provider": made.provider})
-    else:
-        print(made.id)
+    data = {"session_id": made.id, "model": made.model, "provider": made.provider}
+    return Output(data, made.id)
 
 
-@command.command(help="Give a session a title; an empty one takes it away.")
+@command.command(help="Set the title of a session; an empty one removes it.")
 @click.argument("session")
 @click.argument("title")
-@as_json_option
-@click.pass_context
-def rename(ctx: click.Context, session: str, title: str, as_json: bool) -> None:
-    async def work(app: App) -> tuple[str, str]:
-        session_id = await app.library.find(session)
-        return session_id, await app.library.rename(session_id, title)
-
-    session_id, given = with_app(ctx, work)
-    if as_json:
-        print_json({"session_id": session_id, "title": given})
-    else:
-        print(f"{session_id} is now called “{given}”." if given else f"{session_id} has no title.")
+@json_output(with_app)
+async def rename(app: App, session: str, title: str) -> Output:
+    session_id = await app.library.find(session)
+    given = await app.library.rename(session_id, title)
+    words = f"is now called “{given}”." if given else "has no title."
+    return Output({"session_id": session_id, "title": given}, f"{session_id} {words}")
 
 
-@command.command(help="How much there is.")
-@as_json_option
-@click.pass_context
-def stats(ctx: click.Context, as_json: bool) -> None:
-    found = with_app(ctx, lambda app: app.library.stats())
-    if as_json:
-        print_json(columns(found))
-        return
-    print(f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)")
-    for source, count in found.by_source.items():
-        print(f"  {count} from {one_line(source)}")
-    print(f"{found.bytes / 1_000_000:.1f} MB, {found.quarantined} record(s) in quarantine")
+@command.command(help="Count sessions, messages and records.")
+@json_output(with_app)
+async def stats(app: App) -> Output:
+    found = await app.library.stats()
+    lines = [
+        f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)",
+        *(f"  {count} from {one_line(source)}" for source, count in found.by_source.items()),
+        f"{found.bytes / 1_000_000:.1f} MB, {found.quarantined} record(s) in quarantine",
+    ]
+    return Output(found, lines)
 
 
 for each in (

@@ -1,4 +1,4 @@
-"""`hermes sessions browse`: pick a past session and go on with it."""
+"""`hermes sessions browse`: pick a past session and resume it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHOUT_TERMINAL = (
 )
 
 
-@click.command(help="Pick a past session and go on with it.")
+@click.command(help="Pick a past session and resume it.")
 @click.option("--limit", type=click.IntRange(min=1), default=MOST, help="How many to offer.")
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
@@ -34,7 +34,7 @@ def browse(ctx: click.Context, limit: int) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(WITHOUT_TERMINAL)
         return 0
-    picked = _picked(found, now)
+    picked = _pick(found, now)
     if picked is None:
         return 0
     from hermes.surfaces.cli.chat.entrance import run_chat
@@ -42,8 +42,8 @@ def browse(ctx: click.Context, limit: int) -> int:
     return run_chat({**(ctx.find_root().obj or {}), "resume": picked})
 
 
-def _picked(found: tuple[SessionInfo, ...], now: float) -> str | None:
-    # It brings the whole library for full-screen programs.
+def _pick(found: tuple[SessionInfo, ...], now: float) -> str | None:
+    # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker, Row
 
     rows = [
@@ -51,10 +51,10 @@ def _picked(found: tuple[SessionInfo, ...], now: float) -> str | None:
             text=info.title or info.preview or info.id,
             value=info.id,
             note=" · ".join(
-                # Without a title the preview stands in its place.
+                # Without a title, the preview is the text.
                 (ago(now - info.last_at), info.source, *((info.preview,) if info.title else ()))
             ),
         )
         for info in found
     ]
-    return asyncio.run(Picker("Go on with", rows).run())
+    return asyncio.run(Picker("Resume", rows).run())

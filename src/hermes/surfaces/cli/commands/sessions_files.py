@@ -1,4 +1,4 @@
-"""`hermes sessions export`, `import`, `verify`, `repair`: sessions as files, and are they whole."""
+"""`hermes sessions export`, `import`, `verify` and `repair`: session files and integrity."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ from typing import Any
 import click
 
 from hermes.app.build import App
+from hermes.app.replay.file import packed
+from hermes.app.replay.gathering import gather
+from hermes.app.sessions.library import Problem
+from hermes.app.sessions.pages import html_page, prompts
 from hermes.core.errors import UsageError
-from hermes.journal.archive import Imported, Problem
-from hermes.journal.html_export import html_page, prompts
-from hermes.replay.file import packed
-from hermes.replay.gathering import gather
-from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.commands.session_filters import (
+    filter_options,
+    is_narrowed,
+    parse_filter,
+)
+from hermes.surfaces.cli.output import Output, as_json_option, json_output, print_json, with_app
 
 FORMS = ("jsonl", "md", "html", "replay")
 
 
-@click.command(help="Write sessions as JSON lines, or one as a text, a page, or to be replayed.")
+@click.command(help="Export sessions as JSON lines, or one as Markdown, HTML or a replay file.")
 @click.argument("out", default="-")
-@click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
+@click.option("--session-id", "session", multiple=True, help="Only this session (repeatable).")
 @filter_options
-@click.option("--format", "form", type=click.Choice(FORMS), default="jsonl", help="How.")
-@click.option("--only", type=click.Choice(["user-prompts"]), help="Only what you have said.")
-@click.option("--no-redact", is_flag=True, help="Write what the journal holds, as it is.")
+@click.option("--format", "form", type=click.Choice(FORMS), default="jsonl", help="File format.")
+@click.option("--only", type=click.Choice(["user-prompts"]), help="Only your own messages.")
+@click.option("--no-redact", is_flag=True, help="Do not mask secrets.")
 @as_json_option
 @click.pass_context
 def export(
@@ -46,15 +50,15 @@ def export(
     if only and form != "jsonl":
         raise UsageError("--only writes JSON lines; leave out --format.")
     if form == "replay" and no_redact:
-        raise UsageError("A session to be replayed is always masked; leave out --no-redact.")
+        raise UsageError("A replay file is always redacted; leave out --no-redact.")
     if session and is_narrowed(given):
         raise UsageError("--session-id names the sessions; leave out the filters.")
 
     async def work(app: App) -> int:
         ids = [await app.library.find(each) for each in session]
         if is_narrowed(given):
-            wanted = chosen(given, app.world.clock.now())
-            # The oldest first, so that parents come before their forks.
+            wanted = parse_filter(given, app.world.clock.now())
+            # Oldest first: parents come before their forks.
             found = await app.library.recent(wanted, limit=None)
             ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
         everything = not session and not is_narrowed(given)
@@ -94,62 +98,46 @@ async def _one(data: bytes) -> AsyncIterator[bytes]:
 
 
 @click.command(
-    "import", help="Take in exported sessions, or lines of {session, at, role, text}; - is stdin."
+    "import", help="Import exported sessions, or lines of {session, at, role, text}; - is stdin."
 )
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 )
-@as_json_option
-@click.pass_context
-def import_(ctx: click.Context, file: Path, as_json: bool) -> None:
-    async def work(app: App) -> Imported:
-        if str(file) == "-":
-            return await app.library.take_in_lines(sys.stdin.buffer)
-        return await app.library.take_in(file)
-
-    done = with_app(ctx, work)
-    if as_json:
-        print_json(columns(done))
+@json_output(with_app)
+async def import_(app: App, file: Path) -> Output:
+    if str(file) == "-":
+        done = await app.library.take_in_lines(sys.stdin.buffer)
     else:
-        words = f"{done.sessions} session(s), {done.messages} message(s) added"
-        print(f"{words}; {done.skipped} known already.")
+        done = await app.library.take_in(file)
+    words = f"{done.sessions} session(s), {done.messages} message(s) added"
+    return Output(done, f"{words}; {done.skipped} were there already.")
 
 
 @click.command(help="Check that no record was damaged or changed.")
 @click.argument("session", required=False)
-@as_json_option
-@click.pass_context
-def verify(ctx: click.Context, session: str | None, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Problem, ...]:
-        session_id = await app.library.find(session) if session else None
-        return await app.library.verify(session_id)
-
-    _report(ctx, with_app(ctx, work), "All records are as they were written.", as_json)
+@json_output(with_app)
+async def verify(app: App, session: str | None) -> Output:
+    session_id = await app.library.find(session) if session else None
+    return _report(await app.library.verify(session_id))
 
 
-@click.command(help="Mend the journal's file; the search index is made anew.")
-@click.option("--check-only", is_flag=True, help="Only say what is wrong.")
-@as_json_option
-@click.pass_context
-def repair(ctx: click.Context, check_only: bool, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Problem, ...]:
-        return await (app.library.verify() if check_only else app.library.repair())
-
-    done = "" if check_only else " The search index is new."
-    _report(ctx, with_app(ctx, work), f"All records are as they were written.{done}", as_json)
+@click.command(help="Repair the journal file and rebuild the search index.")
+@click.option("--check-only", is_flag=True, help="Only report problems.")
+@json_output(with_app)
+async def repair(app: App, check_only: bool) -> Output:
+    if check_only:
+        return _report(await app.library.verify())
+    return _report(await app.library.repair(), " The search index was rebuilt.")
 
 
-def _report(ctx: click.Context, problems: tuple[Problem, ...], well: str, as_json: bool) -> None:
-    """The exit code is 1 when there are any."""
-    if as_json:
-        print_json({"ok": not problems, "problems": columns(problems)})
-    elif problems:
-        for each in problems:
-            place = f"session {each.session_id} record {each.n}" if each.session_id else "the file"
-            print(f"✗ {place}: {each.why}")
-        advice = "restore a backup to get them back"
-        print(f"{len(problems)} problem(s); all other records stay usable; {advice}.")
-    else:
-        print(well)
+def _report(problems: tuple[Problem, ...], more: str = "") -> Output:
+    lines = [
+        f"✗ {f'session {each.session_id} record {each.n}' if each.session_id else 'the file'}: "
+        f"{each.why}"
+        for each in problems
+    ]
     if problems:
-        ctx.exit(1)
+        advice = "all other records are usable; restore a backup to recover these"
+        lines.append(f"{len(problems)} problem(s); {advice}.")
+    data = {"ok": not problems, "problems": problems}
+    return Output(data, lines or f"All records are intact.{more}", code=bool(problems))

@@ -1,100 +1,71 @@
-"""`hermes sessions prune`, `delete`, `optimize`: what goes is said before it goes."""
+"""`hermes sessions prune`, `delete` and `optimize`: remove sessions and free their space."""
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import click
 
 from hermes.app.build import App
-from hermes.core.errors import UsageError
-from hermes.journal.archive import Pruned, parse_age
-from hermes.surfaces.cli.commands.session_filters import chosen, filter_options
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.app.sessions.library import Pruned, parse_age
+from hermes.surfaces.cli.asking import confirm, yes_option
+from hermes.surfaces.cli.commands.session_filters import filter_options, parse_filter
+from hermes.surfaces.cli.output import Output, json_output, with_app
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+UNCHANGED = "Nothing was removed."
 
 
-@click.command(help="Remove sessions that were not used for long.")
+@click.command(help="Remove sessions that were not used for some time.")
 @click.option(
     "--older-than", metavar="AGE", default="90", show_default=True, help="90 (days), 12h, 2w."
 )
 @filter_options
 @click.option("--archive", is_flag=True, help="Move them to compressed files instead.")
-@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--dry-run", is_flag=True, help="Only list them.")
 @yes_option
-@as_json_option
-@click.pass_context
+@json_output()
 def prune(
-    ctx: click.Context,
-    /,
-    older_than: str,
-    archive: bool,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+    ctx: click.Context, /, older_than: str, archive: bool, dry_run: bool, yes: bool, **given: Any
+) -> Output:
     age = parse_age(older_than)
     verb = "archived" if archive else "removed"
 
-    async def pruned(app: App, *, dry_run: bool) -> Pruned:
-        wanted = chosen(given, app.world.clock.now())
+    async def run(app: App, *, dry_run: bool) -> Pruned:
+        wanted = parse_filter(given, app.world.clock.now())
         return await app.library.prune(age, wanted, dry_run=dry_run, archive=archive)
 
-    planned = with_app(ctx, partial(pruned, dry_run=True))
+    planned = with_app(ctx, partial(run, dry_run=True))
     if dry_run or not planned.removed:
-        _report(planned, f"would be {verb}", as_json)
-        return
+        return _report(planned, f"would be {verb}")
     if not yes:
-        confirm(f"{len(planned.removed)} session(s) will be {verb}. Go on?")
-    _report(with_app(ctx, partial(pruned, dry_run=False)), verb, as_json)
+        question = f"{len(planned.removed)} session(s) will be {verb}. Go on?"
+        confirm(question, otherwise=UNCHANGED)
+    return _report(with_app(ctx, partial(run, dry_run=False)), verb)
 
 
-@click.command(help="Remove one session for ever.")
+def _report(pruned: Pruned, verb: str) -> Output:
+    kept = f"; {len(pruned.kept)} kept: in use, or a fork needs them" if pruned.kept else ""
+    total = f"{len(pruned.removed)} session(s) {verb}{kept}."
+    return Output(pruned, [*pruned.removed, total])
+
+
+@click.command(help="Remove one session permanently.")
 @click.argument("session")
 @yes_option
-@as_json_option
-@click.pass_context
-def delete(ctx: click.Context, session: str, yes: bool, as_json: bool) -> None:
-    gone = with_app(ctx, lambda app: app.library.find(session))
+@json_output()
+def delete(ctx: click.Context, session: str, yes: bool) -> Output:
+    session_id = with_app(ctx, lambda app: app.library.find(session))
     if not yes:
-        confirm(f"Remove {gone} for ever?")
-    with_app(ctx, lambda app: app.library.delete(gone))
-    if as_json:
-        print_json({"session_id": gone})
-    else:
-        print(f"{gone} is removed.")
+        confirm(f"Remove {session_id} permanently?", otherwise=UNCHANGED)
+    with_app(ctx, lambda app: app.library.delete(session_id))
+    return Output({"session_id": session_id}, f"{session_id} is removed.")
 
 
-@click.command(help="Give back the room of deleted sessions; make the search index anew.")
-@as_json_option
-@click.pass_context
-def optimize(ctx: click.Context, as_json: bool) -> None:
-    before, after = with_app(ctx, lambda app: app.library.optimize())
-    if as_json:
-        print_json({"bytes_before": before, "bytes_after": after})
-    else:
-        print(f"{before / 1e6:.1f} MB became {after / 1e6:.1f} MB; the search index is new.")
-
-
-def confirm(question: str) -> None:
-    """Returns when the person says yes; anything else ends the command. Not for use inside an
-    event loop, which would keep Ctrl+C to itself while somebody thinks."""
-    if not sys.stdin.isatty():
-        raise UsageError(f"{question} Nobody can answer here; add --yes.")
-    if not click.confirm(question, err=True):
-        click.echo("Nothing was removed.", err=True)
-        raise click.exceptions.Exit(1)
-
-
-def _report(pruned: Pruned, verb: str, as_json: bool) -> None:
-    if as_json:
-        print_json(columns(pruned))
-        return
-    for session_id in pruned.removed:
-        print(session_id)
-    kept = f"; {len(pruned.kept)} kept: in use, or a fork needs them" if pruned.kept else ""
-    print(f"{len(pruned.removed)} session(s) {verb}{kept}.")
+@click.command(help="Free the space of deleted sessions and rebuild the search index.")
+@json_output(with_app)
+async def optimize(app: App) -> Output:
+    before, after = await app.library.optimize()
+    sizes = f"{before / 1e6:.1f} MB became {after / 1e6:.1f} MB"
+    data = {"bytes_before": before, "bytes_after": after}
+    return Output(data, f"{sizes}; the search index was rebuilt.")

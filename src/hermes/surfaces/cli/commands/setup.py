@@ -1,4 +1,4 @@
-"""`hermes setup`: the settings that matter, one question after the other."""
+"""`hermes setup`: asks for the most important settings, one after another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUESTIONS = {
     ),
     "memory": ("memory.memory_enabled", "memory.user_profile_enabled", "memory.provider"),
 }
-# What one choice makes necessary to know.
+# Backend: further settings that it needs.
 FURTHER = {
     "docker": ("terminal.docker_image",),
     "podman": ("terminal.docker_image",),
@@ -42,20 +42,20 @@ FURTHER = {
 }
 SECTIONS = ("model", "terminal", "agent", "tools", "memory")
 WITHOUT_QUESTIONS = """\
-Nobody can be asked here. The same without questions:
-  hermes auth add PROVIDER --api-key KEY     a key
-  hermes model set NAME --provider PROVIDER  who answers
-  hermes config set terminal.backend local   where commands run
-  hermes tools enable NAME                   what sessions may use
-  hermes status                              what is set now"""
+There is no terminal to ask in. The same without questions:
+  hermes auth add PROVIDER --api-key KEY     add a key
+  hermes model set NAME --provider PROVIDER  choose the model
+  hermes config set terminal.backend local   choose where commands run
+  hermes tools enable NAME                   choose the tools of sessions
+  hermes status                              show the settings"""
 
 
-@click.command(help="Choose what matters: all of it, or one section.")
+@click.command(help="Set up Hermes: everything, or one section.")
 @click.argument("section", required=False, type=click.Choice(SECTIONS))
-@click.option("--quick", is_flag=True, help="Only what is missing.")
-@click.option("--reset", is_flag=True, help="Begin with the defaults; the old file is kept.")
+@click.option("--quick", is_flag=True, help="Ask only for what is missing.")
+@click.option("--reset", is_flag=True, help="Start from the defaults; the old file is kept.")
 @click.option("--reconfigure", is_flag=True, help="Ask everything again (the default).")
-@click.option("--non-interactive", is_flag=True, help="Say how to do it without questions.")
+@click.option("--non-interactive", is_flag=True, help="Print the equivalent commands.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -69,25 +69,25 @@ def command(
     if non_interactive or not sys.stdin.isatty():
         print(WITHOUT_QUESTIONS)
         return
-    if kept := _kept(home, aside=reset):
-        print(styled(f"The settings as they were are in {kept}.", "dim"))
+    if copy := _back_up_config(home, aside=reset):
+        print(styled(f"The previous settings are in {copy}.", "dim"))
     elif claw := _other_agent():
-        print(f"{claw} is here: `hermes claw migrate` takes its memory and skills along.")
+        print(f"{claw} exists: `hermes claw migrate` imports its memory and skills.")
     for name in (section,) if section else _wanted(config_of(ctx), quick=quick):
-        print(styled(f"\n{name}", "bold") + styled("  (Enter keeps, Ctrl+C leaves)", "dim"))
+        print(styled(f"\n{name}", "bold") + styled("  (Enter keeps, Ctrl+C quits)", "dim"))
         _ask_section(ctx, name)
     _summary(config_of(ctx))
 
 
 def _wanted(config: Config, *, quick: bool) -> tuple[str, ...]:
-    """Quick is for who begins: what answers is the one thing without a good default."""
+    """With --quick, only the model: it is the one setting without a good default."""
     if not quick:
         return SECTIONS
     return () if config.settings.model.default or config.settings.local.model else ("model",)
 
 
-def _kept(home: Home, *, aside: bool) -> str:
-    """Where a copy of config.yaml is now, or the file itself when it is set `aside`."""
+def _back_up_config(home: Home, *, aside: bool) -> str:
+    """The path of the copy. With `aside`, config.yaml is moved instead of copied."""
     if not home.config.exists():
         return ""
     copy = home.config.with_name(f"config.yaml.bak.{time.strftime('%Y%m%d-%H%M%S')}")
@@ -121,7 +121,7 @@ def _keys(ctx: click.Context, section: str) -> Iterator[str]:
 
 
 def _ask(ctx: click.Context, key: str) -> None:
-    """Until the answer can be used; each is written at once, so leaving keeps what was said."""
+    """Ask until the answer is valid. It is saved at once, so that Ctrl+C loses nothing."""
     held = config_of(ctx).explain(key)
     now = shown(held.value, secret=held.setting.secret)
     print(f"  {held.setting.meaning} {styled(describe(held.setting.kind), 'dim')}")
@@ -146,7 +146,7 @@ def _summary(config: Config) -> None:
     model = config.settings.model.default or config.settings.local.model
     print()
     if model:
-        print(f"{mark('ok')} {model} answers. `hermes` begins a conversation.")
+        print(f"{mark('ok')} The model is {model}. `hermes` starts a chat.")
     else:
-        print(f"{mark('warn')} No model is chosen; `hermes model` does that.")
-    print("`hermes status` shows what is set, `hermes doctor` whether it works.")
+        print(f"{mark('warn')} No model is chosen; run `hermes model`.")
+    print("`hermes status` shows the settings, `hermes doctor` checks them.")

@@ -1,4 +1,4 @@
-"""`hermes skills`: see what there is, switch it, set it up, look at its past; more in its parts."""
+"""`hermes skills`: list, view, enable and configure skills."""
 
 from __future__ import annotations
 
@@ -20,18 +20,12 @@ from hermes.surfaces.cli.commands import (
     skills_shipped,
     skills_versions,
 )
-from hermes.surfaces.cli.output import (
-    as_json_option,
-    columns,
-    print_json,
-    print_table,
-    with_app,
-)
+from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark, styled
 
 if TYPE_CHECKING:
-    from hermes.skills.scan import Entry, Scanned
+    from hermes.skills.scan import Entry
 
 SOURCES = ("all", "hub", "builtin", "agent", "local")
 _ORIGINS = {
@@ -42,7 +36,7 @@ _ORIGINS = {
 }
 
 
-@click.group(help="See, install, write and take back skills.")
+@click.group(help="List, install, edit and revert skills.")
 def command() -> None:
     pass
 
@@ -51,25 +45,18 @@ def here() -> str:
     return str(Path.cwd().resolve())
 
 
-@command.command("list", help="The skills of this home, by category.")
+@command.command("list", help="List the skills of this home, by category.")
 @click.option("--source", type=click.Choice(SOURCES), default="all", help="Only these.")
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, source: str, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Scanned, dict[str, str], tuple[str, ...]]:
-        skills = app.skills(here())
-        skills.seed()
-        scanned = skills.shelf.look()
-        origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
-        return scanned, origins, skills.here("cli").disabled
-
-    scanned, origins, off = with_app(ctx, work)
+@json_output(with_app)
+async def list_(app: App, source: str) -> Output:
+    skills = skilled(app, here())
+    skills.seed()
+    scanned, off = skills.shelf.look(), skills.here("cli").disabled
+    origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
     wanted = [e for e in scanned.entries if source == "all" or origins[e.name] in _ORIGINS[source]]
-    if as_json:
-        print_json([_facts(entry, origins[entry.name], off) for entry in wanted])
-        return
     lines = shelf_lines(replace(scanned, entries=tuple(wanted)), off)
-    print("\n".join(lines) or "No skill is like that.")
+    data = [_facts(entry, origins[entry.name], off) for entry in wanted]
+    return Output(data, lines or "No skill matches.")
 
 
 def _facts(entry: Entry, origin: str, off: tuple[str, ...]) -> JsonObject:
@@ -84,118 +71,98 @@ def _facts(entry: Entry, origin: str, off: tuple[str, ...]) -> JsonObject:
     }
 
 
-@command.command(help="The text of a skill, or of one of its files.")
+@command.command(help="Show the text of a skill, or one of its files.")
 @click.argument("name")
 @click.argument("file", required=False, default="")
-@as_json_option
-@click.pass_context
-def view(ctx: click.Context, name: str, file: str, as_json: bool) -> None:
-    async def work(app: App) -> JsonObject:
-        skills = app.skills(here())
-        entry = skills.shelf.find(name)
-        facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
-        return {**facts, "content": skills.text(entry, file), "files": skills.files(entry)}
-
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(found)
-        return
-    print(clean(found["content"]))
-    for names in found["files"].values():
-        for each in names:
-            print(styled(f"{found['path']}/{each}", "dim"))
+@json_output(with_app)
+async def view(app: App, name: str, file: str) -> Output:
+    skills = skilled(app, here())
+    entry = skills.shelf.find(name)
+    facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
+    text, files = skills.text(entry, file), skills.files(entry)
+    paths = [styled(f"{entry.folder}/{each}", "dim") for names in files.values() for each in names]
+    return Output({**facts, "content": text, "files": files}, [clean(text), *paths])
 
 
-@command.command(help="What is known of a skill's use: views, uses, how the turns ended.")
+@command.command(help="Show the use of skills: views, uses, and how the turns ended.")
 @click.argument("name", required=False, default="")
-@as_json_option
-@click.pass_context
-def stats(ctx: click.Context, name: str, as_json: bool) -> None:
-    from hermes.skills.stats import SkillStats, skill_stats
+@json_output(with_app)
+async def stats(app: App, name: str) -> Output:
+    from hermes.app.skills.stats import skill_stats
 
-    async def work(app: App) -> tuple[SkillStats, ...]:
-        return await skill_stats(app.journal, app.skills(here()))
-
-    found = [each for each in with_app(ctx, work) if not name or each.name == name]
-    if as_json:
-        print_json([{**columns(each), "versions": plain(each.versions)} for each in found])
-        return
+    every = await skill_stats(app, skilled(app, here()))
+    found = [each for each in every if not name or each.name == name]
+    data = [{**fields(each), "versions": plain(each.versions)} for each in found]
     if not found:
-        print("No skill has been used yet.")
-        return
+        return Output(data, "No skill has been used yet.")
     rows = [
         (e.name, *map(str, (e.views, e.uses, e.changes, e.successes, e.failures)), e.last_at)
         for e in found
     ]
     head = ("Skill", "Views", "Uses", "Changes", "Well", "Badly", "Last")
-    print_table([head, *rows], (28, 6, 6, 8, 6, 6))
+    return Output(data, table([head, *rows], (28, 6, 6, 8, 6, 6)))
 
 
-@command.command(help="Switch a skill on.")
+@command.command(help="Switch skills on.")
 @click.argument("names", nargs=-1, required=True)
 @click.option("--platform", default="", help="Only on this surface.")
-@click.pass_context
-def enable(ctx: click.Context, names: tuple[str, ...], platform: str) -> None:
-    _switch(ctx, names, platform, off=False)
+@text_output(with_app)
+async def enable(app: App, names: tuple[str, ...], platform: str) -> str:
+    return _switch(app, names, platform, off=False)
 
 
-@command.command(help="Switch a skill off: no list, no tool and no command knows it then.")
+@command.command(help="Switch skills off: hidden from lists, tools and commands.")
 @click.argument("names", nargs=-1, required=True)
 @click.option("--platform", default="", help="Only on this surface.")
-@click.pass_context
-def disable(ctx: click.Context, names: tuple[str, ...], platform: str) -> None:
-    _switch(ctx, names, platform, off=True)
+@text_output(with_app)
+async def disable(app: App, names: tuple[str, ...], platform: str) -> str:
+    return _switch(app, names, platform, off=True)
 
 
-def _switch(ctx: click.Context, names: tuple[str, ...], platform: str, *, off: bool) -> None:
-    async def work(app: App) -> None:
-        for name in names if off else ():
-            app.skills(here()).shelf.find(name)
-
-    with_app(ctx, work)
-    settings = config_of(ctx).settings.skills
+def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> str:
+    for name in names if off else ():
+        skilled(app, here()).shelf.find(name)
+    settings = app.settings.skills
     held = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
     left = [name for name in held if name not in names]
     path = ("skills", "platform_disabled", platform) if platform else ("skills", "disabled")
-    write_settings(home_of(ctx), {path: [*left, *names] if off else left})
+    write_settings(app.home, {path: [*left, *names] if off else left})
     where = f" on {platform}" if platform else ""
-    print(f"{mark('ok')} {', '.join(names)} {'off' if off else 'on'}{where}.")
+    return f"{mark('ok')} {', '.join(names)} {'off' if off else 'on'}{where}."
 
 
-@command.command(help="The settings that skills declare; with NAME KEY VALUE: set one.")
+@command.command(help="List the settings that skills declare; with NAME KEY VALUE: set one.")
 @click.argument("name", required=False, default="")
 @click.argument("key", required=False, default="")
 @click.argument("value", required=False, default=None)
-@as_json_option
-@click.pass_context
-def config(ctx: click.Context, name: str, key: str, value: str | None, as_json: bool) -> None:
-    async def work(app: App) -> list[tuple[str, str, str, object]]:
-        entries = app.skills(here()).shelf.look().entries
-        held = app.settings.skills.config
-        return [
-            (entry.name, each.key, each.description, held.get(each.key, each.default))
-            for entry in entries
-            for each in entry.skill.options
-            if not name or entry.name == name
-        ]
-
-    rows = with_app(ctx, work)
+@json_output(with_app)
+async def config(app: App, name: str, key: str, value: str | None) -> Output:
+    held = app.settings.skills.config
+    rows = [
+        {
+            "skill": entry.name,
+            "key": each.key,
+            "description": each.description,
+            "value": held.get(each.key, each.default),
+        }
+        for entry in skilled(app, here()).shelf.look().entries
+        for each in entry.skill.options
+        if not name or entry.name == name
+    ]
     if value is not None:
-        if not any(row[1] == key for row in rows):
+        if not any(row["key"] == key for row in rows):
             raise UsageError(f"{name} declares no setting {key!r}.")
-        write_settings(home_of(ctx), {("skills", "config", key): value})
-        print(f"{mark('ok')} skills.config.{key} = {value}")
-    elif as_json:
-        names = ("skill", "key", "description", "value")
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        for skill, each, words, held in rows:
-            print(f"{skill}: {each} = {held}  {styled(one_line(words), 'dim')}")
-        if not rows:
-            print("No skill declares a setting.")
+        write_settings(app.home, {("skills", "config", key): value})
+        return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
+    lines = [
+        f"{row['skill']}: {row['key']} = {row['value']}  "
+        f"{styled(one_line(str(row['description'])), 'dim')}"
+        for row in rows
+    ]
+    return Output(rows, lines or "No skill declares a setting.")
 
 
-@command.command(help="Give what a skill needs: asks for its variables without showing them.")
+@command.command(help="Ask for the variables that a skill needs; input is hidden.")
 @click.argument("name")
 @click.pass_context
 def setup(ctx: click.Context, name: str) -> None:
@@ -221,14 +188,12 @@ def setup(ctx: click.Context, name: str) -> None:
         print(f"{mark('ok')} {name} needs nothing more.")
 
 
-@command.command(
-    help="Read the skills that this project brings (.hermes, .agents, .claude/skills)."
-)
+@command.command(help="Read the skills of this project (.hermes, .agents, .claude/skills).")
 @click.argument("folder", required=False, default=".")
-@click.option("--no", "revoke", is_flag=True, help="No longer.")
-@click.pass_context
-def trust(ctx: click.Context, folder: str, revoke: bool) -> None:
-    from hermes.skills.session_index import PROJECT_FOLDERS
+@click.option("--no", "revoke", is_flag=True, help="Stop reading them.")
+@text_output()
+def trust(ctx: click.Context, folder: str, revoke: bool) -> str:
+    from hermes.app.skills.index import PROJECT_FOLDERS
 
     path = Path(folder).resolve()
     held = config_of(ctx).settings.skills.trusted_projects
@@ -238,7 +203,7 @@ def trust(ctx: click.Context, folder: str, revoke: bool) -> None:
     )
     there = [each for each in PROJECT_FOLDERS if (path / each).is_dir()]
     verb = "no longer read" if revoke else "read"
-    print(f"{mark('ok')} Skills of {path} are {verb} ({', '.join(there) or 'it has none yet'}).")
+    return f"{mark('ok')} Skills of {path} are {verb} ({', '.join(there) or 'it has none yet'})."
 
 
 for each in (

@@ -1,27 +1,34 @@
-"""`hermes skills search|install|check|update|audit|tap|snapshot|publish …`: those of others."""
+"""`hermes skills search|install|check|update|audit|tap|snapshot|publish …`: the skill hub."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from hermes.app.build import App
 from hermes.codec.json import encode, plain
-from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import listing_lines, tree_difference
 from hermes.commands.visible import clean, exposed, one_line
 from hermes.core.errors import HermesError, UsageError
-from hermes.surfaces.cli.commands.sessions_removal import yes_option
-from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.asking import yes_option
+from hermes.surfaces.cli.output import (
+    Output,
+    as_json_option,
+    json_output,
+    print_output,
+    text_output,
+    warn,
+    with_app,
+)
 from hermes.surfaces.cli.style import mark, styled
 
 if TYPE_CHECKING:
-    from hermes.skills.hub.hub import Audited, Checked, Prepared
-    from hermes.skills.hub.listing import Listing
+    from hermes.skills.hub.hub import Prepared
     from hermes.skills.hub.lock import Installed
     from hermes.skills.hub.trust import Finding
 
@@ -31,67 +38,61 @@ source_option = click.option("--source", default="", help="Only from this source
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many."
 )
-force_option = click.option("--force", is_flag=True, help="Against a caution of the scan.")
+force_option = click.option("--force", is_flag=True, help="Despite a warning of the scan.")
 
 
-@click.command(help="Find skills of other people.")
+@click.command(help="Search for skills of other people.")
 @click.argument("query", nargs=-1, required=True)
 @source_option
 @limit_option
-@as_json_option
-@click.pass_context
-def search(
-    ctx: click.Context, query: tuple[str, ...], source: str, limit: int, as_json: bool
-) -> None:
-    _show_found(ctx, " ".join(query), source, limit, as_json)
+@json_output(with_app)
+async def search(app: App, query: tuple[str, ...], source: str, limit: int) -> Output:
+    return await _search(app, " ".join(query), source, limit)
 
 
-@click.command(help="Skills of other people, without a question.")
+@click.command(help="List skills of other people.")
 @source_option
 @limit_option
-@as_json_option
-@click.pass_context
-def browse(ctx: click.Context, source: str, limit: int, as_json: bool) -> None:
-    _show_found(ctx, "", source, limit, as_json)
+@json_output(with_app)
+async def browse(app: App, source: str, limit: int) -> Output:
+    return await _search(app, "", source, limit)
 
 
-def _show_found(ctx: click.Context, query: str, source: str, limit: int, as_json: bool) -> None:
-    async def work(app: App) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
-        return await app.skills().hub.search(query, source=source, limit=limit)
-
-    found, problems = with_app(ctx, work)
+async def _search(app: App, query: str, source: str, limit: int) -> Output:
+    found, problems = await skilled(app).hub.search(query, source=source, limit=limit)
     for problem in problems:
-        print(f"{styled('warning:', 'warn', sys.stderr)} {clean(problem)}", file=sys.stderr)
-    if as_json:
-        print_json(columns(found))
-    else:
-        print(clean("\n".join(listing_lines(found))) or "Nothing found.")
+        warn(clean(problem))
+    return Output(found, clean("\n".join(listing_lines(found))) or "Nothing found.")
 
 
-@click.command(help="Look at a skill before it is installed: files, scan, text.")
+@click.command(help="Inspect a skill before installing it: files, scan, text.")
 @click.argument("identifier")
-@as_json_option
-@click.pass_context
-def inspect(ctx: click.Context, identifier: str, as_json: bool) -> None:
-    async def work(app: App) -> Prepared:
-        hub = app.skills().hub
-        prepared = await hub.prepare(identifier)
-        hub.drop(prepared)
-        return prepared
-
-    prepared = with_app(ctx, work)
-    if as_json:
-        print_json(_facts(prepared))
-        return
-    _print_prepared(prepared)
+@json_output(with_app)
+async def inspect(app: App, identifier: str) -> Output:
+    hub = skilled(app).hub
+    prepared = await hub.prepare(identifier)
+    hub.drop(prepared)
     text = prepared.package.files["SKILL.md"].decode("utf-8", "replace")
-    print("\n".join(exposed(text).split("\n")[:TEXT_ROWS]))
+    return Output(
+        {
+            "name": prepared.name,
+            "listing": plain(prepared.package.listing),
+            "files": sorted(prepared.package.files),
+            "notes": prepared.package.notes,
+            "verdict": prepared.scan.verdict,
+            "findings": [plain(each) for each in prepared.scan.findings],
+            "allowed": prepared.ruling.allowed,
+            "reason": prepared.ruling.reason,
+            "content_hash": f"sha256:{prepared.digest}",
+        },
+        (*_prepared_lines(prepared), *exposed(text).split("\n")[:TEXT_ROWS]),
+    )
 
 
-@click.command(help="Install a skill: owner/repo/path, source/name, an address, or a bare name.")
+@click.command(help="Install a skill: owner/repo/path, source/name, a URL, or a bare name.")
 @click.argument("identifier")
-@click.option("--category", default="", help="Put it there.")
-@click.option("--name", default="", help="Call it so.")
+@click.option("--category", default="", help="Its category here.")
+@click.option("--name", default="", help="Its name here.")
 @force_option
 @yes_option
 @as_json_option
@@ -104,50 +105,48 @@ def install(
     force: bool,
     yes: bool,
     as_json: bool,
-) -> None:
+) -> int:
     async def work(app: App) -> Installed | None:
         return await app.skills().hub.install(
             identifier,
-            lambda prepared: _agreed(prepared, yes, quiet=as_json),
+            lambda prepared: _confirm(prepared, yes, quiet=as_json),
             force=force,
             category=category,
             name=name,
         )
 
     done = with_app(ctx, work)
-    if as_json:
-        print_json(columns(done) if done else None)
-    elif done is None:
-        print("Nothing was installed.")
-    else:
-        print(f"{mark('ok')} {done.install_path} is installed ({len(done.files)} files).")
+    line = "Nothing was installed."
+    if done is not None:
+        line = f"{mark('ok')} {done.install_path} is installed ({len(done.files)} files)."
+    return print_output(Output(done, line), as_json=as_json)
 
 
-def _agreed(prepared: Prepared, yes: bool, *, quiet: bool = False) -> bool:
+def _confirm(prepared: Prepared, yes: bool, *, quiet: bool = False) -> bool:
     if not quiet:
-        _print_prepared(prepared)
+        print("\n".join(_prepared_lines(prepared)))
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise UsageError("Nobody can be asked here; --yes agrees.")
+        raise UsageError("There is no terminal to ask in; add --yes.")
     return click.confirm(f"{'Update' if prepared.before else 'Install'} it?")
 
 
-def _print_prepared(prepared: Prepared) -> None:
+def _prepared_lines(prepared: Prepared) -> Iterator[str]:
     listing = prepared.package.listing
-    print(styled(prepared.name, "bold"), one_line(listing.description))
-    print(f"from {one_line(listing.identifier)} ({listing.trust})  {listing.url}")
+    yield f"{styled(prepared.name, 'bold')} {one_line(listing.description)}"
+    yield f"from {one_line(listing.identifier)} ({listing.trust})  {listing.url}"
     for path, data in sorted(prepared.package.files.items()):
-        print(f"  {exposed(path)}  {len(data)} bytes")
+        yield f"  {exposed(path)}  {len(data)} bytes"
     for note in prepared.package.notes:
-        print(f"{mark('warn')} {clean(note)}")
-    print(f"scan: {prepared.scan.verdict}")
+        yield f"{mark('warn')} {clean(note)}"
+    yield f"scan: {prepared.scan.verdict}"
     for finding in prepared.scan.findings:
-        print(f"  {_finding(finding)}")
+        yield f"  {_finding(finding)}"
     if not prepared.ruling.allowed:
-        print(f"{mark('error')} {prepared.ruling.reason}")
+        yield f"{mark('error')} {prepared.ruling.reason}"
     if prepared.before:
-        print(exposed(tree_difference(prepared.before, prepared.package.files)))
+        yield exposed(tree_difference(prepared.before, prepared.package.files))
 
 
 def _finding(finding: Finding) -> str:
@@ -155,97 +154,58 @@ def _finding(finding: Finding) -> str:
     return f"{finding.severity:<8} {finding.id} at {exposed(where)}  {exposed(finding.text)}"
 
 
-def _facts(prepared: Prepared) -> JsonObject:
-    return {
-        "name": prepared.name,
-        "listing": plain(prepared.package.listing),
-        "files": sorted(prepared.package.files),
-        "notes": prepared.package.notes,
-        "verdict": prepared.scan.verdict,
-        "findings": [plain(each) for each in prepared.scan.findings],
-        "allowed": prepared.ruling.allowed,
-        "reason": prepared.ruling.reason,
-        "content_hash": f"sha256:{prepared.digest}",
-    }
-
-
-@click.command(help="Remove a skill that was installed; its files stay in the history.")
+@click.command(help="Remove an installed skill; its files stay in the history.")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Also if you have edited it.")
-@click.pass_context
-def uninstall(ctx: click.Context, name: str, force: bool) -> None:
-    async def work(app: App) -> None:
-        await asyncio.to_thread(app.skills().hub.uninstall, name, force=force)
-
-    with_app(ctx, work)
-    print(f"{mark('ok')} {name} is removed; `hermes skills revert {name}` brings it back.")
+@click.option("--force", is_flag=True, help="Even if you have edited it.")
+@text_output(with_app)
+async def uninstall(app: App, name: str, force: bool) -> str:
+    await asyncio.to_thread(skilled(app).hub.uninstall, name, force=force)
+    return f"{mark('ok')} {name} is removed; `hermes skills revert {name}` restores it."
 
 
-@click.command(help="Whether installed skills have changed where they come from.")
+@click.command(help="Check whether installed skills have changed at their source.")
 @click.argument("names", nargs=-1)
-@as_json_option
-@click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
-    async def work(app: App) -> tuple[Checked, ...]:
-        return await app.skills().hub.check(names)
-
-    found = with_app(ctx, work)
-    if as_json:
-        print_json(columns(found))
-        return
-    for each in found:
-        print(f"{each.name:<28} {each.condition}  {clean(each.words)}".rstrip())
-    if not found:
-        print("Nothing is installed.")
+@json_output(with_app)
+async def check(app: App, names: tuple[str, ...]) -> Output:
+    found = await skilled(app).hub.check(names)
+    lines = [f"{each.name:<28} {each.condition}  {clean(each.words)}".rstrip() for each in found]
+    return Output(found, lines or "Nothing is installed.")
 
 
-@click.command(help="Update installed skills; each change is scanned and shown before it counts.")
+@click.command(help="Update installed skills; each change is scanned and shown first.")
 @click.argument("names", nargs=-1)
 @force_option
 @yes_option
-@click.pass_context
-def update(ctx: click.Context, names: tuple[str, ...], force: bool, yes: bool) -> None:
-    async def work(app: App) -> bool:
-        hub, failed = app.skills().hub, False
-        for name in names or tuple(hub.ledger.installed()):
-            try:
-                done = await hub.update(name, lambda p: _agreed(p, yes), force=force)
-                print(f"{name:<28} {done}")
-            except HermesError as error:
-                failed = True
-                print(f"{mark('error')} {name}: {clean(str(error))}")
-        return failed
-
-    if with_app(ctx, work):
-        ctx.exit(1)
+@text_output(with_app)
+async def update(app: App, names: tuple[str, ...], force: bool, yes: bool) -> Output:
+    hub, failed = skilled(app).hub, False
+    for name in names or tuple(hub.ledger.installed()):
+        try:
+            done = await hub.update(name, lambda p: _confirm(p, yes), force=force)
+            print(f"{name:<28} {done}")
+        except HermesError as error:
+            failed = True
+            print(f"{mark('error')} {name}: {clean(str(error))}")
+    return Output(None, code=failed)
 
 
-@click.command(help="Scan what is installed again; --deep takes all skills.")
+@click.command(help="Scan installed skills again; --deep scans all skills.")
 @click.option("--deep", is_flag=True, help="All skills, not only installed ones.")
-@click.option("--log", "show_log", is_flag=True, help="What was done so far, line by line.")
-@as_json_option
-@click.pass_context
-def audit(ctx: click.Context, deep: bool, show_log: bool, as_json: bool) -> None:
-    async def work(app: App) -> tuple[tuple[Audited, ...], tuple[str, ...]]:
-        hub = app.skills().hub
-        if show_log:
-            return (), hub.ledger.log()
-        return await asyncio.to_thread(hub.audit, deep=deep), ()
-
-    found, lines = with_app(ctx, work)
-    if as_json:
-        print_json(list(lines) if show_log else [plain(each) for each in found])
-        return
+@click.option("--log", "show_log", is_flag=True, help="Show the installation log.")
+@json_output(with_app)
+async def audit(app: App, deep: bool, show_log: bool) -> Output:
+    hub = skilled(app).hub
     if show_log:
-        print(clean("\n".join(lines)) or "Nothing was installed yet.")
-        return
+        log = hub.ledger.log()
+        return Output(list(log), clean("\n".join(log)) or "Nothing was installed yet.")
+    found = await asyncio.to_thread(hub.audit, deep=deep)
+    lines = []
     for each in found:
         edited = "  (edited by you)" if each.edited else ""
-        print(f"{each.name:<28} {each.source:<12} {each.scan.verdict}{edited}")
-        for finding in each.scan.findings:
-            print(f"  {_finding(finding)}")
-    if not found:
-        print("Nothing is installed; --deep scans all skills.")
+        lines.append(f"{each.name:<28} {each.source:<12} {each.scan.verdict}{edited}")
+        lines += [f"  {_finding(finding)}" for finding in each.scan.findings]
+    nothing = "Nothing is installed; --deep scans all skills."
+    return Output([plain(each) for each in found], lines or nothing)
 
 
 @click.group(help="Repositories that are searched for skills.")
@@ -253,103 +213,80 @@ def tap() -> None:
     pass
 
 
-@tap.command("list", help="Which ones.")
-@as_json_option
-@click.pass_context
-def tap_list(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> tuple[str, ...]:
-        return app.skills().ledger.taps()
-
-    taps = with_app(ctx, work)
-    if as_json:
-        print_json(taps)
-    else:
-        print("\n".join(taps))
+@tap.command("list", help="List them.")
+@json_output(with_app)
+async def tap_list(app: App) -> Output:
+    taps = skilled(app).ledger.taps()
+    return Output(taps, "\n".join(taps))
 
 
-@tap.command("add", help="One more: owner/repo or owner/repo/folder.")
+@tap.command("add", help="Add one: owner/repo or owner/repo/folder.")
 @click.argument("repo")
-@click.pass_context
-def tap_add(ctx: click.Context, repo: str) -> None:
-    async def work(app: App) -> tuple[str, ...]:
-        return app.skills().hub.add_tap(repo)
-
-    print("\n".join(with_app(ctx, work)))
+@text_output(with_app)
+async def tap_add(app: App, repo: str) -> str:
+    return "\n".join(skilled(app).hub.add_tap(repo))
 
 
-@tap.command("remove", help="No longer this one.")
+@tap.command("remove", help="Remove one.")
 @click.argument("repo")
-@click.pass_context
-def tap_remove(ctx: click.Context, repo: str) -> None:
-    async def work(app: App) -> tuple[str, ...]:
-        return app.skills().hub.remove_tap(repo)
-
-    print("\n".join(with_app(ctx, work)))
+@text_output(with_app)
+async def tap_remove(app: App, repo: str) -> str:
+    return "\n".join(skilled(app).hub.remove_tap(repo))
 
 
-@click.group(help="The list of installed skills, to take to another home.")
+@click.group(help="The list of installed skills, for another home.")
 def snapshot() -> None:
     pass
 
 
 @snapshot.command("export", help="Write it to a file.")
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.pass_context
-def snapshot_export(ctx: click.Context, file: str) -> None:
+@text_output()
+def snapshot_export(ctx: click.Context, file: str) -> str:
     async def work(app: App) -> bytes:
         return encode(app.skills().hub.snapshot())
 
     Path(file).write_bytes(with_app(ctx, work) + b"\n")
-    print(f"{mark('ok')} {file}")
+    return f"{mark('ok')} {file}"
 
 
-@snapshot.command("import", help="Install what a file lists; each is scanned as always.")
-@click.argument("file", type=click.Path(dir_okay=False, exists=True))
+@snapshot.command("import", help="Install the skills of a file; each is scanned.")
+@click.argument("file", type=click.File("rb"))
 @force_option
 @yes_option
-@click.pass_context
-def snapshot_import(ctx: click.Context, file: str, force: bool, yes: bool) -> None:
-    raw = Path(file).read_bytes()
-
-    async def work(app: App) -> bool:
-        hub, failed = app.skills().hub, False
-        wanted = hub.read_snapshot(raw)
-        for repo in wanted.taps:
-            hub.add_tap(repo)
-        for each in wanted.skills:
-            try:
-                done = await hub.install(
-                    each.identifier,
-                    lambda p: _agreed(p, yes),
-                    force=force,
-                    category=each.category,
-                    name=each.name,
-                )
-                same = done is not None and done.content_hash == each.content_hash
-                state = "not installed" if done is None else "as it was" if same else "newer"
-                print(f"{each.name:<28} {state}")
-            except HermesError as error:
-                failed = True
-                print(f"{mark('error')} {each.name}: {clean(str(error))}")
-        return failed
-
-    if with_app(ctx, work):
-        ctx.exit(1)
+@text_output(with_app)
+async def snapshot_import(app: App, file: BinaryIO, force: bool, yes: bool) -> Output:
+    hub, failed = skilled(app).hub, False
+    wanted = hub.read_snapshot(file.read())
+    for repo in wanted.taps:
+        hub.add_tap(repo)
+    for each in wanted.skills:
+        try:
+            done = await hub.install(
+                each.identifier,
+                lambda p: _confirm(p, yes),
+                force=force,
+                category=each.category,
+                name=each.name,
+            )
+            same = done is not None and done.content_hash == each.content_hash
+            state = "not installed" if done is None else "identical" if same else "newer"
+            print(f"{each.name:<28} {state}")
+        except HermesError as error:
+            failed = True
+            print(f"{mark('error')} {each.name}: {clean(str(error))}")
+    return Output(None, code=failed)
 
 
-@click.command(help="Offer a skill of yours to a GitHub repository, as a pull request.")
+@click.command(help="Propose a skill of yours to a GitHub repository, as a pull request.")
 @click.argument("name")
 @click.option("--repo", required=True, help="owner/repo")
 @yes_option
-@click.pass_context
-def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> None:
+@text_output()
+def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
     if not yes and not (sys.stdin.isatty() and click.confirm(f"Send {name} to {repo}?")):
-        raise UsageError("Nothing was sent; --yes agrees.")
-
-    async def work(app: App) -> str:
-        return await app.skills().hub.publish(name, repo)
-
-    print(f"{mark('ok')} {with_app(ctx, work)}")
+        raise UsageError("Nothing was sent; add --yes to agree.")
+    return f"{mark('ok')} {with_app(ctx, lambda app: skilled(app).hub.publish(name, repo))}"
 
 
 COMMANDS = (

@@ -1,64 +1,49 @@
-"""`hermes skills reset|list-modified|opt-out|opt-in`: the skills that come with Hermes."""
+"""`hermes skills reset|list-modified|opt-out|opt-in`: the bundled skills."""
 
 from __future__ import annotations
 
 import click
 
 from hermes.app.build import App
-from hermes.surfaces.cli.output import as_json_option, print_json, with_app
+from hermes.app.skills.skilled import skilled
+from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
 
-@click.command(help="A skill as it came with Hermes: forget your edits (they stay in its history).")
+@click.command(help="Reset a bundled skill: discard your edits (they stay in its history).")
 @click.argument("name")
-@click.option("--restore", is_flag=True, help="Also one that you have removed.")
-@click.pass_context
-def reset(ctx: click.Context, name: str, restore: bool) -> None:
-    async def work(app: App) -> str:
-        return app.skills().reset(name, restore=restore)
-
-    print(f"{mark('ok')} {name} is as it came; this is version {with_app(ctx, work)}.")
+@click.option("--restore", is_flag=True, help="Also restore a skill that you have removed.")
+@text_output(with_app)
+async def reset(app: App, name: str, restore: bool) -> str:
+    version = skilled(app).reset(name, restore=restore)
+    return f"{mark('ok')} {name} is reset; this is version {version}."
 
 
-@click.command("list-modified", help="Skills that came with Hermes and were edited or removed.")
-@as_json_option
-@click.pass_context
-def list_modified(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        seeds = app.skills().seeds
-        return seeds.modified(), seeds.missing()
-
-    edited, removed = with_app(ctx, work)
-    if as_json:
-        print_json({"modified": edited, "removed": removed})
-        return
-    for name in edited:
-        print(f"{name}  edited; `hermes skills diff {name}` shows how")
-    for name in removed:
-        print(f"{name}  removed; `hermes skills reset {name} --restore` brings it back")
-    if not edited and not removed:
-        print("All skills that came with Hermes are as they came.")
+@click.command("list-modified", help="List bundled skills that were edited or removed.")
+@json_output(with_app)
+async def list_modified(app: App) -> Output:
+    seeds = skilled(app).seeds
+    edited, removed = seeds.modified(), seeds.missing()
+    lines = [
+        *(f"{name}  edited; see `hermes skills diff {name}`" for name in edited),
+        *(f"{name}  removed; see `hermes skills reset {name} --restore`" for name in removed),
+    ]
+    data = {"modified": edited, "removed": removed}
+    return Output(data, lines or "No bundled skill was changed.")
 
 
-@click.command("opt-out", help="Put no more skills that come with Hermes into this home.")
-@click.pass_context
-def opt_out(ctx: click.Context) -> None:
-    _opt(ctx, out=True)
-    print(f"{mark('ok')} What is there stays; nothing is added or updated.")
+@click.command("opt-out", help="Stop adding bundled skills to this home.")
+@text_output(with_app)
+async def opt_out(app: App) -> str:
+    skilled(app).seeds.opt(out=True)
+    return f"{mark('ok')} Existing skills stay; none is added or updated."
 
 
-@click.command("opt-in", help="Put them there again.")
-@click.pass_context
-def opt_in(ctx: click.Context) -> None:
-    _opt(ctx, out=False)
-    print(f"{mark('ok')} The next start puts them there.")
-
-
-def _opt(ctx: click.Context, *, out: bool) -> None:
-    async def work(app: App) -> None:
-        app.skills().seeds.opt(out=out)
-
-    with_app(ctx, work)
+@click.command("opt-in", help="Add bundled skills to this home again.")
+@text_output(with_app)
+async def opt_in(app: App) -> str:
+    skilled(app).seeds.opt(out=False)
+    return f"{mark('ok')} The next start adds them."
 
 
 COMMANDS = (reset, list_modified, opt_out, opt_in)

@@ -1,4 +1,4 @@
-"""`hermes skills history|diff|revert|pending|approve|reject`: what was changed, and back again."""
+"""`hermes skills history|diff|revert|pending|approve|reject`: the versions of a skill."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from hermes.commands.skill_lines import (
     version_lines,
 )
 from hermes.commands.visible import clean
-from hermes.skills.library import Skilled
-from hermes.surfaces.cli.output import as_json_option, print_json, with_app
+from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
@@ -34,99 +33,72 @@ def _facts(version: Version) -> JsonObject:
     return {"state": version.state, **plain(version), "cause": plain(version.cause)}
 
 
-@click.command(help="Every version of a skill: when, by whom, why.")
+@click.command(help="List every version of a skill: when, by whom, why.")
 @click.argument("name")
-@as_json_option
-@click.pass_context
-def history(ctx: click.Context, name: str, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Version, ...]:
-        skills = _skills(app)
-        versions = skills.shelf.history(name)
-        if not versions:
-            skills.shelf.find(name)
-        return versions
-
-    versions = with_app(ctx, work)
-    if as_json:
-        print_json([_facts(each) for each in versions])
-    else:
-        print(clean("\n".join(version_lines(versions))) or "It has not been changed from here.")
+@json_output(with_app)
+async def history(app: App, name: str) -> Output:
+    skills = _skills(app)
+    versions = skills.shelf.history(name)
+    if not versions:
+        skills.shelf.find(name)
+    lines = clean("\n".join(version_lines(versions)))
+    return Output([*map(_facts, versions)], lines or "It has no changes.")
 
 
-@click.command(help="What a version changed, or what you changed in a skill that came with Hermes.")
+@click.command(help="Show what a version changed, or your changes to a bundled skill.")
 @click.argument("name")
 @click.argument("version", required=False, default="")
 @click.argument("other", required=False, default="")
-@click.pass_context
-def diff(ctx: click.Context, name: str, version: str, other: str) -> None:
-    async def work(app: App) -> str:
-        skills = _skills(app)
-        if version:
-            second = skills.shelf.version(name, other) if other else None
-            return difference(skills.shelf, skills.shelf.version(name, version), second)
-        versions = [each for each in skills.shelf.history(name) if not each.removed]
-        present = skills.tree(name)
-        if name in skills.seeds.manifest():
-            return tree_difference(skills.seeds.tree(name)[0], present)
-        return tree_difference(skills.shelf.tree(versions[0]) if versions else {}, present)
-
-    print(clean(with_app(ctx, work)))
+@text_output(with_app)
+async def diff(app: App, name: str, version: str, other: str) -> str:
+    skills = _skills(app)
+    if version:
+        second = skills.shelf.version(name, other) if other else None
+        return clean(difference(skills.shelf, skills.shelf.version(name, version), second))
+    versions = [each for each in skills.shelf.history(name) if not each.removed]
+    if name in skills.seeds.manifest():
+        before = skills.seeds.tree(name)[0]
+    else:
+        before = skills.shelf.tree(versions[0]) if versions else {}
+    return clean(tree_difference(before, skills.tree(name)))
 
 
-@click.command(help="Bring back an older version of a skill; also of one that is gone.")
+@click.command(help="Restore an older version of a skill, even of a deleted one.")
 @click.argument("name")
 @click.argument("version", required=False, default="")
-@as_json_option
-@click.pass_context
-def revert(ctx: click.Context, name: str, version: str, as_json: bool) -> None:
-    async def work(app: App) -> Version:
-        skills = _skills(app)
-        return skills.revert(name, version or skills.before(name))
-
-    done = with_app(ctx, work)
-    if as_json:
-        print_json(_facts(done))
-    else:
-        print(f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}.")
+@json_output(with_app)
+async def revert(app: App, name: str, version: str) -> Output:
+    skills = _skills(app)
+    done = skills.revert(name, version or skills.before(name))
+    line = f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}."
+    return Output(_facts(done), line)
 
 
-@click.command(help="Changes of skills that wait for your word.")
-@as_json_option
-@click.pass_context
-def pending(ctx: click.Context, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Version, ...]:
-        return _skills(app).shelf.proposals()
-
-    waiting = with_app(ctx, work)
-    if as_json:
-        print_json([_facts(each) for each in waiting])
-    else:
-        print(clean("\n".join(map(proposal_line, waiting))) or "Nothing waits.")
+@click.command(help="List the skill changes that wait for your approval.")
+@json_output(with_app)
+async def pending(app: App) -> Output:
+    waiting = _skills(app).shelf.proposals()
+    lines = clean("\n".join(map(proposal_line, waiting)))
+    return Output([*map(_facts, waiting)], lines or "No changes are pending.")
 
 
-@click.command(help="Put a waiting change into use.")
+@click.command(help="Apply a pending change.")
 @click.argument("version")
-@click.pass_context
-def approve(ctx: click.Context, version: str) -> None:
-    async def work(app: App) -> Version:
-        skills = _skills(app)
-        return skills.approve(skills.shelf.proposal(version))
-
-    done = with_app(ctx, work)
-    print(f"{mark('ok')} {done.name} is at {done.id}.")
+@text_output(with_app)
+async def approve(app: App, version: str) -> str:
+    skills = _skills(app)
+    done = skills.approve(skills.shelf.proposal(version))
+    return f"{mark('ok')} {done.name} is at {done.id}."
 
 
-@click.command(help="Refuse a waiting change; it stays in the history.")
+@click.command(help="Reject a pending change; it stays in the history.")
 @click.argument("version")
 @click.option("--reason", default="refused by the owner", help="Why.")
-@click.pass_context
-def reject(ctx: click.Context, version: str, reason: str) -> None:
-    async def work(app: App) -> Version:
-        shelf = _skills(app).shelf
-        return shelf.refuse(shelf.proposal(version), reason)
-
-    done = with_app(ctx, work)
-    print(f"{mark('ok')} {done.id} of {done.name} is refused.")
+@text_output(with_app)
+async def reject(app: App, version: str, reason: str) -> str:
+    shelf = _skills(app).shelf
+    done = shelf.refuse(shelf.proposal(version), reason)
+    return f"{mark('ok')} {done.id} of {done.name} is rejected."
 
 
 COMMANDS = (history, diff, revert, pending, approve, reject)

@@ -5,33 +5,20 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.homes.status import Page, StatusSources, status
-from hermes.surfaces.cli.output import as_json_option, with_app
-from hermes.surfaces.cli.pages import print_page
+from hermes.app.homes.status import status
+from hermes.surfaces.cli.output import Output, json_output, page_lines, with_app
 
 
-@click.command(help="What answers, which keys there are, what may be done: one page, keys masked.")
-@click.option("--all", "whole", is_flag=True, help="Also what is set up but not in use.")
-@click.option("--deep", is_flag=True, help="Also try it: ask the provider, read every record.")
-@as_json_option
-@click.pass_context
-def command(ctx: click.Context, whole: bool, deep: bool, as_json: bool) -> None:
-    async def work(app: App) -> Page:
-        sources = StatusSources(app.run, app.models, app.memory, app.library)
-        page = await status(sources)
-        if not (whole or deep):
-            return page
-        # The short page is what people look at every day.
-        from hermes.homes.status_checks import everything, tried
+@click.command(help="Show the model, keys (masked), permissions and settings on one page.")
+@click.option("--all", "whole", is_flag=True, help="Include what is set up but not in use.")
+@click.option("--deep", is_flag=True, help="Also test it: ask the provider, read every record.")
+@json_output(with_app)
+async def command(app: App, whole: bool, deep: bool) -> Output:
+    page = await status(app)
+    if whole or deep:
+        # Only these two options need the slower checks.
+        from hermes.app.homes.depth import everything, tried
 
-        more = await everything(sources, await _plugin_states(app)) if whole else {}
-        return {**page, **more, **(await tried(sources) if deep else {})}
-
-    print_page(with_app(ctx, work), as_json=as_json)
-
-
-async def _plugin_states(app: App) -> dict[str, str]:
-    from hermes.plugins.admin import Desk
-
-    await app.plugged.offer()
-    return {row.key: row.fault or row.state for row in Desk(app.run, app.plugged.plugins).rows()}
+        more = await everything(app) if whole else {}
+        page = {**page, **more, **(await tried(app) if deep else {})}
+    return Output(page, page_lines(page))

@@ -1,9 +1,10 @@
-"""`hermes tools`: which toolsets sessions are offered."""
+"""`hermes tools`: the toolsets of new sessions."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -12,13 +13,13 @@ from hermes.core.errors import UsageError
 from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.surfaces.cli.commands.tools_images import choose as choose_images
 from hermes.surfaces.cli.commands.tools_images import command as images
-from hermes.surfaces.cli.output import as_json_option, columns, print_json
+from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import wanted_names
 
-# A row of the list that is no toolset.
+# A row of the picker that is not a toolset.
 IMAGES = ":images"
 platform_option = click.option(
     "--platform", type=click.Choice(PLATFORMS), default=None, help="Only on this surface."
@@ -26,15 +27,15 @@ platform_option = click.option(
 
 
 @click.group(
-    help="Which toolsets sessions are offered. Without a command: choose.",
+    help="Choose the toolsets of new sessions. Without a command: choose in the terminal.",
     invoke_without_command=True,
 )
-@click.option("--summary", is_flag=True, help="Say what each surface offers, and end.")
+@click.option("--summary", is_flag=True, help="Print the tools of each surface and exit.")
 @click.pass_context
 def command(ctx: click.Context, summary: bool) -> None:
     if ctx.invoked_subcommand is not None:
         if summary:
-            raise UsageError("--summary stands alone; leave out the command behind it.")
+            raise UsageError("--summary takes no command; leave it out.")
         return
     if summary:
         _summarize(ctx)
@@ -43,7 +44,7 @@ def command(ctx: click.Context, summary: bool) -> None:
     else:
         print("There is no terminal to choose in. Use instead:", file=sys.stderr)
         print("  hermes tools enable NAME\n  hermes tools disable NAME", file=sys.stderr)
-        ctx.invoke(list_, platform=None, as_json=False)
+        ctx.invoke(list_)
 
 
 def _summarize(ctx: click.Context) -> None:
@@ -52,15 +53,15 @@ def _summarize(ctx: click.Context) -> None:
         found = states(config.settings, platform, home=config.home)
         names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
         wanted = wanted_names(config.settings, platform=platform)
-        count = sum(not declarations()[name].conditional for name in wanted)
-        later = f" and {len(wanted) - count} once something provides them" if wanted[count:] else ""
-        told = ", ".join(names) or "none"
-        print(f"{styled(f'{platform:<4}', 'bold')} {count} tools{later}: {told}")
+        count = sum(name not in AT_TIMES for name in wanted)
+        later = f" and {len(wanted) - count} once a provider is set up" if wanted[count:] else ""
+        words = f"{count} tools{later}: {', '.join(names) or 'none'}"
+        print(f"{styled(f'{platform:<4}', 'bold')} {words}")
 
 
 def choose(ctx: click.Context) -> None:
-    """Enter switches the toolset under the cursor; each is written at once."""
-    # It brings the whole library for full-screen programs.
+    """Enter switches the selected toolset; each change is saved at once."""
+    # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker, Row
 
     chosen = ""
@@ -70,7 +71,7 @@ def choose(ctx: click.Context) -> None:
         rows = [
             Row(text=_line(each), value=each.name, note=", ".join(each.tools)) for each in found
         ]
-        rows.append(Row(text="  Image generation …", value=IMAGES, note="who draws pictures"))
+        rows.append(Row(text="  Image generation …", value=IMAGES, note="the image provider"))
         picked = asyncio.run(Picker("Toolsets (Enter switches)", rows, chosen=chosen).run())
         if picked is None:
             return
@@ -78,7 +79,7 @@ def choose(ctx: click.Context) -> None:
             choose_images(ctx)
             continue
         chosen = picked
-        _switch(ctx, (picked,), on=not _is_on(found, picked), platform="")
+        print(_switch(ctx, (picked,), on=not _is_on(found, picked), platform=""))
 
 
 def _is_on(found: tuple[ToolsetState, ...], name: str) -> bool:
@@ -89,47 +90,46 @@ def _line(state: ToolsetState) -> str:
     return f"{'✓' if state.enabled else '~' if state.partly else ' '} {state.name}"
 
 
-@command.command("list", help="All toolsets, whether they are offered, and their tools.")
+@command.command("list", help="List all toolsets, whether they are on, and their tools.")
 @platform_option
-@as_json_option
-@click.pass_context
-def list_(ctx: click.Context, platform: str | None, as_json: bool) -> None:
+@json_output()
+def list_(ctx: click.Context, platform: str | None) -> Output:
     config = config_of(ctx)
     found = states(config.settings, platform or "", home=config.home)
-    if as_json:
-        print_json(columns(found))
-        return
-    for each in found:
-        line = f"{_line(each):<20} {', '.join(each.tools)}"
-        print(line if each.enabled or each.partly else styled(line, "dim"))
+
+    def lines() -> Iterator[str]:
+        for each in found:
+            line = f"{_line(each):<20} {', '.join(each.tools)}"
+            yield line if each.enabled or each.partly else styled(line, "dim")
+
+    return Output(found, lines())
 
 
-@command.command(help="Offer toolsets from the next session on.")
+@command.command(help="Switch toolsets on for new sessions.")
 @click.argument("names", nargs=-1, required=True)
 @platform_option
-@click.pass_context
-def enable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> None:
-    _switch(ctx, names, on=True, platform=platform or "")
+@text_output()
+def enable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
+    return _switch(ctx, names, on=True, platform=platform or "")
 
 
-@command.command(help="Offer toolsets no longer, from the next session on.")
+@command.command(help="Switch toolsets off for new sessions.")
 @click.argument("names", nargs=-1, required=True)
 @platform_option
-@click.pass_context
-def disable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> None:
-    _switch(ctx, names, on=False, platform=platform or "")
+@text_output()
+def disable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
+    return _switch(ctx, names, on=False, platform=platform or "")
 
 
-def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: str) -> None:
+def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: str) -> str:
     config = config_of(ctx)
     wanted = changes(config.settings, names, on=on, platform=platform)
     words = f"{', '.join(names)} {'on' if on else 'off'}"
     where = f" for {platform}" if platform else ""
     if not wanted:
-        print(f"{mark('ok')} {words}{where} already.")
-        return
+        return f"{mark('ok')} {words}{where} already."
     write_settings(config.home, wanted)
-    print(f"{mark('ok')} {words}{where}, from the next session on.")
+    return f"{mark('ok')} {words}{where} in new sessions."
 
 
 command.add_command(images, "images")

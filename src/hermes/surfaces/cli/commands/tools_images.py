@@ -1,4 +1,4 @@
-"""`hermes tools images`: who draws pictures, and with which model."""
+"""`hermes tools images`: choose the image generation provider and its model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark, styled
 
 
-@click.command(help="Who draws pictures. With a name: that provider, from the next session on.")
+@click.command(help="List the image providers, or use PROVIDER in new sessions.")
 @click.argument("provider", required=False)
-@click.option("--model", default="", help="Which of its models draws.")
+@click.option("--model", default="", help="Which of its models to use.")
 @as_json_option
 @click.pass_context
 def command(ctx: click.Context, provider: str | None, model: str, as_json: bool) -> None:
@@ -34,8 +34,8 @@ def command(ctx: click.Context, provider: str | None, model: str, as_json: bool)
 
 
 def choose(ctx: click.Context) -> None:
-    """A provider, what it needs to know, and one of its models."""
-    # It brings the whole library for full-screen programs.
+    """Pick a provider and a model; ask for missing variables."""
+    # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker, Row
 
     rows = _rows(ctx)
@@ -65,8 +65,8 @@ def take(ctx: click.Context, provider: str, model: str) -> None:
 
     row = with_app(ctx, work)
     write_settings(home_of(ctx), chosen(row, model))
-    words = f"{row.label} draws" + (f" with {model}" if model else "")
-    print(f"{mark('ok')} {words}, from the next session on.")
+    words = f"{row.label} generates images" + (f" with {model}" if model else "")
+    print(f"{mark('ok')} {words} in new sessions.")
     for variable in row.variables:
         if variable.required and not variable.known:
             print(f"{mark('warn')} It needs {variable.key}: `hermes config set {variable.key} …`.")

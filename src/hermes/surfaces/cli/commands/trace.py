@@ -1,4 +1,4 @@
-"""`hermes trace`: what happened in a session, step by step, with reasons and prices."""
+"""`hermes trace`: the events of a session, with reasons and prices."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from hermes.surfaces.cli.style import styled
 LINE = 120
 
 
-@click.command(help="What happened in a session: who asked, what ran, who allowed it, the price.")
+@click.command(help="Show the events of a session: requests, tool calls, approvals, prices.")
 @click.argument("session")
 @as_json_option
 @click.pass_context
@@ -63,7 +63,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
 
 
 def describe(event: Event) -> Iterator[str]:
-    """What a person wants to know of an event; nothing for those that only mark a place."""
+    """The readable lines of an event; none for events that only mark a position."""
     match event:
         case SessionOpened():
             yield f"opened by {event.source} for {event.principal} in {event.cwd}"
@@ -73,7 +73,7 @@ def describe(event: Event) -> Iterator[str]:
             yield f"asks {event.model} ({event.provider}) because of {event.cause}"
         case CallSettled(certain=False):
             price = "price unknown" if event.usage.cost is None else f"${event.usage.cost:.6f}"
-            yield f"{event.model}: how this call ended is not known; assumed {price} at most"
+            yield f"{event.model}: the outcome of this call is unknown; assumed {price} at most"
         case CapRaised():
             more = f"${event.usd:.2f}" if event.usd else f"{event.tokens} tokens"
             yield f"{event.by} allowed {more} more for {event.scope} {event.key}"
@@ -109,21 +109,21 @@ def describe(event: Event) -> Iterator[str]:
         case Titled():
             yield f"title: {event.title}"
         case Archived():
-            yield "put away" if event.away else "brought back from where it was put away"
+            yield "archived" if event.away else "no longer archived"
         case Compacted():
             before, after = event.tokens_before, event.tokens_after
-            yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"
+            yield f"compacted ({event.cause}): about {before:,} tokens became {after:,}"
         case Overlaid():
             yield f"personality: {event.name or 'none'}"
         case Tuned():
             yield f"set: {_tuned(event)}"
         case Withdrawn():
-            yield f"message {event.n} taken back before its turn"
+            yield f"message {event.n} withdrawn before its turn"
         case Rewound():
-            yield f"{event.turns} turn(s) taken back"
+            yield f"{event.turns} turn(s) undone"
         case Erased():
             numbers = ", ".join(map(str, event.records))
-            yield f"words were forgotten in record(s) {numbers}, as {event.by} wished"
+            yield f"text erased in record(s) {numbers}, by {event.by}"
         case TurnEnded():
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
         case SessionEnded():
@@ -137,16 +137,16 @@ def _decision(decision: Allow | Ask | Deny) -> str:
         case Allow():
             return f"allowed{': ' + decision.reason if decision.reason else ''}"
         case Ask():
-            return f"needs a word: {decision.reason}"
+            return f"needs approval: {decision.reason}"
         case Deny():
             return f"denied: {decision.reason}"
 
 
 def _tuned(event: Tuned) -> str:
-    tier = "usual" if event.tier == "" else event.tier
+    tier = "default" if event.tier == "" else event.tier
     facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
     said = (f"{name} {value}" for name, value in facts if value is not None)
-    return ", ".join(said) or "as the settings say"
+    return ", ".join(said) or "as in the settings"
 
 
 def _line(text: str) -> str:

@@ -1,26 +1,25 @@
-"""`hermes update`: what is newer, and to get there when the person says so."""
+"""`hermes update`: check for a newer version and install it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import click
 
 from hermes.config.load import Config
-from hermes.homes.backup import back_up, snapshot
-from hermes.homes.updating import News, installation, migrate_settings, news, update
-from hermes.surfaces.cli.asking import confirm
+from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.interruptible import run
-from hermes.surfaces.cli.output import as_json_option, print_json
+from hermes.surfaces.cli.output import Output, as_json_option, print_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark
 
 MOST = 10
 
 
-@click.command(help="Bring Hermes to its newest version; asks first, and backs up before.")
-@click.option("--check", is_flag=True, help="Only say whether there is something new.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.command(help="Update Hermes to the newest version; asks first and makes a backup.")
+@click.option("--check", is_flag=True, help="Only check for a newer version.")
+@yes_option
 @click.option(
     "--backup/--no-backup", default=None, help="Back up first (updates.pre_update_backup)."
 )
@@ -29,42 +28,34 @@ MOST = 10
 def command(ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool) -> None:
     here = installation()
     found = run(news(here))
-    if as_json:
-        print_json(
-            {
-                "current": found.current,
-                "newest": found.newest,
-                "new": found.is_new,
-                "changes": list(found.changes),
-            }
-        )
-    else:
-        _print(found)
+    data = {"current": found.current, "newest": found.newest, "new": found.is_new}
+    changes = list(found.changes)
+    print_output(Output({**data, "changes": changes}, _lines(found)), as_json=as_json)
     if check or not found.is_new:
         return
     if not yes:
         confirm(f"Update {here.place} to {found.newest}?")
     config = config_of(ctx)
-    if made := _backed_up(config, wanted=backup):
+    if made := _back_up(config, wanted=backup):
         click.echo(f"{mark('ok')} The home is backed up in {made}.", err=as_json)
     run(update(here))
     run(migrate_settings())
-    click.echo(f"{mark('ok')} Updated; the next `hermes` is the new one.", err=as_json)
+    click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
 
 
-def _print(found: News) -> None:
+def _lines(found: News) -> Iterator[str]:
     if not found.is_new:
-        print(f"{mark('ok')} This is the newest ({found.current}).")
+        yield f"{mark('ok')} This is the newest version ({found.current})."
         return
-    print(f"{found.newest} is there; this is {found.current}.")
+    yield f"{found.newest} is available; this is {found.current}."
     for line in found.changes[:MOST]:
-        print(f"  {line}")
+        yield f"  {line}"
     if len(found.changes) > MOST:
-        print(f"  … and {len(found.changes) - MOST} more")
+        yield f"  … and {len(found.changes) - MOST} more"
 
 
-def _backed_up(config: Config, *, wanted: bool | None) -> str:
-    """Where, or "" when there is nothing or it is not wanted."""
+def _back_up(config: Config, *, wanted: bool | None) -> str:
+    """The file, or "" when there is no home or no backup is wanted."""
     settings = config.settings.updates
     how = settings.pre_update_backup if wanted is None else "full" if wanted else "off"
     if how == "off" or not config.home.root.is_dir():

@@ -1,4 +1,4 @@
-"""`hermes version`: the line of `--version`, and for scripts what belongs to it."""
+"""`hermes version`: the line of `--version`, and installation details with `--json`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,21 @@ import platform
 
 import click
 
-from hermes.homes.updating import installation
-from hermes.surfaces.cli.output import as_json_option, print_json
+from hermes.app.homes.updating import installation
+from hermes.surfaces.cli.output import Output, json_output
 from hermes.surfaces.cli.place import home_of
 from hermes.version import __version__
 
 
-@click.command(help="Which version this is; `hermes update --check` looks for a newer one.")
-@as_json_option
-@click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
-    if not as_json:
-        print(f"hermes {__version__} (Python {platform.python_version()})")
-        return
-    here = installation()
-    print_json(
-        {
-            "version": __version__,
-            "python": platform.python_version(),
-            "home": str(home_of(ctx).root),
-            "installed": here.kind,
-            "place": str(here.place),
-        }
-    )
+@click.command(help="Print the version; `hermes update --check` looks for a newer one.")
+@json_output()
+def command(ctx: click.Context) -> Output:
+    here, python = installation(), platform.python_version()
+    data = {
+        "version": __version__,
+        "python": python,
+        "home": str(home_of(ctx).root),
+        "installed": here.kind,
+        "place": str(here.place),
+    }
+    return Output(data, f"hermes {__version__} (Python {python})")
