@@ -18,7 +18,7 @@ class SkillSettings(Value):
     ] = ()
     disabled: Annotated[tuple[str, ...], "Skills that are switched off."] = ()
     platform_disabled: Annotated[
-        dict[str, tuple[str, ...]], "Skills that are off on one surface: `telegram: [name]`."
+        dict[str, tuple[str, ...]], "Skills that are off on one surface: `acp: [name]`."
     ] = {}
     config: Annotated[dict[str, Any], "Values of the settings that skills declare."] = {}
     template_vars: Annotated[bool, "Fill in `${HERMES_SKILL_DIR}` and `${HERMES_SESSION_ID}`."] = (
