@@ -71,7 +71,7 @@ def test_without_a_setting_nothing_happens() -> None:
 
 @pytest.mark.parametrize("setting", [":2", "name:0", "name:x", "name:-1"])
 def test_a_setting_that_means_nothing_is_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match="is no kill point"):
+    with pytest.raises(UsageError, match="is not a kill point"):
         kill_points(setting)
 
 

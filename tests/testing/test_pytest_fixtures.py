@@ -57,7 +57,7 @@ def test_the_real_home_is_refused(tmp_path: Path) -> None:
     real = tmp_path / ".hermes"
     real.mkdir()
     done = run_pytest(tmp_path, "def test_home(hermes_home): pass", f"--basetemp={real / 'temp'}")
-    assert "lies in the real home" in done.stdout
+    assert "is inside the real home" in done.stdout
 
 
 def test_a_violation_fails_the_test_unless_it_was_wanted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""From a step to the bytes of an HTTP answer, and their way onto a connection."""
+"""HTTP responses of the scripted server: from a step to bytes on a connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ End = Literal["whole", "cut", "reset", "hold"]
 
 
 class Answer(NamedTuple):
-    """`frames` are the pieces of the body; a streamed one sends each as an HTTP chunk."""
+    """`frames` are the pieces of the body; a streamed response sends each as an HTTP chunk."""
 
     head: bytes
     frames: tuple[bytes, ...] = ()
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
         return self.end != "hold" and not slow
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes on the wire, as they are sent one after the other."""
+        """The bytes on the wire, in order."""
         yield self.head
         if not self.chunked:
             yield from self.frames
@@ -64,7 +64,7 @@ class Answer(NamedTuple):
 
 
 async def play(answer: Answer, connection: Connection, clock: Clock) -> None:
-    """Send with all waits; returns when the answer ended, or never when it holds."""
+    """Send with all pauses. Never returns for a response that hangs."""
     pace = answer.pace
     if pace.first_seconds:
         await clock.sleep(pace.first_seconds)
@@ -88,13 +88,13 @@ async def _write(piece: bytes, pace: Pace, connection: Connection, clock: Clock)
 
 
 def page(status: int, value: JsonValue) -> Answer:
-    """A small JSON answer outside the wires."""
+    """A small JSON response outside the wire formats."""
     raw = encode(value)
     return Answer(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
 
 
 def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> Answer:
-    """An error answer as the vendors of the wire send it."""
+    """An error response as the vendors of the wire format send it."""
     if failure.status == 0:
         return Answer(b"", end="cut", pace=pace)
     anthropic = wire == "messages"
@@ -104,7 +104,7 @@ def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> Answ
 
 
 def reply(draft: Draft, wire: WireName, *, stream: bool) -> Answer:
-    """The whole answer that a step scripts."""
+    """The complete response of a step."""
     step = draft.step
     if stream:
         headers = {"content-type": "text/event-stream; charset=utf-8"} | step.headers
@@ -130,7 +130,7 @@ def sse(frame: Frame) -> bytes:
 
 
 def chunk(data: bytes) -> bytes:
-    """In HTTP's chunked coding; the empty chunk is the end."""
+    """An HTTP chunk; the empty chunk ends the body."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 

@@ -1,4 +1,4 @@
-"""What the scripted model would have cost, by the server's own count."""
+"""The cost of scripted replies, as the server counts it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hermes.testing.steps import Step
 
 
 class Prices(Value, forbid_unknown_fields=True):
-    """US dollars per million tokens, which is the same number in millionths per token. `told`
-    means that answers say what they cost, as some vendors do."""
+    """US dollars per million tokens, which equals millionths per token. With `told`, replies state
+    their cost, as some vendors do."""
 
     input: float = 0.0
     output: float = 0.0
@@ -39,8 +39,8 @@ class Charge(Value):
 
 
 class Bill:
-    """An answer is charged whole when it begins, whether or not the client stays to hear it.
-    Error answers are free."""
+    """A reply is charged in full when it begins, even if the client disconnects. Error responses
+    are free."""
 
     def __init__(self, prices: Prices | None) -> None:
         self.prices = prices
@@ -55,7 +55,7 @@ class Bill:
         return float(self.micros / 1_000_000)
 
     def charge(self, n: int, model: str, usage: Usage) -> float | None:
-        """The price in dollars, or None where the answer does not tell it."""
+        """The price in dollars; None if the reply does not state it."""
         if self.prices is None:
             return None
         micros = self.prices.micros(usage)
@@ -64,17 +64,17 @@ class Bill:
 
 
 def _exact(price: float) -> Decimal:
-    # By way of its shortest decimal form: 0.1 means a tenth, not the nearest binary fraction.
+    # Via the shortest decimal form: 0.1 means a tenth, not the nearest binary fraction.
     return Decimal(str(price))
 
 
 def estimated_tokens(text: str | bytes) -> int:
-    """Four characters or bytes to a token: crude, but the same every time."""
+    """Four characters or bytes per token: crude but deterministic."""
     return (len(text) + 3) // 4
 
 
 def estimated_usage(input_tokens: int, step: Step) -> Usage:
-    """What a step costs that does not say it; at least one token is always written."""
+    """The usage of a step that does not state it; at least one output token."""
     reasoning = estimated_tokens(step.reasoning)
     arguments = sum(estimated_tokens(call.raw or str(call.arguments)) for call in step.calls)
     output = max(1, estimated_tokens(step.text) + reasoning + arguments)

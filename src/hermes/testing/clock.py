@@ -1,4 +1,4 @@
-"""Time that moves only when a test says so."""
+"""Virtual time and seeded randomness for tests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LOOKS = 10
 
 
 class VirtualClock:
-    """A Clock that stands still. `advance` moves it and wakes sleepers in the order of their
-    times, each at its own time; `run_until` moves it as far as some work needs.
+    """A Clock that stands still. `advance` moves it and wakes sleepers in order, each at its own
+    time; `run_until` moves it as far as some work needs.
 
-    `settle_seconds` is how much real time without any activity counts as "nothing moves any
-    more". 0 is right for code that only awaits; give a few hundredths where threads, files or
-    sockets take part, because nobody can see from inside the loop that they are still busy."""
+    `settle_seconds` is how much real time without activity counts as idle. 0 is right for code that
+    only awaits; use a few hundredths where threads, files or sockets take part, because the loop
+    cannot see that they are still busy."""
 
     def __init__(self, start: float = START, *, settle_seconds: float = 0.0) -> None:
         self._started = start
@@ -49,12 +49,12 @@ class VirtualClock:
 
     @property
     def next_wake(self) -> float | None:
-        """Seconds until the next sleeper is due, None when nobody sleeps."""
+        """Seconds until the next sleeper is due; None without sleepers."""
         self._forget_cancelled()
         return self._sleepers[0][0] - self._passed if self._sleepers else None
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass. Whoever is woken runs, and may sleep again, before time goes on."""
+        """Let time pass. A woken task runs, and may sleep again, before time moves on."""
         target = self._passed + seconds
         await self.settle()
         while self._wake_next(target):
@@ -62,7 +62,7 @@ class VirtualClock:
         self._passed = max(self._passed, target)
 
     async def run_until(self, work: Awaitable[T]) -> T:
-        """The result of `work`; time jumps to the next sleeper whenever nothing else moves."""
+        """The result of `work`; time jumps to the next sleeper whenever the loop is idle."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
@@ -82,12 +82,12 @@ class VirtualClock:
                 await asyncio.sleep(0)
                 if not _something_is_ready(loop):
                     break
-            if not self._settle_seconds or not await self._stirred(loop):
+            if not self._settle_seconds or not await self._is_active(loop):
                 return
 
-    async def _stirred(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether anything happens within the real time that settling takes. It is counted in
-        looks at the loop: a busy machine lets time pass in which nothing could happen."""
+    async def _is_active(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether anything happens within `settle_seconds`. The time is split into several checks
+        of the loop, because a busy machine may not run it in between."""
         before = self._count
         for _ in range(LOOKS):
             await asyncio.sleep(self._settle_seconds / LOOKS)
@@ -96,7 +96,7 @@ class VirtualClock:
         return False
 
     def _wake_next(self, target: float | None) -> bool:
-        """Wake the next sleeper at its own time, unless that lies after the target."""
+        """Wake the next sleeper, unless it is due after the target."""
         self._forget_cancelled()
         if not self._sleepers or (target is not None and self._sleepers[0][0] > target):
             return False
@@ -111,12 +111,12 @@ class VirtualClock:
 
 
 def _something_is_ready(loop: asyncio.AbstractEventLoop) -> bool:
-    """asyncio has no public way to ask; the queue of callbacks is the same in all versions."""
+    """asyncio has no public API for this; the callback queue is the same in all versions."""
     return bool(getattr(loop, "_ready", ()))
 
 
 def seeded_world(
     seed: int | str, clock: Clock | None = None, reach: Callable[[str], None] = nothing_here
 ) -> World:
-    """A world in which the same things happen every time. Time is virtual unless given."""
+    """A deterministic world. Time is virtual unless a clock is given."""
     return World(clock=clock or VirtualClock(), chance=random.Random(seed), reach=reach)

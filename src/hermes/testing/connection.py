@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection of the scripted server: requests in, bytes out, nothing about models."""
+"""One HTTP/1.1 connection of the scripted server: requests in, bytes out."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Head(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """Hands over one request at a time; the next one waits until `done` is called. A client that
-    leaves cancels the task that answers it."""
+    """Passes on one request at a time; the next waits until `done` is called. A client that
+    disconnects cancels the task that answers it."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         self._next()
 
-    # for whoever answers
+    # used by the server
 
     def run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Answer in a task that ends when the client leaves."""
+        """Answer in a task that is cancelled when the client disconnects."""
         self._task = asyncio.get_running_loop().create_task(work)
         return self._task
 
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         await self._writable.wait()
 
     def done(self, *, keep: bool) -> None:
-        """The answer is complete: take the next request, or close."""
+        """The response is complete: take the next request, or close."""
         self._task = None
         self._busy = False
         if keep and not self.gone:
@@ -97,12 +97,12 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close now, whatever is still to be sent."""
+        """Close now and discard unsent data."""
         if self._transport is not None:
             self._transport.abort()
 
     def reset(self) -> None:
-        """Close so that the client sees a reset, not an end."""
+        """Close with a TCP reset."""
         if self._transport is not None:
             sock = self._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

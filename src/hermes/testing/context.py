@@ -1,4 +1,4 @@
-"""A context in which one tool can be called without a session around it."""
+"""A ToolContext for calling one tool without a session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Kept = TypeVar("Kept")
 
 
 class ScriptedContext:
-    """A ToolContext. The person answers questions with `answers` in order and then no more;
-    `asked` and `shown` are what the tool asked and showed. A tool that needs files or commands is
-    given a workspace, one that needs the web a fetcher."""
+    """Answers questions with `answers`, in order, then with None; `asked` and `shown` record what
+    the tool asked and showed. Pass a workspace to a tool that needs files or commands, a fetcher to
+    one that needs the web."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class ScriptedContext:
         return self._answers.pop(0) if self._answers else None
 
     async def call(self, tool: Tool, /, **arguments: Any) -> ToolOutput:
-        """Call a tool as a model does: the arguments are decoded against its signature, and what
-        a good result keeps in its details is there for its next call."""
+        """Call a tool as a model does: the arguments are decoded by its signature, and the details
+        of a successful result are available to its next call."""
         output = await tool(self, tool.parameters.decode(arguments))
         if not output.failed:
             self._details[tool.name] = output.details

@@ -1,4 +1,4 @@
-"""The conversation inside a request body, in one shape for the three wires."""
+"""The conversation in a request body, in one form for all wire formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SaidCall(Value):
 
 
 class Said(Value):
-    """`call_id` is set on tool results: the call that they answer."""
+    """`call_id` is the tool call that a tool result answers."""
 
     role: Role
     text: str = ""
@@ -27,7 +27,7 @@ class Said(Value):
 
 
 def said_in(wire: str, body: JsonObject) -> Iterator[Said]:
-    """Forgiving: what does not have the shape of its wire is left out."""
+    """Lenient: entries that do not fit the wire format are skipped."""
     match wire:
         case "chat":
             yield from _chat(_objects(body.get("messages")))

@@ -1,4 +1,4 @@
-"""Answers that break on purpose, at a chosen event or byte."""
+"""Broken responses: cut, reset, held, garbled or failed at a chosen event or byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _kept(whole: Answer, broken: Break) -> Iterable[bytes]:
         return _first_bytes(whole.frames, broken.after_bytes)
     if whole.chunked:
         return whole.frames[: broken.after_chunks]
-    # A body in one piece has no events to count: half of it is what comes before the cut.
+    # A body without events is cut in half.
     return _first_bytes(whole.frames, len(whole.frames[0]) // 2 if broken.after_chunks else 0)
 
 
@@ -60,7 +60,7 @@ def _garbled(whole: Answer, broken: Break) -> Answer:
 
 
 def _torn(frame: bytes) -> bytes:
-    """An event of the same name whose data ends in the middle."""
+    """An event of the same name with truncated data."""
     start = frame.rindex(b"data: ") + len(b"data: ")
     line_end = b"\r\n" if frame.endswith(b"\r\n") else b"\n"
     return frame[: (start + len(frame)) // 2] + line_end * 2
@@ -76,6 +76,6 @@ def _failed(whole: Answer, broken: Break, draft: Draft, wire: WireName) -> Answe
 
 
 def _body(whole: Answer, raw: bytes, kind: str) -> Answer:
-    """Another body under the same status 200."""
+    """A different body with the same status 200."""
     changed = head(200, {"content-type": kind}, length=len(raw))
     return whole._replace(head=changed, frames=(raw,))

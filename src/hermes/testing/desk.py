@@ -1,4 +1,4 @@
-"""Decides what a request gets: checks it, takes a step from the script, writes the answer."""
+"""Chooses the response to a request: checks it, takes a step from the script, builds the reply."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CHOSEN_ID = re.compile(rb'"(?:call|toolu)_(\d+)"')
 
 
 class Desk:
-    """`strict` refuses what the wire forbids. `window` is the size of the model's context in
-    estimated tokens, None for no end."""
+    """`strict` rejects what the wire format forbids. `window` is the context window in estimated
+    tokens; None for no limit."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Desk:
         self._last_call = 0
 
     def choose(self, request: Request, wire: WireName) -> Step | Awaitable[Step]:
-        """The step for this request; a refusal where it is not allowed to have one."""
+        """The step for this request, or a rejection."""
         if reasons := self._wrongs(request, wire):
             return self._refused(request, wire, *reasons)
         if self.window is not None and estimated_tokens(request.raw) > self.window:
@@ -55,7 +55,7 @@ class Desk:
         return chosen
 
     def broke(self, request: Request, wire: WireName, error: Exception) -> Step:
-        """The author's own rule failed: the test learns it from the violations."""
+        """The rule raised an exception: it is listed in the violations."""
         return self._refused(request, wire, f"the rule raised {error!r}")
 
     def write(self, request: Request, wire: WireName, step: Step) -> Answer:
@@ -91,8 +91,8 @@ class Desk:
     def _calls(self, request: Request, wire: WireName, step: Step) -> tuple[DraftCall, ...]:
         if not step.calls:
             return ()
-        # Ids go on from the highest that the conversation has, so that they stay unique in it
-        # even when a new server continues the conversation of another.
+        # Ids continue from the highest in the conversation, so that they stay unique even when a
+        # new server continues the conversation of another.
         seen = (int(number) for number in CHOSEN_ID.findall(request.raw))
         first = max((self._last_call, *seen)) + 1
         self._last_call = first + len(step.calls) - 1
@@ -104,7 +104,7 @@ class Desk:
 
 
 def body_of(raw: bytes) -> JsonObject:
-    """The JSON object in a request, {} where there is none."""
+    """The JSON object in a request; {} if there is none."""
     try:
         return decode(dict[str, JsonValue], raw)
     except DecodeError:
@@ -112,7 +112,7 @@ def body_of(raw: bytes) -> JsonObject:
 
 
 def not_json(raw: bytes) -> str:
-    """Why a body is refused: lone surrogates have their own words, they are a common slip."""
+    """Why a body is rejected; lone surrogates, a common mistake, have their own message."""
     try:
         json.loads(raw)
     except ValueError as error:

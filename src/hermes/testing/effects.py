@@ -1,4 +1,4 @@
-"""Counts what really happened in the world, from outside of the program under test."""
+"""Counts real side effects, outside the process under test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 class EffectLog:
-    """A file to which every real effect appends one line. It outlives any crash of the process
-    that has the effect, and a line is written whole or not at all."""
+    """A file to which every real effect appends one line. It survives a crash of the process, and a
+    line is written completely or not at all."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -19,7 +19,7 @@ class EffectLog:
             file.write(f"{name}\n")
 
     def shell(self, name: str) -> str:
-        """A shell command that has this effect, for a scripted call of a terminal tool."""
+        """A shell command with this effect, for a scripted terminal call."""
         return f"echo {shlex.quote(name)} >> {shlex.quote(str(self.path))}"
 
     def counts(self) -> Counter[str]:

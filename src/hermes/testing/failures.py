@@ -1,4 +1,4 @@
-"""A scripted failure as the error that a provider raises for it."""
+"""The ProviderError of a scripted failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps made worse: each function takes a step and returns one that goes wrong on the wire."""
+"""Faults: each function takes a step and returns one that fails on the wire."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def flawed(step: Step, *flaws: Flaw) -> Step:
 def paced(
     step: Step, *, chunk: int = 24, first_seconds: float = 0.0, between_seconds: float = 0.0
 ) -> Step:
-    """Pieces of `chunk` characters (0: all in one), a wait before the first byte, and one between
+    """Pieces of `chunk` characters (0: all in one), with pauses before the first byte and between
     events."""
     pace = Pace(chunk=chunk, first_seconds=first_seconds, between_seconds=between_seconds)
     return msgspec.structs.replace(step, pace=pace)
 
 
 def dripped(step: Step, *, size: int = 1, seconds: float = 0.0) -> Step:
-    """The answer in writes of `size` bytes, wherever that splits a line or a character."""
+    """The response in writes of `size` bytes, which may split lines and characters."""
     pace = msgspec.structs.replace(step.pace, drip=size, drip_seconds=seconds)
     return msgspec.structs.replace(step, pace=pace)
 
@@ -34,7 +34,7 @@ def cut(
     after_bytes: int | None = None,
     reset: bool = False,
 ) -> Step:
-    """The connection is lost after so many events, or so many bytes of the body."""
+    """The connection is lost after this many events, or bytes of the body."""
     how = Break(how="reset" if reset else "cut", after_chunks=after_chunks, after_bytes=after_bytes)
     return msgspec.structs.replace(step, breaks=how)
 
@@ -45,8 +45,8 @@ def hangs(
     after_chunks: int | None = None,
     comment_seconds: float = 0.0,
 ) -> Step:
-    """Silence until the client goes away: without a byte, or after so many events. With
-    `comment_seconds` a keep-alive comment breaks the silence that often."""
+    """Silence until the client disconnects: without a byte, or after this many events. With
+    `comment_seconds`, a keep-alive comment is sent at that interval."""
     how = Break(
         how="hold",
         after_chunks=after_chunks,
@@ -59,18 +59,18 @@ def hangs(
 def fails_midway(
     step: Step, *, after_chunks: int, status: int = 503, message: str = "", kind: str = ""
 ) -> Step:
-    """An error inside an answer that began with status 200; the rest does not come."""
+    """An error event in a response that began with status 200; nothing follows it."""
     failure = Failure(status=status, message=message, kind=kind)
     how = Break(how="error", after_chunks=after_chunks, failure=failure)
     return msgspec.structs.replace(step, breaks=how)
 
 
 def garbled(step: Step, *, after_chunks: int) -> Step:
-    """After so many events the next one comes torn, its JSON cut in the middle, and then once
-    more whole, with all the rest."""
+    """After this many events, the next one is sent truncated and then again complete, with all the
+    rest."""
     return msgspec.structs.replace(step, breaks=Break(how="garbage", after_chunks=after_chunks))
 
 
 def expecting(step: Step, part: JsonObject) -> Step:
-    """Only for a request whose body has this part; any other is a violation."""
+    """Only for a request whose body contains this; any other is a violation."""
     return msgspec.structs.replace(step, expect=part)

@@ -1,4 +1,4 @@
-"""The pytest plugin: a throw-away home, a scripted model server, virtual time and seeded chance."""
+"""The pytest plugin: a temporary home, a scripted model server, virtual time and a seeded world."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-# pytest loads this module in every run of everybody who has Hermes installed, so what the
-# fixtures need is imported when a test asks for them.
+# pytest loads this module in every run where Hermes is installed, so fixtures import what they
+# need when they are used.
 if TYPE_CHECKING:
     from hermes.core.world import World
     from hermes.testing.clock import VirtualClock
@@ -40,12 +40,12 @@ KEYS = (
 
 @pytest.fixture
 def hermes_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home folder for this test alone. HERMES_HOME points to it, and the keys of paid
-    providers are taken out of the environment. Refuses to be the person's own home."""
+    """An empty home for this test. HERMES_HOME points to it, and the keys of paid providers are
+    removed from the environment. Fails if it would be the user's own home."""
     home = (tmp_path / "hermes-home").resolve()
     real = (Path.home() / ".hermes").resolve()
     if home == real or real in home.parents:
-        pytest.fail(f"the temporary folder {home} lies in the real home {real}")
+        pytest.fail(f"the temporary folder {home} is inside the real home {real}")
     home.mkdir()
     monkeypatch.setenv("HERMES_HOME", str(home))
     for key in KEYS:
@@ -55,9 +55,9 @@ def hermes_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def model_server() -> Iterator[ScriptedServer]:
-    """A scripted model server with an empty script, in a thread of its own, so that it serves
-    plain and async tests and subprocesses alike. Give it steps with `add`. A request that broke
-    its wire's rules fails the test at the end, unless the test cleared `violations`."""
+    """A scripted model server with an empty script, in its own thread, for sync and async tests and
+    subprocesses. `add` gives it steps. A request that breaks the rules of its wire format fails the
+    test at the end, unless the test clears `violations`."""
     from hermes.testing.server import ScriptedServer
 
     with ScriptedServer.in_thread() as server:
@@ -68,7 +68,7 @@ def model_server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def virtual_clock() -> VirtualClock:
-    """Time that moves only by `advance` and `run_until`."""
+    """A clock that only `advance` and `run_until` move."""
     from hermes.testing.clock import VirtualClock
 
     return VirtualClock()
@@ -76,7 +76,7 @@ def virtual_clock() -> VirtualClock:
 
 @pytest.fixture
 def seeded(virtual_clock: VirtualClock) -> World:
-    """A World with the test's virtual clock and the same chance in every run."""
+    """A World with the virtual clock and the same random numbers in every run."""
     from hermes.testing.clock import seeded_world
 
     return seeded_world(0, clock=virtual_clock)
@@ -84,7 +84,7 @@ def seeded(virtual_clock: VirtualClock) -> World:
 
 @pytest.fixture
 def effect_log(tmp_path: Path) -> EffectLog:
-    """A file that counts real effects, also those of processes that were killed."""
+    """A file that counts real effects, even of killed processes."""
     from hermes.testing.effects import EffectLog
 
     return EffectLog(tmp_path / "effects.log")

@@ -1,4 +1,4 @@
-"""What every image provider has to fulfil: derive a class, say how to make yours, run pytest."""
+"""The contract test suite for image providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hermes.images.provider import VALID_ASPECT_RATIOS, ImageGenProvider
 from hermes.images.studio import Studio, working_in
 
 AVAILABLE_SECONDS = 0.05
-# Nobody listens at this port of any machine.
+# No server listens at this port.
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -31,17 +31,17 @@ def studio(
     settings: JsonObject | None = None,
     private: bool = True,
 ) -> Iterator[Studio]:
-    """Within the block, `save_b64_image` and the other helpers work, and keep pictures in this
-    folder. `private` lets them fetch from servers on this machine."""
+    """Within the block, `save_b64_image` and the other helpers save images to this folder.
+    `private` allows fetching from servers on this machine."""
     made = plain_studio(folder, env=env, settings=settings, private=private)
     with working_in(made):
         yield made
 
 
 class ImageGenProviderContract(ABC):
-    """Derive it in your tests as `class TestMine(ImageGenProviderContract)`. `provider` is one
-    that could draw but cannot reach its server; `works`, if it can be had without a network, is
-    one that draws."""
+    """Derive it in your tests as `class TestMine(ImageGenProviderContract)`. `provider` returns one
+    that cannot reach its server; `works`, if possible without a network, returns one that
+    generates images."""
 
     @abstractmethod
     def provider(self, tmp_path: Path) -> ImageGenProvider: ...
@@ -122,7 +122,7 @@ class ImageGenProviderContract(ABC):
 
 
 def _check(answer: object) -> None:
-    assert isinstance(answer, dict), f"{answer!r} is no dict"
+    assert isinstance(answer, dict), f"{answer!r} is not a dict"
     told = validated(answer, provider="it", prompt="", aspect_ratio="")
     assert told.get("error_type") != "invalid_provider_response", told["error"]
     for key in ("success", "image", "model", "prompt", "aspect_ratio", "provider"):

@@ -1,4 +1,4 @@
-"""Sudden death at a named point, and the list of points that a run passes."""
+"""Kill points: end the process at a named point, or record the points that a run passes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from hermes.core.world import nothing_here
 
 
 def kill_points(setting: str) -> Callable[[str], None]:
-    """What a World's `reach` does. "" nothing; "name" or "name:n" kills this process, without any
-    clean-up, when it reaches the name for the n-th time; "?path" appends every name that is
-    reached to that file, one a line."""
+    """The `reach` of a World. "" does nothing; "name" or "name:n" kills this process with SIGKILL
+    when it reaches the name for the n-th time; "?path" appends every reached name to that file."""
     if not setting:
         return nothing_here
     if setting.startswith("?"):
         return recording(Path(setting[1:]))
     name, _, number = setting.partition(":")
     if not name or (number and not (number.isdecimal() and int(number) > 0)):
-        raise UsageError(f'"{setting}" is no kill point; write name, name:2 or ?file.')
+        raise UsageError(f'"{setting}" is not a kill point; write name, name:2 or ?file.')
     return killing(name, int(number or 1))
 
 
@@ -47,7 +46,7 @@ def recording(path: Path) -> Callable[[str], None]:
 
 
 def walk(path: Path) -> tuple[str, ...]:
-    """One setting for every recorded reach, in order: "name:1", "name:2", …"""
+    """One setting for every recorded point, in order: "name:1", "name:2", …"""
     counts: Counter[str] = Counter()
     settings: list[str] = []
     for name in path.read_text(encoding="utf-8").splitlines():

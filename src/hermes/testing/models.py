@@ -1,4 +1,4 @@
-"""The list of models that a scripted server offers, as each family of clients expects it."""
+"""The model list of the scripted server, in the format of each vendor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BORN = 1_700_000_000
 
 
 def model_page(models: Iterable[str | JsonObject], *, anthropic: bool) -> JsonObject:
-    """A name gets the usual fields; an object is offered as it is, over those."""
+    """A name gets default fields; an object overrides them."""
     named = [{"id": model} if isinstance(model, str) else model for model in models]
     if not anthropic:
         entries = [{"object": "model", "created": BORN, "owned_by": "tests"} | m for m in named]

@@ -1,4 +1,4 @@
-"""The scripted model inside the process: the same steps as a Provider, without HTTP."""
+"""A scripted Provider inside the process: the same steps, without HTTP."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CHOSEN_ID = re.compile(r"call_(\d+)")
 
 class ScriptedProvider:
     """Yields what a real provider makes of the same step: failures are ProviderErrors, and flaws
-    that concern only bytes do not show. A `rule` takes the place of steps. `prompts` are all that
-    was asked. A prompt that breaks the rules of a conversation, or that the script has no step
-    for, is refused and listed in `violations`. With `strict=False` and steps that tell their
-    usage, the work per reply does not grow with the conversation."""
+    that concern only bytes have no effect. A `rule` replaces steps. `prompts` records all prompts.
+    A prompt that breaks the rules of a conversation, or has no step, is rejected and listed in
+    `violations`. With `strict=False` and steps that state their usage, the cost per reply does not
+    grow with the conversation."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class ScriptedProvider:
 
 
 def _seen(prompt: Prompt) -> Iterator[int]:
-    """The numbers of the newest ids that were chosen before, by this provider or another."""
+    """The numbers of the newest generated ids, of this provider or another."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
             numbers = [CHOSEN_ID.fullmatch(call.id) for call in message.calls]
@@ -145,7 +145,7 @@ def _deltas(step: Step) -> Iterator[Delta]:
 
 
 def _kept(deltas: list[Delta], broken: Break) -> int:
-    """How many deltas come before the break. Bytes count as those of the text."""
+    """How many deltas come before the break. Bytes are counted in the text."""
     if broken.after_bytes is None:
         return broken.after_chunks or 0
     size = 0

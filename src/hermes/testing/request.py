@@ -1,4 +1,4 @@
-"""A request as the scripted server saw it."""
+"""A request to the scripted server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hermes.testing.wires.table import WireName
 
 
 class Request(Value, dict=True):
-    """`n` counts from 1. `raw` is the body byte for byte; `body` is {} where it is not a JSON
-    object. Header names are in lower case. `at` is the server's clock."""
+    """`n` counts from 1. `raw` is the exact body; `body` is {} if it is not a JSON object. Header
+    names are in lower case. `at` is the time of the server's clock."""
 
     n: int
     method: str
@@ -31,20 +31,20 @@ class Request(Value, dict=True):
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
 
-    # Scripts and tests ask for it again and again, and long conversations take long to go through.
+    # Cached: scripts and tests read it often, and long conversations are slow to parse.
     @cached_property
     def said(self) -> tuple[Said, ...]:
-        """The conversation in the same shape for every wire, system text first."""
+        """The conversation in one form for every wire format, system text first."""
         return tuple(said_in(self.wire, self.body)) if self.wire else ()
 
     @property
     def last_text(self) -> str:
-        """The words that the model is asked to answer: the newest user text or tool result."""
+        """The newest user text or tool result."""
         return next((said.text for said in reversed(self.said) if said.text), "")
 
     @property
     def results(self) -> tuple[Said, ...]:
-        """The tool results since the newest answer of the model, in order."""
+        """The tool results since the last reply of the model, in order."""
         newest: list[Said] = []
         for said in reversed(self.said):
             if said.role == "assistant":
@@ -55,14 +55,13 @@ class Request(Value, dict=True):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools on offer."""
         offered = self.body.get("tools") or []
         return tuple(tool.get("function", tool).get("name", "") for tool in offered)
 
 
 class Violation(Value):
-    """A request that its wire forbids, or that the script had no answer for. `n` is the number of
-    the request."""
+    """A request that its wire format forbids or that has no step. `n` is the number of the
+    request."""
 
     n: int
     wire: WireName

@@ -1,4 +1,4 @@
-"""Which step comes next: the next of a list, or whatever a rule answers."""
+"""A script of steps: a list, or a function of the request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Rule = Callable[[Asked], Step | Awaitable[Step]]
 
 
 class ScriptOver(Exception):
-    """More was asked than the script has answers for."""
+    """The script has no more steps."""
 
 
 class Script(Generic[Asked]):
-    """Steps in order. With `loop` the last one repeats for ever. A rule never ends."""
+    """Steps in order. With `loop`, the last one repeats. A rule never ends."""
 
     def __init__(self, steps: Iterable[Step] | Rule[Asked], *, loop: bool = False) -> None:
         self._rule: Rule[Asked] | None = None
@@ -31,7 +31,7 @@ class Script(Generic[Asked]):
 
     @property
     def left(self) -> int:
-        """Steps that nobody has asked for yet."""
+        """Unused steps."""
         return len(self._steps) - self._used
 
     def add(self, *steps: Step) -> None:
@@ -49,7 +49,7 @@ class Script(Generic[Asked]):
 
 
 def mismatch(expected: JsonValue, found: JsonValue, where: str = "body") -> str | None:
-    """Where `found` lacks a part of `expected`: objects may have more keys, all else is equal."""
+    """Where `found` differs from `expected`. Objects may have more keys."""
     if not isinstance(expected, dict):
         return None if expected == found else f"{where} is {found!r}, not {expected!r}"
     if not isinstance(found, dict):

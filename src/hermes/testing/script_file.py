@@ -1,4 +1,4 @@
-"""A script in a JSON file, for servers that are started as a command."""
+"""A script in a JSON file, for a server that is started as a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.testing.steps import Step, says
 
 
 class ScriptFile(Value, forbid_unknown_fields=True):
-    """The arguments of a ScriptedServer. A step that is only a string says it."""
+    """The arguments of a ScriptedServer. A string is a step that says it."""
 
     steps: tuple[Step | str, ...] = ()
     loop: bool = False

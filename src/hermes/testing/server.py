@@ -1,4 +1,4 @@
-"""The scripted model server: real HTTP on loopback, three wires, answers from a script."""
+"""The scripted model server: real HTTP on loopback, three wire formats, replies from a script."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class ScriptedServer:
     """Answers chat completions, responses and messages requests under any prefix.
 
     `requests` are the model calls and `probes` all other requests, in the order of arrival.
-    `received`, `probed` and `departed` (clients that left before their answer was over) count,
-    and can be waited for. `violations` should be empty at the end of a test. `pages` are
-    JSON answers for further paths; `log` is a file that gets one JSON line per request. `keep`
-    is how many of the newest requests stay in memory, None for all."""
+    `received`, `probed` and `departed` (clients that disconnected early) are counters that a test
+    can wait for. `violations` should be empty at the end of a test. `pages` are JSON responses for
+    further paths; `log` is a file that gets one JSON line per request. `keep` is how many of the
+    newest requests stay in memory; None for all."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ScriptedServer:
         keep: int | None = None,
         clock: Clock | None = None,
     ) -> AbstractContextManager[ScriptedServer]:
-        """The same server in a thread of its own, for tests that are not async."""
+        """The same server in its own thread, for tests that are not async."""
         return running_in_thread(
             cls(
                 steps,
@@ -105,7 +105,7 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
-        """Without a path. OpenAI-style clients want `url + "/v1"`, messages clients want `url`."""
+        """Without a path. OpenAI-style clients need `url + "/v1"`, messages clients `url`."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -121,7 +121,7 @@ class ScriptedServer:
         return self._desk.script.left
 
     def add(self, *steps: Step) -> None:
-        """More steps at the end of the script."""
+        """Append steps to the script."""
         self._desk.script.add(*steps)
 
     async def __aenter__(self) -> ScriptedServer:
@@ -141,7 +141,7 @@ class ScriptedServer:
         assert self._server is not None
         for listener in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listener)
-        # A connection that was just taken cannot be closed yet, and not at all once the server is.
+        # A connection that was just accepted cannot be closed yet, nor after the server is closed.
         for _ in range(ACCEPTING_ROUNDS):
             await asyncio.sleep(0)
         self._server.close()
@@ -150,7 +150,7 @@ class ScriptedServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for connection in tuple(self._connections):
             connection.abort()
-        # Aborted connections are closed in the next round of the loop.
+        # Aborted connections close in the next iteration of the loop.
         await asyncio.sleep(0)
 
     def _register(self, connection: Connection, opened: bool) -> None:
@@ -250,7 +250,7 @@ def _finish(answer: Answer, connection: Connection, keep: bool) -> None:
 
 
 def _write_line(log: Path, request: Request) -> None:
-    """The request without its raw bytes; complete on disk before it is answered."""
+    """The request without its raw bytes, written before it is answered."""
     line = {
         "n": request.n,
         "method": request.method,
@@ -265,7 +265,7 @@ def _write_line(log: Path, request: Request) -> None:
 
 
 async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
-    """Serve until a signal comes; say where at the beginning and what was wrong at the end."""
+    """Serve until a signal; print the URL at the start and the violations at the end."""
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
@@ -281,9 +281,9 @@ async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
         log=log,
     )
     async with server:
-        _tell({"url": server.url})
+        _print_line({"url": server.url})
         await over.wait()
-    _tell(
+    _print_line(
         {
             "requests": server.received.count,
             "steps_left": server.steps_left,
@@ -293,7 +293,7 @@ async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
     )
 
 
-def _tell(line: JsonObject) -> None:
+def _print_line(line: JsonObject) -> None:
     sys.stdout.buffer.write(encode(line) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -1,4 +1,4 @@
-"""What a scripted model does with one request, as a value, and short ways to write it."""
+"""Steps: what a scripted model does with one request, and functions that build them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Flaw = Literal[
     "resent_arguments",
     "object_arguments",
 ]
-"""Ways in which real servers bend their own format:
+"""Ways in which real servers deviate from their format:
 
 crlf              lines end with CR LF
 keep_alive        a comment (and, in the messages wire, a ping) before every event
@@ -40,8 +40,8 @@ ReasoningForm = Literal["reasoning_content", "reasoning", "inline"]
 
 
 class Call(Value, forbid_unknown_fields=True):
-    """A tool call. `id` None is chosen by the server; "" is sent as it is. `raw` is sent in place
-    of the encoded arguments, well-formed or not."""
+    """A tool call. With `id` None the server chooses one; "" is sent as it is. `raw` replaces the
+    encoded arguments, valid or not."""
 
     name: str
     arguments: JsonObject = {}
@@ -50,8 +50,8 @@ class Call(Value, forbid_unknown_fields=True):
 
 
 class Failure(Value, forbid_unknown_fields=True):
-    """An error answer. Empty fields are filled with what the wire's vendors send for `status`.
-    Status 0 closes the connection without a byte. `limit` makes it a context overflow."""
+    """An error response. Empty fields get what the vendors send for `status`. Status 0 closes the
+    connection without a byte. `limit` makes it a context overflow."""
 
     status: int
     message: str = ""
@@ -64,8 +64,8 @@ class Failure(Value, forbid_unknown_fields=True):
 
 
 class Pace(Value, forbid_unknown_fields=True):
-    """When the bytes come. `chunk` is characters per piece, 0 for all in one; `drip` is bytes per
-    write, 0 for as large as they come, with `drip_seconds` after each."""
+    """The timing of the bytes. `chunk` is characters per piece, 0 for one piece; `drip` is bytes
+    per write, 0 for no limit, with `drip_seconds` after each."""
 
     chunk: int = 24
     first_seconds: float = 0.0
@@ -75,10 +75,10 @@ class Pace(Value, forbid_unknown_fields=True):
 
 
 class Break(Value, forbid_unknown_fields=True):
-    """Where an answer stops being whole. Exactly one of the three places is given; events count
-    from 0, bytes are those of the body. `cut` closes the connection, `reset` does it the hard
-    way, `hold` keeps it open in silence (or with comments), `error` sends an error event,
-    `garbage` sends half of the next event and goes on."""
+    """Where a response breaks. Exactly one of the three positions is given; events count from 0,
+    bytes are those of the body. `cut` closes the connection, `reset` sends a TCP reset, `hold`
+    keeps it open silently (or with comments), `error` sends an error event, `garbage` sends half of
+    the next event and continues."""
 
     how: Literal["cut", "reset", "hold", "error", "garbage"]
     after_chunks: int | None = None
@@ -89,9 +89,9 @@ class Break(Value, forbid_unknown_fields=True):
 
 
 class Step(Value, forbid_unknown_fields=True):
-    """One answer of the model. The order on the wire is reasoning, text, calls. `stop` None is
-    chosen by the content; `finish` is sent in place of the wire's own word. `usage` None is
-    estimated. `expect` is a part of the body that the request must contain."""
+    """One reply of the model. The order on the wire is reasoning, text, calls. `stop` None follows
+    from the content; `finish` replaces the finish reason of the wire format. `usage` None is
+    estimated. `expect` is what the request body must contain."""
 
     text: str = ""
     reasoning: str = ""
@@ -125,17 +125,17 @@ def says(text: str, *, usage: Usage | None = None, stop: StopReason | None = Non
 
 
 def says_nothing() -> Step:
-    """A whole answer without text, reasoning or calls."""
+    """A complete reply without text, reasoning or calls."""
     return Step()
 
 
 def calls(tool: str, /, **arguments: object) -> Step:
-    """One tool call. For an argument that is no Python name, or for a chosen id, use `call`."""
+    """One tool call. For an argument that is not a Python name, or for an id, use `call`."""
     return Step(calls=(Call(name=tool, arguments=arguments),))
 
 
 def calls_many(*wanted: tuple[str, JsonObject] | Call, text: str = "") -> Step:
-    """Several tool calls in one answer, with words before them if wanted."""
+    """Several tool calls in one reply, optionally after text."""
     made = tuple(c if isinstance(c, Call) else Call(name=c[0], arguments=c[1]) for c in wanted)
     return Step(text=text, calls=made)
 
@@ -145,12 +145,12 @@ def call(name: str, arguments: JsonObject | None = None, *, id: str | None = Non
 
 
 def calls_raw(name: str, raw: str, *, id: str | None = None) -> Step:
-    """A tool call whose arguments are these very characters."""
+    """A tool call whose arguments are exactly these characters."""
     return Step(calls=(Call(name=name, raw=raw, id=id),))
 
 
 def calls_cut_short(name: str, raw: str) -> Step:
-    """A tool call that ran into the output limit after these characters of its arguments."""
+    """A tool call that hit the output limit after these characters of its arguments."""
     return Step(calls=(Call(name=name, raw=raw),), stop="length")
 
 
@@ -183,7 +183,7 @@ def fails(
     retry_after: float | None = None,
     body: str | None = None,
 ) -> Step:
-    """An error status with the body and headers that the vendors of the wire send with it."""
+    """An error status with the body and headers that vendors send with it."""
     failure = Failure(
         status=status,
         message=message,
@@ -197,10 +197,10 @@ def fails(
 
 
 def overflows(limit: int) -> Step:
-    """The error of a model whose window of `limit` tokens is too small for the request."""
+    """The error of a model whose context window of `limit` tokens is too small."""
     return Step(failure=Failure(status=400, limit=limit))
 
 
 def drops() -> Step:
-    """The connection is closed before the first byte of an answer."""
+    """The connection is closed before the first byte."""
     return Step(failure=Failure(status=0))

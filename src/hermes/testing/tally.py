@@ -1,4 +1,4 @@
-"""A count that other tasks and other threads can wait for."""
+"""A counter that tasks and threads can wait for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tally:
             loop.call_soon_threadsafe(event.set)
 
     async def reaches(self, count: int) -> None:
-        """Waits in the running loop, whichever loop or thread does the counting."""
+        """Waits in the running loop, whichever loop or thread counts."""
         entry = (count, asyncio.get_running_loop(), asyncio.Event())
         with self._changed:
             if self.count >= count:
@@ -35,7 +35,7 @@ class Tally:
                 self._waiting = [other for other in self._waiting if other is not entry]
 
     def wait(self, count: int, *, timeout: float = 60.0) -> None:
-        """The same for code without a loop; TimeoutError when it takes too long."""
+        """The same without a loop; raises TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.count >= count, timeout):
                 raise TimeoutError(f"waited for {count}, but counted only {self.count}")

@@ -1,4 +1,4 @@
-"""An async context manager kept open in a thread, for code that has no event loop."""
+"""Runs an async context manager in a thread, for code without an event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kept = TypeVar("Kept")
 
 @contextmanager
 def running_in_thread(kept: AbstractAsyncContextManager[Kept]) -> Iterator[Kept]:
-    """Entered and left in the thread's own loop. An error on the way in is raised here."""
+    """Entered and exited in the thread's own loop. An error while entering is raised here."""
     entered: Future[tuple[Kept, Callable[[], object]]] = Future()
 
     async def stay() -> None:

@@ -1,4 +1,4 @@
-"""Those who see every request that a scripted server of this process gets, whoever started it."""
+"""Observers of every request to any scripted server of this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-# A test run has witnesses before anything of it needs a server.
+# Observers are registered before a test run needs a server, so the server is not imported.
 if TYPE_CHECKING:
     from hermes.testing.request import Request
 
@@ -17,8 +17,8 @@ _present: list[Witness] = []
 
 @contextmanager
 def witnessed(by: Witness) -> Iterator[None]:
-    """`by` is called in the server's thread before the request is answered, so it should be quick
-    and must not raise."""
+    """`by` is called in the server's thread before the request is answered. It should be fast and
+    must not raise."""
     _present.append(by)
     try:
         yield

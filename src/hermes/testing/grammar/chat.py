@@ -1,4 +1,4 @@
-"""What a chat completions request must look like."""
+"""Checks chat completions requests."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MAX_ID = 40
 
 
 def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
-    """Everything that is wrong, in the order of the request. Beyond the vendors' own rules, user
-    and assistant take turns, because the templates of many open models insist on it."""
+    """All problems, in the order of the request. Beyond the vendors' own rules, user and assistant
+    must alternate, because the templates of many open models require it."""
     yield from model_wrongs(body)
     yield from _options(body)
     yield from tool_list_wrongs(body)
@@ -101,7 +101,7 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
 def _order(role: str, before: str, where: str) -> Iterator[str]:
     opening = before in ("nothing", "system", "developer")
     if role in ("system", "developer") and not opening:
-        yield f"{where}: a {role} message may only stand at the beginning"
+        yield f"{where}: a {role} message is only allowed at the beginning"
     if role in ("assistant", "tool") and opening:
         yield f"{where}: the first message after the system text must be from the user"
     if role == before and role in ("user", "assistant"):
@@ -111,7 +111,7 @@ def _order(role: str, before: str, where: str) -> Iterator[str]:
 def _content(role: str, message: JsonObject, where: str) -> Iterator[str]:
     content = message.get("content")
     if isinstance(content, str):
-        # A tool may have nothing to say, and a call may be all there is.
+        # A tool result may be empty, and a message may consist of calls only.
         if is_blank(content) and role != "tool" and not message.get("tool_calls"):
             yield f"{where}: content must not be empty"
     elif isinstance(content, list) and content:
@@ -154,7 +154,7 @@ def _calls(message: JsonObject, pairing: Pairing, where: str) -> Iterator[str]:
 
 
 def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
-    """Aggregators carry signed reasoning in blocks of their own."""
+    """Aggregators send signed reasoning in separate blocks."""
     for at, message in enumerate(messages):
         for detail in objects(message.get("reasoning_details")):
             text = str(detail.get("text", ""))

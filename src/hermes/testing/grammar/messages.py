@@ -1,4 +1,4 @@
-"""What a messages request must look like."""
+"""Checks messages requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_CACHE_MARKS = 4
 
 
 def wrongs(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
-    """Everything that is wrong, in the order of the request."""
+    """All problems, in the order of the request."""
     if "anthropic-version" not in headers:
         yield "anthropic-version: the header is required"
     yield from model_wrongs(body)
@@ -88,7 +88,7 @@ def _tools(tools: list[JsonObject]) -> Iterator[str]:
 
 
 def _cache_marks(node: JsonValue) -> int:
-    """The marks on system blocks, tools, content blocks and the content of results."""
+    """The cache marks on system blocks, tools, content blocks and results."""
     if isinstance(node, list):
         return sum(_cache_marks(item) for item in node)
     if not isinstance(node, dict):
@@ -127,7 +127,7 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
 
 
 def _content(role: str, content: JsonValue, where: str) -> tuple[list[JsonObject], list[str]]:
-    """The blocks of a message and what is wrong with them."""
+    """The blocks of a message and their problems."""
     if isinstance(content, str):
         return [], [] if content else [f"{where}: content must not be empty"]
     blocks = objects(content)
@@ -136,14 +136,14 @@ def _content(role: str, content: JsonValue, where: str) -> tuple[list[JsonObject
     reasons = [
         reason
         for number, block in enumerate(blocks)
-        for reason in _block(role, block, f"{where}.content.{number}")
+        for reason in _check_block(role, block, f"{where}.content.{number}")
     ]
     if role == "assistant" and blocks[-1].get("type") in THOUGHTS:
         reasons.append(f"{where}: the last block must not be thinking")
     return blocks, reasons
 
 
-def _block(role: str, block: JsonObject, where: str) -> Iterator[str]:
+def _check_block(role: str, block: JsonObject, where: str) -> Iterator[str]:
     kind = block.get("type")
     if kind not in BLOCKS[role]:
         yield f"{where}: a {role} message cannot have a block of type {kind!r}"
@@ -157,12 +157,12 @@ def _block(role: str, block: JsonObject, where: str) -> Iterator[str]:
         if not isinstance(block.get("input"), dict):
             yield f"{where}.input: must be an object"
     elif kind == "thinking":
-        yield from _thinking(block, where)
+        yield from _check_thinking(block, where)
     elif kind == "redacted_thinking" and not block.get("data"):
         yield f"{where}: redacted thinking needs its data"
 
 
-def _thinking(block: JsonObject, where: str) -> Iterator[str]:
+def _check_thinking(block: JsonObject, where: str) -> Iterator[str]:
     text, signature = block.get("thinking"), block.get("signature")
     if not isinstance(text, str) or not isinstance(signature, str) or not signature:
         yield f"{where}: thinking needs its text and its signature"
@@ -178,8 +178,8 @@ def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
 
 
 def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:
-    """With a budget for thinking, calls that are being answered must begin with the thought that
-    led to them."""
+    """With a thinking budget, a message with unanswered calls must begin with its thinking
+    block."""
     thinking = body.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
         return

@@ -1,4 +1,4 @@
-"""What a prompt must look like before any provider has mended it."""
+"""Checks prompts before a provider repairs them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hermes.core.prompt import Prompt
 
 
 def wrongs(prompt: Prompt) -> Iterator[str]:
-    """A conversation begins with the user, and results answer the calls right before them, one
-    each and in their order."""
+    """A conversation begins with the user, and results answer the calls directly before them, in
+    the same order."""
     if not prompt.messages or not isinstance(prompt.messages[0], UserMessage):
         yield "the conversation does not begin with a user message"
     asked: tuple[str, ...] = ()

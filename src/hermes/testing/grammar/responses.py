@@ -1,4 +1,4 @@
-"""What a responses request must look like."""
+"""Checks responses requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ITEM_IDS = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 
 
 def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
-    """Everything that is wrong, in the order of the request."""
+    """All problems, in the order of the request."""
     yield from model_wrongs(body)
     yield from count_wrongs(body, "max_output_tokens", least=16)
     if not isinstance(body.get("instructions", ""), str | None):

@@ -1,4 +1,4 @@
-"""What the grammars of the three wires have in common. Every check yields what is wrong."""
+"""Checks shared by the wire formats. Each yields problems."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def count_wrongs(body: JsonObject, field: str, *, least: int = 1) -> Iterator[st
 
 def name_wrongs(name: JsonValue, where: str) -> Iterator[str]:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        yield f"{where}: {name!r} is no tool name ([a-zA-Z0-9_-], at most 64)"
+        yield f"{where}: {name!r} is not a tool name ([a-zA-Z0-9_-], at most 64)"
 
 
 def id_wrongs(id: JsonValue, where: str) -> Iterator[str]:
     if not isinstance(id, str) or not id:
         yield f"{where}: a non-empty id is required"
     elif not ID.fullmatch(id):
-        yield f"{where}: the id {id!r} may only have [a-zA-Z0-9_-]"
+        yield f"{where}: the id {id!r} may only contain [a-zA-Z0-9_-]"
 
 
 def arguments_wrongs(arguments: JsonValue, where: str) -> Iterator[str]:
-    """Arguments are a string that holds a JSON object."""
+    """Arguments are a string with a JSON object."""
     if not isinstance(arguments, str):
         yield f"{where}: arguments must be a string"
         return
@@ -74,10 +74,10 @@ def duplicate_wrongs(names: list[JsonValue], what: str) -> Iterator[str]:
 
 
 def seal_wrongs(sealed: JsonValue, text: str, by: str, where: str) -> Iterator[str]:
-    """A seal that the scripted server chose proves that the reasoning is unchanged and came from
-    the model that is asked now."""
+    """A signature of the scripted server proves that the reasoning is unchanged and from the same
+    model."""
     if isinstance(sealed, str) and sealed.startswith(SEAL) and sealed != seal(text, by):
-        yield f"{where}: the seal does not fit the reasoning, or is that of another model"
+        yield f"{where}: the signature does not match the reasoning, or is from another model"
 
 
 def is_blank(text: JsonValue) -> bool:
@@ -89,7 +89,7 @@ def objects(value: JsonValue) -> list[JsonObject]:
 
 
 class Pairing:
-    """Which tool calls still wait for their result."""
+    """Tracks tool calls without a result."""
 
     def __init__(self) -> None:
         self.open: list[str] = []

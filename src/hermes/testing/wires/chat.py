@@ -1,4 +1,4 @@
-"""A draft in the words of the chat completions wire."""
+"""Writes a reply in the chat completions format."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _details(draft: Draft, text: str) -> list[JsonObject]:
 
 
 def _detail(text: str, signature: str | None) -> JsonObject:
-    """The block in which aggregators carry signed reasoning."""
+    """The block in which aggregators send signed reasoning."""
     detail: JsonObject = {"type": "reasoning.text", "text": text, "index": 0}
     return detail | ({"signature": signature} if signature else {})
 

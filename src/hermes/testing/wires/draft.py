@@ -1,4 +1,4 @@
-"""A step with everything chosen that it left open: ids, token counts, the name of the model."""
+"""A step with ids, token counts and model name filled in."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hermes.core.messages import Usage
 from hermes.testing.steps import Call, Step, pieces
 
 Frame = tuple[str, JsonObject | str]
-"""An event of a stream: its name ("" where the wire has none) and its data."""
+"""A stream event: its name ("" if the wire format has none) and its data."""
 
 
 class DraftCall(Value):
-    """`text` is the arguments as they are written; `id` None leaves the field out."""
+    """`text` is the encoded arguments; with `id` None the field is left out."""
 
     id: str | None
     name: str
@@ -24,7 +24,7 @@ class DraftCall(Value):
 
     @property
     def value(self) -> JsonValue:
-        """The arguments as an object, or the broken text where there is none."""
+        """The arguments as an object, or the invalid text."""
         try:
             return decode(dict[str, JsonValue], self.text) if self.text else {}
         except DecodeError:
@@ -32,7 +32,7 @@ class DraftCall(Value):
 
 
 class Draft(Value):
-    """`sealer` is who signs its reasoning."""
+    """`sealer` signs the reasoning."""
 
     step: Step
     n: int
@@ -46,7 +46,7 @@ class Draft(Value):
 
     @property
     def sealed(self) -> str | None:
-        """The signature of the reasoning, None where nothing was thought or none is wanted."""
+        """The signature of the reasoning; None without reasoning or if none is wanted."""
         if self.step.sealed is None:
             return seal(self.step.reasoning, self.sealer) if self.step.reasoning else None
         return self.step.sealed or None
@@ -60,7 +60,7 @@ class Draft(Value):
 
 
 def wire_json(value: JsonValue) -> bytes:
-    """JSON as a server may send it: halves of surrogate pairs are written as escapes."""
+    """JSON as a server may send it: lone surrogates are escaped."""
     try:
         return encode(value)
     except UnicodeEncodeError:
@@ -77,11 +77,11 @@ SEAL = "seal_"
 
 
 def sealer(wire: str, model: str) -> str:
-    """Who signs reasoning: what one model wrote is of no use to another, nor on another wire."""
+    """The signer of reasoning, which is valid only for one model and wire format."""
     return f"{wire}:{model}"
 
 
 def seal(text: str, by: str = "") -> str:
-    """A signature that proves by itself who gave it and that the text is unchanged."""
+    """A signature that proves its signer and that the text is unchanged."""
     signed = f"{by}\n{text}".encode("utf-8", "surrogatepass")
     return SEAL + hashlib.blake2b(signed, digest_size=16).hexdigest()

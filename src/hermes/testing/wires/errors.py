@@ -1,4 +1,4 @@
-"""What vendors send when they say no: status, body and headers."""
+"""Error responses of the vendors: status, body and headers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Described(Value):
 
 
 def described(failure: Failure) -> Described:
-    """A failure with the words that OpenAI-style endpoints have for it."""
+    """A failure with the texts of OpenAI-style endpoints."""
     kind, code, message = OPENAI.get(failure.status, ("server_error", None, "Something failed."))
     if failure.limit is not None:
         code = "context_length_exceeded"
@@ -66,8 +66,9 @@ def described(failure: Failure) -> Described:
 
 
 def openai_error(failure: Failure) -> JsonObject:
-    told = described(failure)
-    return {"error": {"message": told.message, "type": told.kind, "param": None, "code": told.code}}
+    error = described(failure)
+    fields = {"message": error.message, "type": error.kind, "param": None, "code": error.code}
+    return {"error": fields}
 
 
 def anthropic_error(failure: Failure) -> JsonObject:
@@ -93,7 +94,7 @@ def error_bytes(failure: Failure, *, anthropic: bool) -> tuple[bytes, str]:
 
 
 def error_headers(failure: Failure, *, anthropic: bool, now: float) -> dict[str, str]:
-    """The limits that vendors tell with a 429, and what the failure itself wants."""
+    """The rate limits that vendors send with a 429, and the headers of the failure."""
     headers: dict[str, str] = {}
     wait = failure.retry_after
     if wait is not None:

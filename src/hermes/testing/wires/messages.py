@@ -1,4 +1,4 @@
-"""A draft in the words of the messages wire."""
+"""Writes a reply in the messages format."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _envelope(draft: Draft) -> JsonObject:
 
 
 def _opening(draft: Draft) -> JsonObject:
-    # The true count of the output is only known at the end; the wire opens with a token or two.
+    # The output count is only known at the end; vendors open with a token or two.
     opening = _envelope(draft)
     return opening | {"usage": _usage(draft) | {"output_tokens": 1}} if draft.counts else opening
 

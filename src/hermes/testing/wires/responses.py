@@ -1,4 +1,4 @@
-"""A draft in the words of the responses wire."""
+"""Writes a reply in the responses format."""
 
 from __future__ import annotations
 

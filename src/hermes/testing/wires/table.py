@@ -1,4 +1,4 @@
-"""The three wires, each as one row of functions."""
+"""The three wire formats as a table of functions."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ WIRES: dict[WireName, Wire] = {
 
 
 def wire_of(path: str) -> WireName | None:
-    """The wire whose path ends this one, whatever comes before it."""
+    """The wire format of a path, under any prefix."""
     bare = path.partition("?")[0]
     return next((name for name, wire in WIRES.items() if bare.endswith(wire.path)), None)
