@@ -25,7 +25,7 @@ from hermes.core.session_request import Opening
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session
-from hermes.surfaces.cli.source import source_of
+from hermes.surfaces.cli.source import opening_of
 from hermes.surfaces.cli.usage_file import UsageFile
 
 CODES = {"done": 0, "interrupted": 130}
@@ -49,17 +49,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
 
 
 async def _run(options: dict[str, Any], usage: UsageFile) -> int:
-    opening = Opening(
-        source=source_of(options),
-        resume=options["resume"] or "",
-        newest=options["newest"],
-        attended=False,
-        platform="cli",
-        rules=not options["ignore_rules"],
-        worktree=bool(options["worktree"]),
-        tell_id=bool(options["tell_id"]),
-        stay=bool(options["stay"]),
-    )
+    opening = opening_of(options, attended=False)
     printer = JsonPrinter() if options["as_json"] else TextPrinter()
     reader = Reader(printer, usage)
     async with start(options) as app:
@@ -69,18 +59,18 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         say = Say(text=options["prompt"], key=app.world.new_id("say"))
         session = await _enter(app, opening, say, reader)
         if session is not None:
-            await _talk(app, session, await _referred(app, session, say), reader)
+            await _talk(app, session, await _resolve_references(app, session, say), reader)
     for line in app.parting:
         print(line, file=sys.stderr)
     return CODES.get(reader.ended.reason, 1) if reader.ended else 1
 
 
-async def _referred(app: App, session: Session, say: Say) -> Say:
-    """With what its `@` references lead to."""
+async def _resolve_references(app: App, session: Session, say: Say) -> Say:
+    """The message with its `@` references resolved."""
     if "@" not in say.text:
         return say
-    # Few messages have any.
-    from hermes.context.session_references import refer
+    # Loaded only for messages that have any.
+    from hermes.app.prompt.references import refer
 
     found = await refer(app.run, app.models, session, say.text)
     for warning in found.warnings:
@@ -89,13 +79,15 @@ async def _referred(app: App, session: Session, say: Say) -> Say:
 
 
 async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Session | None:
-    """The session; None when the process that was in it has answered the message itself."""
+    """The session; None when the process that holds it has answered the message."""
     while reader.ended is None:
         try:
             return await app.open(opening)
         except SessionBusy:
             answer = await app.leave_word(opening, say)
-        print("The session is open elsewhere; the message was left there.", file=sys.stderr)
+        print(
+            "The session is open in another process; the message was queued there.", file=sys.stderr
+        )
         async with aclosing(answer) as records:
             await reader.read(records)
     return None
@@ -104,11 +96,11 @@ async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Sessio
 async def _talk(app: App, session: Session, say: Say, reader: Reader) -> None:
     for line in app.news:
         print(line, file=sys.stderr)
-    stopping = asyncio.ensure_future(_stop_on_signal(session))
+    stopping = asyncio.ensure_future(stop_on_signal(session))
     events = session.subscribe()
     reading = asyncio.ensure_future(reader.read(events))
     try:
-        # What others left for the session came first.
+        # Messages from other processes come first.
         await session.check_inbox()
         await session.send(say)
         await session.settled()
@@ -118,8 +110,8 @@ async def _talk(app: App, session: Session, say: Say, reader: Reader) -> None:
         await reading
 
 
-async def _stop_on_signal(session: Session) -> None:
-    """After a signal nothing goes on: neither the turn that runs nor one that waits."""
+async def stop_on_signal(session: Session) -> None:
+    """After a signal, stop the running turn and all queued ones."""
     signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -141,7 +133,7 @@ class JsonPrinter:
 
 
 class TextPrinter:
-    """The final words only, and with `verifies` whether edits came to nothing."""
+    """Prints only the final answer, and with `verifies` a note about failed edits."""
 
     verifies = True
 
@@ -154,7 +146,7 @@ class TextPrinter:
     def show(self, record: Record) -> None:
         match record.event:
             case ReplyAdded(message=message):
-                # What is said between two calls is not the answer.
+                # Text before a tool call is not the answer.
                 self._text = "" if message.calls else message.text
                 self._calls = {call.id: call for call in message.calls}
             case ToolFinished(result=result) if call := self._calls.get(result.call_id):
@@ -178,7 +170,7 @@ class TextPrinter:
 
 
 def _safe(text: str) -> str:
-    """Programs get the very words; on a terminal they must not act."""
+    """Programs get the raw text; on a terminal, control sequences are removed."""
     if not sys.stdout.isatty():
         return text
     from hermes.commands.visible import clean
@@ -187,7 +179,7 @@ def _safe(text: str) -> str:
 
 
 class Reader:
-    """Follows what happens, for the person and for the accounts."""
+    """Passes events to the printer and the usage file."""
 
     def __init__(self, printer: JsonPrinter | TextPrinter, usage: UsageFile) -> None:
         self.ended: TurnEnded | None = None
@@ -202,7 +194,7 @@ class Reader:
             self._show(record)
 
     def _show(self, record: Record) -> None:
-        """Once nobody reads what is printed, the turn goes on without it."""
+        """After a broken pipe, the turn continues without output."""
         try:
             if self._printer is not None:
                 self._printer.show(record)

@@ -1,9 +1,8 @@
-"""`hermes chat -q`: one turn without a conversation; the answer, and how to go on with it."""
+"""`hermes chat -q`: one turn; prints the answer and the session id."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +12,13 @@ from hermes.app.build import App
 from hermes.app.start import start
 from hermes.commands.pictures import attach
 from hermes.config.switches import is_set
-from hermes.core.commands import Interrupt, Say
+from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
-from hermes.skills.library import with_skills
-from hermes.surfaces.cli.chat.opening import opening_of
 from hermes.surfaces.cli.hook_consent import ask_before_session
-from hermes.surfaces.cli.oneshot import CODES, TextPrinter
-
-STOP_SECONDS = 0.05
+from hermes.surfaces.cli.oneshot import CODES, TextPrinter, stop_on_signal
+from hermes.surfaces.cli.source import opening_of
 
 
 def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, quiet: bool) -> int:
@@ -57,7 +53,7 @@ async def _turn(session: Session, say: Say, *, verifies: bool) -> TurnEnded | No
     printer, events = TextPrinter(), session.subscribe()
     printer.verifies = verifies
     reading = asyncio.create_task(_read(events, printer))
-    stopping = asyncio.create_task(_stop_on_signal(session))
+    stopping = asyncio.create_task(stop_on_signal(session))
     try:
         await session.send(say)
         await session.settled()
@@ -71,14 +67,3 @@ async def _turn(session: Session, say: Say, *, verifies: bool) -> TurnEnded | No
 async def _read(events: Subscription, printer: TextPrinter) -> None:
     async for record in events:
         printer.show(record)
-
-
-async def _stop_on_signal(session: Session) -> None:
-    """After a signal nothing goes on: neither the turn that runs nor one that waits."""
-    signalled = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
-    await signalled.wait()
-    while True:
-        await session.send(Interrupt())
-        await asyncio.sleep(STOP_SECONDS)
