@@ -125,7 +125,7 @@ async def test_what_rests_is_shown_and_woken(hermes: Terminal) -> None:
     listed = await asyncio.to_thread(hermes, "auth", "list")
     assert "paused for 1 d (no credit)" in listed.out or "paused for 24 h" in listed.out
     reset = await asyncio.to_thread(hermes, "auth", "reset", "deepseek")
-    assert reset.out == "1 of the keys of deepseek rested; all can be used again\n"
+    assert reset.out == "1 of the keys of deepseek were paused; all can be used again\n"
     assert "rests" not in (await asyncio.to_thread(hermes, "auth", "list")).out
 
 
@@ -277,7 +277,7 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
         keyboard.type("\r")
         if patience:
             await keyboard.until("No login to openai-codex within 0.2 s.")
-            await keyboard.until("Who should answer?")
+            await keyboard.until("Which provider?")
             assert not (hermes.home / "auth.json").exists()
         else:
             await keyboard.until(f"{authority.url}/activate")

@@ -69,6 +69,19 @@ async def test_in_a_silent_model_call(tmp_path: Path) -> None:
         await goes_on(stage, session_id)
 
 
+@tried_until_in_time
+async def test_a_query_stops_when_its_terminal_closes(tmp_path: Path) -> None:
+    async with ScriptedServer(until_go_on(hangs())) as server:
+        stage = Stage(tmp_path, server)
+        *options, _, prompt = stage.asking(FIRST)
+        process = await stage.start(*options, "chat", "-q", prompt)
+        assert process.stdin is not None
+        process.stdin.close()
+        await server.received.reaches(1)
+        _, session_id = await stopped(stage, process, signal.SIGHUP)
+        await goes_on(stage, session_id)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @tried_until_in_time
 async def test_in_the_middle_of_an_answer(tmp_path: Path, number: signal.Signals) -> None:

@@ -58,59 +58,59 @@ def as_json(command: click.Command, *arguments: str) -> Any:
 
 
 def test_the_list_shows_number_age_counts_and_reason(place: Agent) -> None:
-    first, second = call(undo.command, "--list").splitlines()
+    first, second = call(undo.undo_command, "--list").splitlines()
     assert first.split() == ["1", "now", "+2", "~0", "-1", *"rm b; mkdir d; echo x > d/x".split()]
     assert second.split() == ["2", "now", "+0", "~1", "-0", *"echo two > a".split()]
 
 
 def test_a_preview_changes_nothing(place: Agent) -> None:
     before = place.picture()
-    text = call(undo.command, "--preview")
+    text = call(undo.undo_command, "--preview")
     assert text.splitlines() == [
         "would restore  b",
         "would delete   d",
         "would delete   d/x",
     ]
     assert place.picture() == before
-    found = as_json(undo.command, "--preview")
+    found = as_json(undo.undo_command, "--preview")
     assert found["deleted"] == [f"{place.root}/d", f"{place.root}/d/x"]
     assert found["preview"] is True
 
 
 def test_undo_and_undo_again(place: Agent) -> None:
-    done = as_json(undo.command)
+    done = as_json(undo.undo_command)
     assert done["restored"] == [f"{place.root}/b"]
     assert done["turns"] == ["turn_2"]
     assert (place.root / "b").read_text() == "b\n"
-    assert call(undo.command).splitlines()[0] == "1 restored, 0 deleted, 0 kept."
+    assert call(undo.undo_command).splitlines()[0] == "1 restored, 0 deleted, 0 kept."
     assert (place.root / "a").read_text() == "one\n"
-    with pytest.raises(HermesError, match="nothing to undo"):
-        call(undo.command)
+    with pytest.raises(HermesError, match="nothing to take back"):
+        call(undo.undo_command)
 
 
 def test_undo_by_number_turn_and_file(place: Agent) -> None:
-    call(undo.command, "--file", "b")
+    call(undo.undo_command, "--file", "b")
     assert (place.root / "b").exists() and (place.root / "d").exists()
-    call(undo.command, "--to", "turn_1")
+    call(undo.undo_command, "--to", "turn_1")
     assert place.picture(times=False).keys() == {"a", "b"}
     assert (place.root / "a").read_text() == "one\n"
-    call(undo.command, "1")
+    call(undo.undo_command, "1")
     assert (place.root / "a").read_text() == "two\n"
 
 
 def test_what_is_asked_for_and_is_not_there(place: Agent) -> None:
     for arguments in (("9",), ("--to", "turn_9"), ("1", "--to", "turn_1"), ("--file", "zzz")):
         with pytest.raises(HermesError):
-            call(undo.command, *arguments)
+            call(undo.undo_command, *arguments)
 
 
 def test_the_store_can_be_looked_at_and_emptied(place: Agent) -> None:
-    found = as_json(checkpoints.command, "status")
+    found = as_json(checkpoints.checkpoints_command, "status")
     assert (found["checkpoints"], found["sessions"]) == (2, 1)
     assert found["projects"] == [str(place.root)]
-    assert as_json(checkpoints.command, "prune")["turns"] == 0
-    assert as_json(checkpoints.command, "clear", "-f")["turns"] == 2
-    assert as_json(checkpoints.command, "status")["contents"] == 0
+    assert as_json(checkpoints.checkpoints_command, "prune")["turns"] == 0
+    assert as_json(checkpoints.checkpoints_command, "clear", "-f")["turns"] == 2
+    assert as_json(checkpoints.checkpoints_command, "status")["contents"] == 0
 
 
 class Talk:

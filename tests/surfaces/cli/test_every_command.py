@@ -100,7 +100,7 @@ def tidy(result: Result) -> None:
     """A failure is a sentence or two, never a traceback; wrong usage says nothing else."""
     assert result.code in (0, 1, 2), result
     assert "Traceback" not in result.err, result.err
-    assert "Hermes has failed" not in result.err, result.err
+    assert "Internal error" not in result.err, result.err
     if result.code:
         assert result.err or result.out, "it failed without a word"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hermes.surfaces.cli import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.surfaces.cli.program import Program, lines
@@ -23,7 +22,6 @@ def recorded(
     program.write(f"{model}sessions: {{record: true}}\n")
     program.work.joinpath("a.txt").write_text("alpha\n")
     model_server.add(calls("read_file", path="a.txt"), says("It says alpha."))
-    monkeypatch.setitem(root.COMMANDS, "replay", ("replay", "Play a recorded session again."))
     return program
 
 

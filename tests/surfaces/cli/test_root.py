@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.surfaces.cli.options import OPTIONS, plain_options
-from hermes.surfaces.cli.root import COMMANDS, root
+from hermes.surfaces.cli.root import COMMANDS, LOCATIONS, root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
 from tests.surfaces.cli.program import PROGRAM, Program
@@ -108,10 +108,10 @@ def test_a_group_without_a_command_shows_its_help_and_is_wrong_usage(program: Pr
         ("sessions list --limt 3", "No such option '--limt'. Did you mean '--limit'?"),
         ("sessions show", "Missing argument 'SESSION'. See `hermes sessions show --help`."),
         ("--provider", "Option '--provider' requires an argument. See `hermes --help`."),
-        ("--json sessions list", "--json before a command belongs to -z; write it behind"),
+        ("--json sessions list", "--json before a command belongs to -z; write it after"),
         ("--json", "--json before a command belongs to -z; add -z PROMPT."),
         ("--usage-file u.json", "--usage-file belongs to -z; add -z PROMPT."),
-        ("-z hi sessions list", "-z is a run of its own; leave out `sessions` or -z."),
+        ("-z hi sessions list", "-z takes no command; leave out `sessions` or -z."),
         ("-r a -c -z hi", "--resume and --continue exclude each other; give one of them."),
         ("--max-turns 0 -z hi", "Invalid value for '--max-turns'"),
         ("-t qqq --provider offline -z hi", "There is no toolset named 'qqq'. There are:"),
@@ -191,10 +191,10 @@ def test_with_verbose_an_error_shows_where_it_came_from(program: Program) -> Non
 def test_an_error_that_nobody_foresaw_is_one_line_too(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(COMMANDS, "cost", ("nosuchmodule", "words"))
+    monkeypatch.setitem(LOCATIONS, "cost", "nosuchmodule:command")
     result = program("cost")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: Hermes has failed (ModuleNotFoundError")
+    assert result.err.startswith("error: Internal error (ModuleNotFoundError")
     assert "--verbose" in result.err
     assert result.err.count("\n") == 1
 

@@ -1,4 +1,4 @@
-"""What the commands about keys and logins share: the accounts of a home, and a screen to log in."""
+"""The accounts of a home for commands, and the terminal prompts of a login."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, Any, T]]) -> T:
-    """Run some work on the accounts of the home that the options stand for."""
+    """Await `work` with the accounts of the home."""
 
     async def whole() -> T:
         async with opened(config_of(ctx), env=environment()) as accounts:
@@ -29,7 +29,7 @@ def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, 
 
 
 class TerminalScreen:
-    """Shows where to go, and opens a browser where there is one to be seen."""
+    """Prints the login URL, and opens a browser if there is one."""
 
     def __init__(self, *, browser: bool) -> None:
         self._browser = browser and _has_browser(environment())
@@ -43,13 +43,13 @@ class TerminalScreen:
     def show_page(self, url: str, *, paste: bool) -> None:
         print(f"Open  {styled(url, 'bold')}")
         if paste:
-            print("If the browser does not come back by itself, paste here what it shows:")
+            print("If the browser does not return here, paste the code that it shows:")
         sys.stdout.flush()
         self._open(url)
 
     async def pasted(self) -> str:
-        """A line of stdin. Read without a thread, which could not be stopped when the browser
-        comes back first."""
+        """A line of stdin. Not read in a thread, which could not be cancelled when the browser
+        returns first."""
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str] = loop.create_future()
 
@@ -77,7 +77,7 @@ class TerminalScreen:
 
 
 def _has_browser(env: Mapping[str, str]) -> bool:
-    """Not over a remote shell, and not where only a browser inside this terminal would open."""
+    """False over a remote shell, and where only a text browser could open."""
     if env.get("SSH_CONNECTION") or env.get("SSH_TTY"):
         return False
     return sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))

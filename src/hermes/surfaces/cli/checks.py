@@ -1,4 +1,4 @@
-"""What the machine offers: interpreter, packages, certificates, programs, protection."""
+"""Health checks of the machine: Python, packages, certificates, programs, approvals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONAL = {"xllamacpp": "models that run inside Hermes (the extra `local`)"}
 PROGRAMS = {
     "bash": ("commands", True),
     "git": ("work with repositories", False),
-    "rg": ("fast search; without it Hermes searches by itself", False),
+    "rg": ("fast search; without it search is slower", False),
 }
 
 
@@ -69,7 +69,7 @@ def certificate_findings(settings: Settings) -> list[Finding]:
 
 
 def command_findings() -> list[Finding]:
-    """Whether `hermes` in a shell is the one that runs now."""
+    """Whether `hermes` in PATH is this installation."""
     found = shutil.which("hermes")
     if found is None:
         fix = f"put {Path(sys.prefix) / 'bin'} into PATH, or link its `hermes` into ~/.local/bin"
@@ -87,24 +87,23 @@ def _program(name: str, purpose: str, needed: bool) -> Finding:
     if path := shutil.which(name):
         return fine(f"{name} ({path})")
     report = fault if needed else warning
-    return report("program", f"{name} is not there; for {purpose}", fix=f"install {name}")
+    return report("program", f"{name} is missing; for {purpose}", fix=f"install {name}")
 
 
 def approval_findings(settings: Settings) -> list[Finding]:
-    """Who decides about what the model wants."""
     return [
-        fine("risky effects are asked about before they happen")
+        fine("risky effects need approval")
         if settings.approvals.mode == "manual"
         else warning(
             "approvals",
-            "approvals are off: only the worst commands are refused",
+            "approvals are off: only the most dangerous commands are refused",
             fix="`hermes config set approvals.mode manual`",
         ),
-        fine("where nobody can be asked, the answer is no")
+        fine("without a user to ask, risky effects are denied")
         if settings.approvals.noninteractive_mode == "deny"
         else warning(
             "approvals",
-            "where nobody can be asked, risky effects are allowed",
+            "without a user to ask, risky effects are allowed",
             fix="`hermes config set approvals.noninteractive_mode deny`",
         ),
         fine("secrets are masked in output and logs")

@@ -1,4 +1,4 @@
-"""The options of `hermes` itself as the library for command lines wants them."""
+"""The global options as click options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way in. Answers what needs nothing by itself and loads the rest only when it is wanted."""
+"""The entry point. Answers `--version` itself and loads the rest only when needed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import gc
 import os
 import sys
 
-# Loading modules makes many objects that live for ever: looking through them is time lost.
+# Module objects live forever, so frequent garbage collection during imports wastes time.
 NEW_OBJECTS = 50_000
 
 
 def main() -> int:
-    """The exit code of one run of `hermes`."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"], ["version"]):
         from hermes.version import __version__
@@ -22,7 +21,7 @@ def main() -> int:
     import signal
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # While modules load there is nothing to put in order: Ctrl+C ends the process at once.
+        # While modules load there is nothing to clean up: Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(NEW_OBJECTS)
     from hermes.codec import expressions
@@ -34,11 +33,11 @@ def main() -> int:
     expressions.keep()
     sys.stdout.flush()
     sys.stderr.flush()
-    # All is written and closed; taking the modules apart one by one would only cost time.
+    # Everything is flushed and closed; skip the interpreter shutdown.
     os._exit(code)
 
 
 def acp() -> int:
-    """`hermes-acp`, which editors start."""
+    """`hermes-acp`, for editors."""
     sys.argv.insert(1, "acp")
     return main()

@@ -1,4 +1,4 @@
-"""Events as scripts read them: one JSON object each, with its place in the session."""
+"""Events as JSON objects for scripts, each with its position in the session."""
 
 from __future__ import annotations
 

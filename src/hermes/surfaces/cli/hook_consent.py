@@ -1,4 +1,4 @@
-"""Asks a person at a terminal, once, whether the programs that the settings name may run."""
+"""Asks once, at a terminal, whether configured hooks may run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 from hermes.config.home import resolve_home
 from hermes.config.secrets import environment
 
-# What stands in every file that names a hook.
+# Every config file with hooks contains this word.
 WORD = b"hooks"
 
 
 def ask_before_session(options: Mapping[str, Any]) -> None:
-    """Nothing happens, and nothing is loaded, where no settings speak of hooks, nobody sits at the
-    terminal, or all is decided."""
+    """Does nothing, and loads nothing, without hooks in the settings or without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or options.get("ignore_config"):
         return
     home = resolve_home(environment(), profile=options.get("profile"))
@@ -42,11 +41,11 @@ def _ask(options: Mapping[str, Any]) -> None:
 
 
 def may_run(event: str, command: str) -> bool:
-    """The person's word; no answer is a no."""
+    """The user's answer; no answer means no."""
     from hermes.commands.visible import one_line
 
-    print(f"Your settings run a program at the hook {event}:", file=sys.stderr)
+    print(f"Your settings run a program on the hook {event}:", file=sys.stderr)
     print(f"  {one_line(command)}", file=sys.stderr)
-    print("It runs as you, unconfined. Run it from now on? [y/N] ", end="", file=sys.stderr)
+    print("It runs with your permissions, not sandboxed. Allow it? [y/N] ", end="", file=sys.stderr)
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""The options of `hermes` itself, as data: for the full command line and for the quick way."""
+"""The global options as data, and a fast parser for runs without a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["text", "flag", "count", "path", "optional"]
 
 
 class Option:
-    """`key` is its name among the parsed options. An "optional" one may stand without a value."""
+    """`key` is its name among the parsed options. An "optional" one may have no value."""
 
     def __init__(self, names: str, key: str, kind: Kind, words: str, metavar: str = "") -> None:
         self.names = tuple(names.split())
@@ -23,39 +23,39 @@ class Option:
 
 OPTIONS = (
     Option("-p --profile", "profile", "text", "Use this profile.", "NAME"),
-    Option("-z --oneshot", "prompt", "text", "One turn; prints the answer only.", "PROMPT"),
-    Option("--json", "as_json", "flag", "With -z: the events, one JSON line each."),
+    Option("-z --oneshot", "prompt", "text", "Run one turn; print only the answer.", "PROMPT"),
+    Option("--json", "as_json", "flag", "With -z: print events as JSON lines."),
     Option("-m --model", "model", "text", "Model for this run (or a .gguf file).", "MODEL"),
     Option("--provider", "provider", "text", "Provider for this run.", "NAME"),
     Option("-t --toolsets", "toolsets", "text", "Toolsets for this run.", "A,B"),
     Option("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
-    Option("-r --resume", "resume", "text", "Go on with a session.", "ID|TITLE"),
-    Option("-c --continue", "newest", "optional", "Go on with the newest session.", "[TITLE]"),
-    Option("--no-restore-cwd", "stay", "flag", "Resume in this folder, not in the old one."),
-    Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
-    Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
-    Option("--accept-hooks", "accept_hooks", "flag", "Run hooks of the settings unasked."),
+    Option("-r --resume", "resume", "text", "Resume a session.", "ID|TITLE"),
+    Option("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
+    Option("--no-restore-cwd", "stay", "flag", "Resume in the current folder."),
+    Option("--max-turns", "max_turns", "count", "Maximum model calls per turn.", "N"),
+    Option("--yolo", "yolo", "flag", "Skip approvals; some actions stay forbidden."),
+    Option("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
-    Option("--ignore-user-config", "ignore_config", "flag", "As if there were no config.yaml."),
-    Option("--pass-session-id", "tell_id", "flag", "Let a new session know its own id."),
-    Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),
-    Option("--checkpoints", "checkpoints", "flag", "Keep what is needed for `hermes undo`."),
-    Option("--safe-mode", "safe_mode", "flag", "No plugins but those of the program."),
-    Option("--record", "record", "flag", "Keep what model calls said, for `hermes replay`."),
+    Option("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),
+    Option("--pass-session-id", "tell_id", "flag", "Tell a new session its own id."),
+    Option("-w --worktree", "worktree", "flag", "Work in a new git worktree."),
+    Option("--checkpoints", "checkpoints", "flag", "Record file changes for `hermes undo`."),
+    Option("--safe-mode", "safe_mode", "flag", "Load only built-in plugins."),
+    Option("--record", "record", "flag", "Record model calls for `hermes replay`."),
     Option("--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"),
-    Option("-v --verbose", "verbose", "flag", "Show where an error came from."),
+    Option("-v --verbose", "verbose", "flag", "Print tracebacks."),
 )
 
 
 def check(options: Mapping[str, Any], command: str = "") -> None:
-    """UsageError for options that make no sense together or with the command behind them."""
+    """Raises UsageError for options that exclude each other or the command."""
     prompt, resume = options["prompt"], options["resume"]
     if prompt is not None and command:
-        raise UsageError(f"-z is a run of its own; leave out `{command}` or -z.")
+        raise UsageError(f"-z takes no command; leave out `{command}` or -z.")
     if prompt is not None and not prompt.strip():
-        raise UsageError("The prompt is empty; say something after -z.")
+        raise UsageError("The prompt is empty; write something after -z.")
     if prompt is None and options["as_json"]:
-        hint = f"write it behind `{command}`" if command else "add -z PROMPT"
+        hint = f"write it after `{command}`" if command else "add -z PROMPT"
         raise UsageError(f"--json before a command belongs to -z; {hint}.")
     if prompt is None and options["usage_file"]:
         raise UsageError("--usage-file belongs to -z; add -z PROMPT.")
@@ -70,8 +70,8 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
 
 
 def plain_options(arguments: list[str]) -> dict[str, Any] | None:
-    """The options of a `hermes` without a command, or None when it takes more to understand them.
-    Loading the library for the full command line would cost a tenth of such a run."""
+    """The options of a `hermes` without a command; None if it needs the full parser. Loading click
+    would take a tenth of such a run."""
     by_name = {name: option for option in OPTIONS for name in option.names}
     found: dict[str, Any] = {
         option.key: False if option.kind == "flag" else None for option in OPTIONS

@@ -1,4 +1,4 @@
-"""A list to choose from in a terminal: arrows move, typing searches, Enter takes."""
+"""A selection list in the terminal: arrows move, typing searches, Enter selects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hermes.commands.visible import one_line
 from hermes.surfaces.cli.chat.cells import cells
 
 ROWS = 14
-HINT = "↑↓ move · type to search · Enter takes · Esc leaves"
+HINT = "↑↓ move · type to search · Enter selects · Esc cancels"
 
 
 class Row(Value):
-    """`value` is what choosing it means; `note` stands behind the text; a `faint` row is one that
-    needs something first."""
+    """`value` is the result of selecting it; `note` follows the text; a `faint` row needs setup
+    first."""
 
     text: str
     value: str
@@ -32,7 +32,7 @@ class Row(Value):
 
 
 class Picker:
-    """`as_typed` makes a row of what was typed when nothing else has that name."""
+    """`as_typed` makes a row of the typed text when no row has that name."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Picker:
         self._place = values.index(chosen) if chosen in values else 0
 
     async def run(self, *, input: Input | None = None, output: Output | None = None) -> str | None:
-        """The value of the row that was taken; None when the person left."""
+        """The value of the selected row; None when the user cancels."""
         app: Application[str | None] = Application(
             layout=Layout(Window(FormattedTextControl(self._drawn, show_cursor=False))),
             key_bindings=self._keys(),
@@ -64,7 +64,7 @@ class Picker:
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """The rows that hold every word that was typed."""
+        """The rows that contain every typed word."""
         words = self._typed.lower().split()
         found = tuple(
             row for row in self._rows if all(w in f"{row.text} {row.note}".lower() for w in words)
@@ -90,7 +90,7 @@ class Picker:
             lines.append((style, f"\n{'❯' if here else ' '} {row.text}{gap}"))
             lines.append(("fg:ansibrightblack", f"  {one_line(row.note, 60)}"))
         if not rows:
-            lines.append(("fg:ansiyellow", "\n  Nothing is called that."))
+            lines.append(("fg:ansiyellow", "\n  No match."))
         more = len(rows) - ROWS
         rest = f"{len(rows)} in all · " if more > 0 else ""
         lines.append(("fg:ansibrightblack", f"\n{rest}{HINT}"))

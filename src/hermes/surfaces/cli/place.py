@@ -1,4 +1,4 @@
-"""The home and settings that a command works on, from the options before it."""
+"""The home and settings of a command, from the global options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def home_of(ctx: click.Context) -> Home:
 
 
 def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
-    """Faults of the files are told, unless the command is about them."""
+    """Prints errors of the files, unless `tell` is false."""
     given = _options(ctx)
     use_file = not given.get("ignore_config")
     config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
@@ -33,7 +33,7 @@ def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
 
 
 def tell_faults(ctx: click.Context, findings: Iterable[Finding]) -> None:
-    """Settings that cannot be read at all would otherwise be missed in silence. Once in a run."""
+    """Warn about settings that cannot be read, once per run."""
     if ctx.meta.setdefault(TOLD, False):
         return
     ctx.meta[TOLD] = True

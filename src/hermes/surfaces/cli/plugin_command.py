@@ -1,4 +1,4 @@
-"""Commands of `hermes` that plugins bring: known by their manifests, run by the plugin."""
+"""Commands that plugins add: declared in their manifests, run by the plugin."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from hermes.surfaces.cli.output import with_app
 
 
 def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
-    """None when no plugin that is on declares it; nothing of a plugin runs to find out."""
+    """None when no enabled plugin declares it. No plugin code runs for this."""
     options, env = ctx.find_root().params, environment()
     use_file = not options.get("ignore_config")
     home = resolve_home(env, profile=options.get("profile"))
     config = load(home, flags=flag_values(options), env=env, use_file=use_file)
     if not config.settings.plugins.enabled:
         return None
-    # Nothing is opened by this, so there is nothing to close.
-    if not has_cli_command(App(config, env=env, world=World()).plugged, name):
+    # This opens nothing, so there is nothing to close.
+    if not has_cli_command(App(config, env=env, world=World()), name):
         return None
 
     @click.pass_context

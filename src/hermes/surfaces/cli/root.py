@@ -1,4 +1,4 @@
-"""The `hermes` command line: global options, subcommands that load when they are called."""
+"""The `hermes` command line: global options, and subcommands that are loaded when called."""
 
 from __future__ import annotations
 
@@ -14,54 +14,96 @@ from hermes.surfaces.cli.click_options import click_option
 from hermes.surfaces.cli.options import OPTIONS, check
 from hermes.version import __version__
 
-# name: (module, what it does in a few words). The module has `command`; those of other surfaces
-# are written in full.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "acp": ("hermes.surfaces.acp.command", "Serve an editor (Agent Client Protocol)."),
-    "auth": ("auth", "Keys and logins of providers."),
-    "backup": ("backup", "Put this home into one file."),
-    "bundles": ("bundles", "Several skills under one name."),
-    "chat": ("chat", "Talk in the terminal (also without a subcommand)."),
-    "checkpoints": ("checkpoints", "What is kept for undo."),
-    "claw": ("claw", "Move in from OpenClaw."),
-    "completion": ("completion", "Completion for bash, zsh or fish."),
-    "config": ("config", "Show, explain and change settings."),
-    "cost": ("cost", "What model calls have cost, by model, day or cause."),
-    "curator": ("curator", "Unused skills of the agent's own: archive and restore."),
-    "doctor": ("doctor", "Check this installation and say how to mend it."),
-    "dump": ("dump", "A summary to paste where you ask for help."),
-    "fallback": ("fallback", "Models that go on when the chosen one cannot."),
-    "honcho": ("honcho", "The model of the user on a Honcho server."),
-    "hooks": ("hooks", "Programs of yours that run when something happens."),
-    "import": ("import_", "Restore a backup, or move in from Hermes Agent."),
-    "insights": ("insights", "What was done lately: tokens, cost, tools, skills, hours."),
-    "login": ("login", "Log in at a provider."),
-    "logout": ("logout", "Log out of a provider."),
-    "logs": ("logs", "Read the log files."),
-    "mcp": ("mcp", "Foreign servers (MCP), and Hermes as one."),
-    "memory": ("memory", "What is remembered, why, and how to forget it."),
-    "model": ("model", "See and choose what answers; install local models."),
-    "plugins": ("plugins", "Code of others: see, install, agree, switch off."),
-    "policy": ("policy", "What may be done without a question, and why."),
-    "profile": ("profile", "Several homes in one, each on its own."),
-    "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),
-    "replay": ("replay", "Play a recorded session again, offline."),
-    "serve": ("hermes.surfaces.api.command", "Serve the HTTP API (OpenAI-compatible)."),
-    "sessions": ("sessions", "List, search, export, fork and prune past sessions."),
-    "setup": ("setup", "Choose what matters, step by step."),
-    "skills": ("skills", "See, install, write and take back skills."),
-    "status": ("status", "What answers and what is set, on one page."),
-    "tools": ("tools", "Which toolsets sessions are offered."),
-    "trace": ("trace", "What happened in a session, step by step."),
-    "undo": ("undo", "Take back what was done to files."),
-    "uninstall": ("uninstall", "Remove Hermes, and its home if you say so."),
-    "update": ("update", "Bring Hermes to its newest version."),
-    "version": ("version", "Which version this is."),
+# Short help of each command, in the list of `hermes --help`.
+COMMANDS = {
+    "acp": "Serve an editor (Agent Client Protocol).",
+    "auth": "API keys and logins of providers.",
+    "backup": "Write this home to one file.",
+    "bundles": "Group skills under one name.",
+    "chat": "Chat in the terminal (the default).",
+    "checkpoints": "Manage what is stored for undo.",
+    "claw": "Migrate from OpenClaw.",
+    "completion": "Print a completion script for bash, zsh or fish.",
+    "config": "Show, explain and change settings.",
+    "cost": "Cost of model calls, by model, day or cause.",
+    "curator": "Archive and restore unused agent-written skills.",
+    "doctor": "Check this installation and say how to fix it.",
+    "dump": "Print a summary for support requests.",
+    "fallback": "Models to use when the chosen one fails.",
+    "honcho": "The user model on a Honcho server.",
+    "hooks": "Programs that run on events.",
+    "import": "Restore a backup, or migrate from Hermes Agent.",
+    "insights": "Recent activity: tokens, cost, tools, skills, hours.",
+    "login": "Log in to a provider.",
+    "logout": "Log out of a provider.",
+    "logs": "Read the log files.",
+    "mcp": "Use MCP servers, and run Hermes as one.",
+    "memory": "Show, change and erase what is remembered.",
+    "model": "List and choose models; install local ones.",
+    "plugins": "List, install, enable and remove plugins.",
+    "policy": "What is allowed without a question, and why.",
+    "profile": "Separate settings, keys and history.",
+    "prompt-size": "Token count of the fixed part of a request.",
+    "replay": "Replay a recorded session offline.",
+    "serve": "Serve the HTTP API (OpenAI-compatible).",
+    "sessions": "List, search, export, fork and prune past sessions.",
+    "setup": "Set up Hermes step by step.",
+    "skills": "List, install, edit and revert skills.",
+    "status": "Model, keys and settings on one page.",
+    "tools": "Choose the toolsets of sessions.",
+    "trace": "Show the events of a session.",
+    "undo": "Undo file changes of the agent.",
+    "uninstall": "Remove Hermes, and optionally its home.",
+    "update": "Update Hermes to the newest version.",
+    "version": "Print the version.",
+}
+# Where each command is defined.
+LOCATIONS = {
+    "acp": "hermes.surfaces.acp.command:command",
+    "auth": "hermes.surfaces.cli.commands.auth:command",
+    "backup": "hermes.surfaces.cli.commands.backup:backup_command",
+    "bundles": "hermes.surfaces.cli.commands.bundles:bundles_command",
+    "chat": "hermes.surfaces.cli.commands.chat:command",
+    "checkpoints": "hermes.surfaces.cli.commands.checkpoints:checkpoints_command",
+    "claw": "hermes.surfaces.cli.commands.claw:claw_command",
+    "completion": "hermes.surfaces.cli.commands.completion:command",
+    "config": "hermes.surfaces.cli.commands.config:command",
+    "cost": "hermes.surfaces.cli.commands.cost:cost_command",
+    "curator": "hermes.surfaces.cli.commands.curator:command",
+    "doctor": "hermes.surfaces.cli.commands.doctor:doctor_command",
+    "dump": "hermes.surfaces.cli.commands.dump:dump_command",
+    "fallback": "hermes.surfaces.cli.commands.fallback:command",
+    "honcho": "hermes.surfaces.cli.commands.honcho:command",
+    "hooks": "hermes.surfaces.cli.commands.hooks:hooks_command",
+    "import": "hermes.surfaces.cli.commands.import_:import_command",
+    "insights": "hermes.surfaces.cli.commands.insights:insights_command",
+    "login": "hermes.surfaces.cli.commands.login:login_command",
+    "logout": "hermes.surfaces.cli.commands.logout:logout_command",
+    "logs": "hermes.surfaces.cli.commands.logs:command",
+    "mcp": "hermes.surfaces.cli.commands.mcp:command",
+    "memory": "hermes.surfaces.cli.commands.memory:command",
+    "model": "hermes.surfaces.cli.commands.model:command",
+    "plugins": "hermes.surfaces.cli.commands.plugins:command",
+    "policy": "hermes.surfaces.cli.commands.policy:command",
+    "profile": "hermes.surfaces.cli.commands.profile:command",
+    "prompt-size": "hermes.surfaces.cli.commands.prompt_size:prompt_size_command",
+    "replay": "hermes.surfaces.cli.commands.replay:replay_command",
+    "serve": "hermes.surfaces.api.command:command",
+    "sessions": "hermes.surfaces.cli.commands.sessions:command",
+    "setup": "hermes.surfaces.cli.commands.setup:command",
+    "skills": "hermes.surfaces.cli.commands.skills:command",
+    "status": "hermes.surfaces.cli.commands.status:status_command",
+    "tools": "hermes.surfaces.cli.commands.tools:command",
+    "trace": "hermes.surfaces.cli.commands.trace:trace_command",
+    "undo": "hermes.surfaces.cli.commands.undo:undo_command",
+    "uninstall": "hermes.surfaces.cli.commands.uninstall:uninstall_command",
+    "update": "hermes.surfaces.cli.commands.update:update_command",
+    "version": "hermes.surfaces.cli.commands.version:version_command",
 }
 
 
 class Root(click.Group):
-    """Subcommands by name from the table above; a near miss is told, not guessed."""
+    """Subcommands from the table above; a typo gets a suggestion."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -69,10 +111,8 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return _of_plugin(ctx, cmd_name)
-        place = COMMANDS[cmd_name][0]
-        own = place if "." in place else f"hermes.surfaces.cli.commands.{place}"
-        module = importlib.import_module(own)
-        command: click.Command = module.command
+        module, _, name = LOCATIONS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def resolve_command(
@@ -86,13 +126,13 @@ class Root(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # Telling what there is must not load it all.
+        # Listing the commands must not load them.
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
+            formatter.write_dl(sorted(COMMANDS.items()))
 
 
 def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
-    # Only a name that nobody here knows leads there.
+    # Loaded only for names that are not in the table.
     from hermes.surfaces.cli.plugin_command import plugin_command
 
     return plugin_command(ctx, name)
@@ -108,7 +148,7 @@ def _call(ctx: click.Context, /, **options: Any) -> int:
         from hermes.surfaces.cli.oneshot import run_oneshot
 
         return run_oneshot(options)
-    from hermes.surfaces.cli.commands.chat import run_chat
+    from hermes.surfaces.cli.chat.entrance import run_chat
 
     return run_chat(options)
 
@@ -126,15 +166,15 @@ root = click.version_option(
         params=[click_option(option) for option in OPTIONS],
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        help="Hermes: an agent that works, remembers and survives. Without a command: chat.",
+        help="Hermes, a personal AI agent. Without a command: chat.",
     )
 )
 
 
 def invoke(arguments: list[str]) -> int:
-    """The exit code of a command; UsageError when it was not written as it should be."""
+    """The exit code of a command. Raises UsageError for invalid arguments."""
     try:
-        # Not `main`: it ends the process when the output is closed.
+        # Not `main`, which ends the process on a closed pipe.
         with root.make_context("hermes", list(arguments)) as ctx:
             result = root.invoke(ctx)
     except click.Abort:
@@ -150,7 +190,7 @@ def invoke(arguments: list[str]) -> int:
 
 
 def _advice(error: click.ClickException) -> str:
-    """What is wrong, and where to read more unless the error says what to write instead."""
+    """The message, with a pointer to the help unless it has a suggestion."""
     words = error.format_message()
     if not isinstance(error, click.UsageError) or "Did you mean" in words:
         return words

@@ -1,4 +1,4 @@
-"""One run of the command line, from arguments to exit code, with every error in one sentence."""
+"""Runs the command line: arguments in, exit code out, every error in one sentence."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LINE = 100
 
 
 def run(arguments: list[str]) -> int:
-    """Exit codes: 0 well, 1 failed, 2 wrong usage, 130 interrupted. A closed pipe ends quietly."""
+    """Exit codes: 0 success, 1 failure, 2 invalid usage, 130 interrupted. A closed pipe is no
+    error."""
     _prepare_streams()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever read our output has left; there is nobody to tell.
         _drop_unread()
         return 0
     except KeyboardInterrupt:
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
             import traceback
 
             print(_without_secrets(traceback.format_exc()), end="", file=sys.stderr)
-        code = _complain(error)
+        code = _print_error(error)
         _drop_unread()
         return code
 
@@ -58,14 +58,13 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _heed_interrupts() -> None:
-    """From here on Ctrl+C is an exception, unless the caller wants it to be ignored."""
+    """From here on, Ctrl+C raises KeyboardInterrupt, unless the caller ignores SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _prepare_streams() -> None:
-    """A stream that was closed by the caller leads nowhere, and what the terminal has no letters
-    for is shown as a question mark."""
+    """Replace closed streams by /dev/null, and unencodable characters by a question mark."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
@@ -74,7 +73,7 @@ def _prepare_streams() -> None:
 
 
 def _drop_unread() -> None:
-    """Let what nobody takes go nowhere, so that closing the streams cannot fail."""
+    """Discard unread output, so that closing the streams cannot fail."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -82,7 +81,7 @@ def _drop_unread() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _complain(error: Exception) -> int:
+def _print_error(error: Exception) -> int:
     from hermes.commands.visible import clean, one_line
     from hermes.surfaces.cli.style import styled
 
@@ -104,16 +103,16 @@ def _without_secrets(text: str) -> str:
 
 
 def _words(error: Exception) -> tuple[str, tuple[str, ...]]:
-    """What to say of an error, and names that come near what was meant."""
+    """The message of an error, and similar names."""
     match error:
         case NotFound(near=near):
             return str(error), tuple(name for name in near if name not in str(error))[:NEAR]
         case HermesError():
             return str(error), ()
         case OSError(filename=None, errno=errno.ENOSPC):
-            return "There is no space left for what is written; free some and try again.", ()
+            return "There is no space left on the disk; free some and try again.", ()
         case OSError(filename=str() as path, strerror=str() as why):
-            return f"{path} cannot be used ({why.lower()}); choose another place.", ()
+            return f"{path} cannot be used ({why.lower()}); choose another path.", ()
         case _:
-            words = f"Hermes has failed ({type(error).__name__}: {error})"
-            return f"{words}; `hermes --verbose …` shows where, please report it.", ()
+            words = f"Internal error ({type(error).__name__}: {error})"
+            return f"{words}; `hermes --verbose …` prints the traceback; please report it.", ()

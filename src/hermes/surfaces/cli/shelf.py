@@ -1,4 +1,4 @@
-"""The models of the settings that a command works on, without a session."""
+"""The configured models, for commands that need no session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--usage-file`: what one run has used and how it ended, written in any case."""
+"""`--usage-file`: the usage of one run and how it ended, written even on failure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from hermes.core.messages import Usage
 
 
 class UsageFile:
-    """Adds up the records of a run. UsageError at once when the file cannot be written, since
-    nothing may be spent that cannot be told."""
+    """Adds up the usage of a run. Raises UsageError at once if the file is not writable, before
+    anything is spent."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._path = Path(options["usage_file"]) if options["usage_file"] else None
@@ -43,7 +43,7 @@ class UsageFile:
             case ReplyAdded() as event:
                 self._model, self._provider = event.model, event.provider
             case CallSettled(usage=usage):
-                # Also what is only assumed: it may have been paid for.
+                # Includes assumed usage, which may have been charged.
                 self._usage += usage
             case TurnEnded() as event:
                 self._ended = event
@@ -51,7 +51,7 @@ class UsageFile:
                 pass
 
     def write(self, error: str) -> None:
-        """`error` is what kept the turn from ending, if something did."""
+        """`error` is what prevented the turn from ending, if anything."""
         if self._path is not None:
             self._path.write_bytes(encode(self._facts(error)) + b"\n")
 

@@ -27,7 +27,7 @@ class Paper:
     def ready(self) -> None:
         pass
 
-    def echoed(self, text: str) -> bool:
+    def was_echoed(self, text: str) -> bool:
         return False
 
     def attach(self, path: str) -> None:
@@ -48,10 +48,10 @@ class Paper:
     def ring(self) -> None:
         self.text += "\a"
 
-    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
+    def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
         pass
 
-    def answered(self) -> None:
+    def question_closed(self) -> None:
         pass
 
     async def run(self, face: Face) -> None:

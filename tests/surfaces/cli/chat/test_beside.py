@@ -162,6 +162,6 @@ def test_a_branch_and_an_empty_screen(new_pane: NewPane) -> None:
     pane.wait_for("1 + 1 = 2")
     pane.wait_idle()
     pane.say("/branch elsewhere")
-    pane.wait_for("A branch of", "Going on with elsewhere", "│ elsewhere")
+    pane.wait_for("A branch of", "Resuming elsewhere", "│ elsewhere")
     pane.say("/clear")
     pane.wait(lambda text: "elsewhere" not in text and "❯" in text)

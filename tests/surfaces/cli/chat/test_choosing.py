@@ -47,7 +47,7 @@ def test_a_session_is_picked_and_goes_on(new_pane: NewPane) -> None:
     pane.wait_for("6*7 = 42", "one\n")
     pane.run("clear")
     pane.hermes("sessions browse", ready=False)
-    pane.wait_for("Go on with", "calculate 6*7")
+    pane.wait_for("Resume", "calculate 6*7")
     pane.keys("Enter")
     pane.wait_for("6*7 = 42", "❯")
     pane.wait_idle()

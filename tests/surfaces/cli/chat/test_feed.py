@@ -123,7 +123,7 @@ def test_a_reply_without_deltas_is_shown_too() -> None:
 def test_an_answer_that_comes_anew_says_so() -> None:
     show = Show()
     show(TextDelta(text="First line.\n\nSecond"))
-    assert "comes anew" in show(Restarted())
+    assert "starts again" in show(Restarted())
     assert show(TextDelta(text="Better."), reply("Better.")) == "\nBetter.\n"
 
 
@@ -175,7 +175,7 @@ def test_messages_that_wait_are_shown_until_they_are_taken_back() -> None:
     assert show.live.activity_rows(show.paper.paint, 80, animated=False) == [
         "▹ second",
         "▹ third",
-        "2 messages wait for this turn to end · ↑ edits the last, Esc drops it",
+        "2 messages are queued · ↑ edits the last, Esc drops it",
     ]
     newest = show._feed.newest_waiting
     assert newest is not None and newest[1] == "third"

@@ -25,7 +25,7 @@ def test_a_person_allows_a_program_once_and_slash_commands_fire_hooks(
     pane = new_pane(says("One."), says("Two."), settings=settings, columns=200)
     pane.hermes(ready=False)
     for event in EVENTS:
-        pane.wait_for(f"at the hook {event}:")
+        pane.wait_for(f"on the hook {event}:")
         pane.say("n" if event == "post_llm_call" else "y")
     pane.wait(lambda text: "❯" in text.rpartition("[y/N]")[2])
     pane.wait_for("on_session_start")

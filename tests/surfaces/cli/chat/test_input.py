@@ -44,7 +44,7 @@ def test_a_name_that_stands_for_nothing_stays() -> None:
 async def test_lines_typed_early_wait_at_the_desk() -> None:
     desk = Desk(lambda: 0.0)
     assert [desk.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
-    assert desk.rows(80, 24) == ["starting… 2 line(s) wait"]
+    assert desk.rows(80, 24) == ["starting… 2 line(s) queued"]
     assert [desk.inputs.get_nowait() for _ in range(2)] == [
         Said(text="first", early=True),
         Said(text="second", early=True),

@@ -170,7 +170,7 @@ async def test_what_is_typed_when_a_question_opens_goes_on_in_the_draft() -> Non
         await here.press("there are ")
         here.now += 0.1
         here.clerk.question_open = True
-        here.screen.asked(())
+        here.screen.question_opened(())
         await here.press("1", after=0.1)
         await here.press("2 things", after=0.3)
         assert here.clerk.heard.empty()
@@ -178,7 +178,7 @@ async def test_what_is_typed_when_a_question_opens_goes_on_in_the_draft() -> Non
         await here.press("2", after=1.0)
         assert await here.hears() == "key 2"
         here.clerk.question_open = False
-        here.screen.answered()
+        here.screen.question_closed()
         assert here.screen.draft == "there are 12 things"
 
 
@@ -187,7 +187,7 @@ async def test_keys_answer_a_question_at_once_when_nobody_was_typing() -> None:
         await here.press("go\r")
         assert await here.hears() == "said go"
         here.clerk.question_open = True
-        here.screen.asked(())
+        here.screen.question_opened(())
         await here.press("1", after=0.1)
         assert await here.hears() == "key 1"
         await here.press("\x1b[C", after=0.1)
@@ -199,7 +199,7 @@ async def test_keys_answer_a_question_at_once_when_nobody_was_typing() -> None:
 async def test_a_number_inside_an_answer_is_part_of_it() -> None:
     async with seat() as here:
         here.clerk.question_open = True
-        here.screen.asked(())
+        here.screen.question_opened(())
         await here.press("a 2\r")
         assert await here.hears() == "said a 2"
 

@@ -43,9 +43,9 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
     exchange(pane, "third", "Three.")
     exchange(pane, "/resume", "Use /resume with a number")
     pane.say("/resume My work")
-    pane.wait_for("Going on with My work: 2 messages")
+    pane.wait_for("Resuming My work: 2 messages")
     shown = pane.wait_idle()
-    assert "❯ first\n  One.\n" in shown.rpartition("Going on with")[2]
+    assert "❯ first\n  One.\n" in shown.rpartition("Resuming")[2]
     exchange(pane, "/usge", "Did you mean /usage?")
     pane.say("/quit")
     pane.wait_for("(My work)")
@@ -73,7 +73,7 @@ def test_the_newest_session_goes_on_with_a_recap(new_pane: NewPane) -> None:
     exchange(pane, "first", "One.")
     leave(pane)
     pane.hermes("-c")
-    shown = pane.wait_for("Going on with", "❯ first", "One.")
+    shown = pane.wait_for("Resuming", "❯ first", "One.")
     assert "2 messages, 0 tool calls" in shown
     exchange(pane, "second", "Two.")
 
@@ -112,7 +112,7 @@ def test_a_killed_turn_goes_on_when_it_is_resumed(new_pane: NewPane) -> None:
     pane.wait(lambda text: text.strip() == "$")
     pane.hermes("--yolo -c")
     shown = steady(pane.wait_for("All done."))
-    assert "Going on where it stopped." in shown
+    assert "Continuing where it stopped." in shown
     assert "┊ 💻 $         sleep 60  TIME  [outcome unknown]" in shown
 
 
@@ -129,7 +129,7 @@ def test_a_closed_terminal_ends_the_session_in_order(new_pane: NewPane) -> None:
         time.sleep(0.02)
     again = new_pane()
     again.hermes("-c")
-    shown = again.wait_for("Going on with", "first")
+    shown = again.wait_for("Resuming", "first")
     assert "where it stopped" not in shown
 
 

@@ -14,7 +14,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 def test_commands_and_their_arguments_are_completed(chat: Talk) -> None:
     pane = chat()
     pane.type("/sk")
-    pane.wait_for("skills", "skin ", "How this looks")
+    pane.wait_for("skills", "skin ", "List skins")
     pane.type("in pl")
     pane.wait_for("plain ", "Words only")
     pane.keys("Tab")

@@ -1,4 +1,4 @@
-"""An answer on its way to the screen: finished blocks as they come, the rest as a live tail."""
+"""A streamed reply: finished rows as they are complete, the rest as a live tail."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from hermes.surfaces.cli.chat.blocks import Block, Blocks
 from hermes.surfaces.cli.chat.cells import wrapped
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.plain_markdown import plain_lines, plain_words
-from hermes.surfaces.cli.chat.prose import KINDS as PROSE_KINDS
-from hermes.surfaces.cli.chat.prose import Prose
+from hermes.surfaces.cli.chat.prose import PROSE_KINDS, Prose
 
 Style = Literal["strip", "render", "raw"]
 
-# More than the tail ever shows; laying out more would only take time.
+# More than the tail ever shows; laying out more wastes time.
 TAIL_CHARACTERS = 4_000
 
 
 class Answer:
-    """One reply. `feed` and `finish` give rows that are final; `tail` is what may still change.
+    """One reply. `feed` and `finish` return final rows; `tail` returns what may still change.
     Stripped prose is final row by row, everything else block by block."""
 
     def __init__(self, style: Style, paint: Paint) -> None:
@@ -45,7 +44,7 @@ class Answer:
         return self._rows(self._blocks.finish(), width)
 
     def tail(self, width: int, most: int) -> list[str]:
-        """The last rows of what is not final yet."""
+        """The last rows that are not final yet."""
         unfinished = self._blocks.unfinished if self._style == "strip" else None
         if unfinished is not None:
             rows = self._prose.rest(unfinished, width)
@@ -69,21 +68,21 @@ class Answer:
         return [*("" for _ in self._blocks.part()), *rows] if rows else []
 
     def _rows(self, blocks: list[Block], width: int) -> list[str]:
-        return [row for block in blocks for row in self._drawn(block, width)]
+        return [row for block in blocks for row in self._block_rows(block, width)]
 
-    def _drawn(self, block: Block, width: int) -> list[str]:
+    def _block_rows(self, block: Block, width: int) -> list[str]:
         if block.kind == "blank":
             return [""]
         if block.kind == "code":
             return self._code(block)
         if self._style == "strip":
-            return self._stripped(block, width)
-        # Needed by those who want it, and slow to load.
+            return self._plain_rows(block, width)
+        # Slow to load, and only some users choose it.
         from hermes.surfaces.cli.chat.rich_markdown import rich_lines
 
         return rich_lines(block, width, colours=self._paint.colours)
 
-    def _stripped(self, block: Block, width: int) -> list[str]:
+    def _plain_rows(self, block: Block, width: int) -> list[str]:
         if block.kind in PROSE_KINDS:
             return self._prose.finish(block, width)
         rows = plain_lines(block, width)

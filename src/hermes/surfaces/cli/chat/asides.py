@@ -1,4 +1,4 @@
-"""Work that goes on beside the conversation of a chat, and is reported when it is done."""
+"""Background work of a chat: side questions and commands, reported when they finish."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from collections.abc import Callable
 from hermes.commands.registry import Begun
 from hermes.core.errors import HermesError
 
-FAULT = "A fault of Hermes: this could not be done; see `hermes logs errors`."
+FAULT = "Internal error: this failed; see `hermes logs errors`."
 
 log = logging.getLogger(__name__)
 
 
 class Asides:
-    """`report` gets the words of each when it is done, and what it was. `names` is what goes on,
-    oldest first."""
+    """`report` gets the result of each task when it ends. `names` lists what runs, oldest first."""
 
     def __init__(self, report: Callable[[str, Begun], None]) -> None:
         self._report = report
@@ -30,13 +29,13 @@ class Asides:
         self._running[group.create_task(self._work(begun))] = begun
 
     def stop(self) -> None:
-        """End what can be ended early."""
+        """Stop the tasks that can be stopped early."""
         for begun in self._running.values():
             if begun.stop is not None:
                 begun.stop.set()
 
     async def leave(self) -> None:
-        """Nothing goes on afterwards."""
+        """Cancel everything and wait for it."""
         tasks = tuple(self._running)
         for task in tasks:
             task.cancel()
@@ -48,7 +47,7 @@ class Asides:
         except HermesError as error:
             words = str(error)
         except Exception:
-            log.exception("work beside the conversation failed")
+            log.exception("background work failed")
             words = FAULT
         finally:
             self._running = {task: each for task, each in self._running.items() if each != begun}

@@ -1,4 +1,4 @@
-"""Questions to the person: what they look like and which answer a key or a word stands for."""
+"""Approval and question prompts: their layout, and the answer that a key or word means."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _TITLES: dict[type[Effect], str] = {
     ReadPath: "Read this file?",
     WritePath: "Write this file?",
     DeletePath: "Delete this file?",
-    FetchUrl: "Fetch this address?",
-    ReadHistory: "Look into past sessions?",
+    FetchUrl: "Fetch this URL?",
+    ReadHistory: "Read past sessions?",
     Remember: "Remember this?",
     ChangeSkill: "Change this skill?",
     UseSecret: "Use this secret?",
-    CallServer: "Call this tool of another server?",
-    Draw: "Draw this picture?",
+    CallServer: "Call this MCP tool?",
+    Draw: "Generate this image?",
     UseTool: "Use this tool?",
 }
 
@@ -56,8 +56,8 @@ class Choice(Value):
 
 
 class Asked:
-    """One open question. `free` ones may be answered in the person's own words. Keys that come
-    before `deaf_until` were meant for the question before it."""
+    """One open question. A `free` one accepts any text. Keys before `deaf_until` were meant for
+    the question before it and are ignored."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Asked:
             self.chosen = moved % len(self.choices)
 
     def meant(self, text: str) -> str | None:
-        """The answer that a typed line stands for; None when it stands for none."""
+        """The answer that a typed line means; None when it is not an answer."""
         if self.secret:
             return text or None
         words = text.strip()
@@ -103,13 +103,12 @@ class Asked:
         if self.free:
             return words
         wanted = words.lower()
-        # Words that people type instead of a number.
         wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
         found = [c.value for c in self.choices if wanted in (c.value, c.label.lower())]
         return found[0] if found else None
 
     def rows(self, paint: Paint, width: int, now: float) -> list[str]:
-        """The choices and the time that is left."""
+        """The choices and the remaining time."""
         left = max(0, int(self._expires_at - now + 0.999))
         outcome = self._say("no answer" if self.free else DENY)
         clock = paint(f"({elapsed(left)} → {outcome})", "dim")
@@ -145,7 +144,7 @@ def question(asked: QuestionAsked, now: float, say: Language = ENGLISH) -> Asked
 
 
 def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
-    """What would happen, in full and with nothing hidden, and why it is asked about."""
+    """The whole effect with nothing hidden, and the reason for the question."""
     say = paint.say
     title = say(_TITLES[type(asked.effect)])
     sign = say("question:") if paint.skin.words else "⚠ "
@@ -170,7 +169,7 @@ def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
 
 
 def _lasting(asked: ApprovalAsked, width: int) -> list[str]:
-    """What could not be taken back."""
+    """What cannot be undone."""
     rows = (wrapped(f"! {clean(each)}", width - 3, hang="  ") for each in asked.lasting)
     return [row for group in rows for row in group]
 
@@ -183,7 +182,7 @@ def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
 
 
 def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
-    """What came of a question, in one line."""
+    """The answer, in one line."""
     say = paint.say
     sign = say("answer:") if paint.skin.words else "  →"
     if isinstance(answered, QuestionAnswered):

@@ -1,4 +1,4 @@
-"""What is said when a session opens and when the person leaves it."""
+"""The text at the start and the end of a session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COMPACT_WIDTH = 79
 HELP = "/help"
 
 KEYS = (
-    "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops what runs, twice leaves · "
-    "Ctrl+D leaves\n"
-    "Ctrl+R finds what you typed before · Ctrl+G opens your editor · !command runs a command · "
+    "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops the turn, twice quits · "
+    "Ctrl+D quits\n"
+    "Ctrl+R searches your input history · Ctrl+G opens your editor · !command runs a command · "
     "@ refers to files"
 )
 
@@ -36,7 +36,7 @@ def introduction(
     skills: int = 0,
     compact: bool = False,
 ) -> str:
-    """Who answers, who decides, where commands run, and with what."""
+    """The model, the approval mode, where commands run, and the number of tools and skills."""
     facts = [f"{transcript.model} ({transcript.provider})"]
     is_wide = width >= COMPACT_WIDTH and not compact
     if is_wide:
@@ -51,7 +51,7 @@ def introduction(
     lines = (" · ".join(each) for each in (facts, means) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
-        words = paint.say("YOLO: nothing is asked, only the worst refused")
+        words = paint.say("YOLO: no approvals, only the worst is refused")
         rows.append(paint(cut(f"  {words}", width), "error"))
     return "\n".join(rows)
 
@@ -67,38 +67,40 @@ def _means(transcript: Transcript, skills: int) -> list[str]:
 
 
 def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
-    """What else the person should know: a few lines, each perhaps of several rows."""
-    told = [
+    """Notices at the start: a few, each wrapped to the width."""
+    shown = [
         "\n".join(paint(f"  {row}", "warn") for row in wrapped(clean(line), width - 2))
         for line in lines[:NEWS]
     ]
     if len(lines) > NEWS:
         rest = paint.say("… {count} more; `hermes doctor` lists them", count=len(lines) - NEWS)
-        told.append(paint(f"  {rest}", "warn"))
-    return told
+        shown.append(paint(f"  {rest}", "warn"))
+    return shown
 
 
 def recap(
     transcript: Transcript, session_id: str, display: DisplaySettings, paint: Paint, width: int
 ) -> str:
-    """What a resumed session was about; empty when the person does not want to know."""
+    """A summary of a resumed session; empty if display.resume_display is off."""
     if display.resume_display == "off":
         return ""
     count = tally(transcript.messages)
     name = one_line(transcript.title) or session_id
-    words = "Going on with {name}: {messages} messages, {calls} tool calls"
+    words = "Resuming {name}: {messages} messages, {calls} tool calls"
     head = paint.say(words, name=name, messages=count.messages, calls=count.calls)
     rows = [paint(cut(head, width), "bold")]
     if display.resume_display == "full":
         for exchange in exchanges(transcript.messages, display.resume_exchanges):
-            rows += _told(exchange, paint, width, marks=display.final_response_markdown == "raw")
+            rows += _exchange_rows(
+                exchange, paint, width, marks=display.final_response_markdown == "raw"
+            )
     return "\n".join(rows)
 
 
 def farewell(
     transcript: Transcript, session_id: str, *, seconds: float, paint: Paint, width: int
 ) -> str:
-    """How to come back, and what there was."""
+    """How to resume the session, and its statistics."""
     count = tally(transcript.messages)
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
     say, messages = paint.say, "Messages: {messages} ({said} user, {calls} tool calls)"
@@ -114,7 +116,7 @@ def farewell(
     return "\n".join((say("Resume this session with:"), back, *rows))
 
 
-def _told(exchange: Exchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
+def _exchange_rows(exchange: Exchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
     rows = [paint(row, "dim") for row in wrapped(f"❯ {exchange.said}", width, hang="  ")]
     if exchange.calls:
         noun = "tool call" if exchange.calls == 1 else "tool calls"

@@ -1,4 +1,4 @@
-"""Cuts Markdown that is still being written into blocks, each as soon as it is complete."""
+"""Splits streamed Markdown into blocks, each as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.commands.visible import clean
 
-# Long code is given out in pieces of so many lines, so that one need not wait for its end.
+# Long code is emitted in pieces of this many lines, before its end is known.
 CODE_LINES = 8
 CONTEXT_LINES = 40
-# Looking at a longer line again with every piece of it would take more time than it is worth.
+# Reading a longer line again for every delta costs too much.
 LONGEST_LINE = 8_000
 
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^\s`]*)[^`]*$")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
 _ITEM = re.compile(r"\s*([-*+]|\d{1,9}[.)])(\s|$)")
-# Beginnings of a line after which it can only be a part of a paragraph, or only an item.
+# Line beginnings that can only be a paragraph, or only a list item.
 _SURE_TEXT = re.compile(
     r"\s*(?:[^\s\-*+#>|`~_\d]|\d+[^\d.)]|_+[^_\s]|\*\*+[^\s*]|-+[^\s|:-]|`{1,2}[^`]|~{1,2}[^~])"
 )
@@ -29,9 +29,9 @@ Kind = Literal["text", "heading", "rule", "item", "quote", "table", "code", "bla
 
 
 class Block(Value):
-    """Some whole lines of one kind; an item is one item of a list. Code comes without its fences
-    and perhaps in several pieces: the first one `opens` it, the last one `closes` it, `before`
-    are some lines that came earlier. `language` and `indent` are those of the opening fence."""
+    """Complete lines of one kind; an item is one item of a list. Code comes without its fences and
+    possibly in pieces: the first `opens` it, the last `closes` it, `before` holds some earlier
+    lines. `language` and `indent` belong to the opening fence."""
 
     kind: Kind
     lines: tuple[str, ...]
@@ -47,8 +47,8 @@ class Block(Value):
 
 
 class Blocks:
-    """Feed pieces of any size; how the text is cut into pieces makes no difference. What comes
-    out has lost its control characters."""
+    """The result does not depend on how the text is split into deltas. Control characters are
+    removed."""
 
     def __init__(self) -> None:
         self._partial = ""
@@ -61,13 +61,13 @@ class Blocks:
 
     @property
     def tail(self) -> str:
-        """What has come and is not given out yet."""
+        """Text that is not emitted yet."""
         lines = self._code.lines if self._code else self._lines
-        return "\n".join((*lines, _whole(self._partial)) if self._partial else lines)
+        return "\n".join((*lines, _clean_line(self._partial)) if self._partial else lines)
 
     @property
     def parted(self) -> bool:
-        """Whether an empty line stands before the tail."""
+        """Whether an empty line precedes the tail."""
         return self._blank_due and self._begun
 
     @property
@@ -76,46 +76,46 @@ class Blocks:
 
     @property
     def unfinished(self) -> Block | None:
-        """The paragraph or item that is being written, as far as it is sure to be one."""
+        """The current paragraph or item, as far as its kind is certain."""
         if len(self._partial) > LONGEST_LINE:
             return None
         lines = [*self._lines]
         kind: Kind = self._kind if lines else "text"
-        partial = _whole(self._partial)
+        partial = _clean_line(self._partial)
         if self._code is None and _SURE_TEXT.match(partial):
             lines.append(partial)
         elif self._code is None and not lines and _SURE_ITEM.match(partial):
             kind, lines = "item", [partial]
-        # The first line of a paragraph may turn out to be the head of a table.
+        # The first line of a paragraph may become the head of a table.
         may_be_table = kind == "text" and len(lines) == 1 and "|" in lines[0]
         if not lines or kind not in ("text", "item") or may_be_table:
             return None
         return Block(kind=kind, lines=tuple(lines))
 
     def part(self) -> list[Block]:
-        """The empty line before the unfinished block, if one is due, given out ahead of it."""
+        """The empty line that is due before the unfinished block, if any."""
         self._part()
-        return self._given()
+        return self._take_ready()
 
     def feed(self, text: str) -> list[Block]:
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
-            self._take(_whole(line))
-        return self._given()
+            self._take(_clean_line(line))
+        return self._take_ready()
 
     def finish(self) -> list[Block]:
-        """What is left, complete or not."""
+        """The remaining blocks, complete or not."""
         if self._partial:
-            self._take(_whole(self._partial))
+            self._take(_clean_line(self._partial))
             self._partial = ""
         self._flush()
         if self._code is not None:
             self._ready.append(self._code.piece(closes=True))
             self._code = None
         self._blank_due = False
-        return self._given()
+        return self._take_ready()
 
-    def _given(self) -> list[Block]:
+    def _take_ready(self) -> list[Block]:
         ready, self._ready = self._ready, []
         return ready
 
@@ -151,7 +151,6 @@ class Blocks:
         self._lines.append(line)
 
     def _kind_of(self, line: str) -> Kind:
-        """The kind of a line by itself, and by the table that it may belong to."""
         bare = line.lstrip()
         if _HEADING.match(line):
             return "heading"
@@ -173,14 +172,14 @@ class Blocks:
         self._kind = "text"
 
     def _part(self) -> None:
-        """One blank line before what comes, if there was at least one in the text."""
+        """Emit one blank line if the text had at least one here."""
         if self.parted:
             self._ready.append(Block(kind="blank", lines=("",)))
         self._blank_due, self._begun = False, True
 
 
 class _Code:
-    """A fenced block of code on its way."""
+    """An unfinished fenced code block."""
 
     def __init__(self, *, mark: str, language: str, indent: str) -> None:
         self.indent = indent
@@ -195,7 +194,7 @@ class _Code:
         return len(bare) >= len(self._mark) and set(bare) == set(self._mark)
 
     def piece(self, *, closes: bool = False) -> Block:
-        """What has come since the last piece."""
+        """The lines since the last piece."""
         block = Block(
             kind="code",
             lines=tuple(self.lines),
@@ -211,13 +210,13 @@ class _Code:
         return block
 
 
-def _whole(line: str) -> str:
-    """A line as it is read and shown, without the half of a line break at its end."""
+def _clean_line(line: str) -> str:
+    """A line without control characters and without a trailing carriage return."""
     return clean(line.removesuffix("\r"))
 
 
 def _joins(kind: Kind, before: Kind) -> bool:
-    """Whether a line goes on with the block before it."""
+    """Whether a line continues the block before it."""
     if kind == before:
         return kind in ("text", "quote", "table")
     return kind == "text" and before in ("item", "quote")

@@ -9,7 +9,7 @@ from functools import lru_cache
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _RUNS = re.compile(r"\s+|\S+")
 _JOINER = "\u200d"
-# What stands before the last of several columns: two spaces or more part them.
+# Everything before the last column; two or more spaces separate columns.
 _COLUMNS = re.compile(r"\s*\S.*\s{2,}(?=\S)")
 HANG = "    "
 
@@ -47,8 +47,8 @@ def padded(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
-    """One line of plain text as rows of at most `width` cells. It is broken at spaces and between
-    wide characters, and elsewhere where it must be; rows after the first begin with `hang`."""
+    """One line of plain text as rows of at most `width` cells, broken at spaces and between wide
+    characters where possible. Rows after the first begin with `hang`."""
     row, used = first_row(text, width)
     rows = [row]
     while used < len(text):
@@ -59,7 +59,7 @@ def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
 
 
 def hung(line: str, width: int) -> list[str]:
-    """A line as rows. Where it has columns, what does not fit goes on in the last of them."""
+    """A line as rows. In a line with columns, continuation rows align with the last column."""
     columns = _COLUMNS.match(line)
     if columns is None:
         hang = line[: len(line) - len(line.lstrip())]
@@ -69,15 +69,15 @@ def hung(line: str, width: int) -> list[str]:
 
 
 def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
-    """The first row of a line of text, after `lead`, and how many characters it took. If these
-    are not all, the row is final: whatever is added to the text does not change it."""
+    """The first row after `lead`, and how many characters it consumed. Unless these are all, the
+    row is final: appended text does not change it."""
     row, size, used, filled = lead, cells(lead), 0, False
     for part in _parts(text):
         needed = cells(part)
         if size + needed > width and (filled or not part.isspace()):
             if not filled:
                 return _forced(row, part, width, used)
-            # The break stands for the spaces.
+            # The line break replaces the spaces.
             return row.rstrip(), used + (len(part) if part.isspace() else 0)
         row, size, used = row + part, size + needed, used + len(part)
         filled = filled or not part.isspace()
@@ -85,7 +85,7 @@ def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
 
 
 def _forced(row: str, word: str, width: int, used: int) -> tuple[str, int]:
-    """As much of a word as fits, where even an empty row is too short for all of it."""
+    """As much as fits of a word that is longer than a row."""
     size = cells(row)
     if size + cells(word[0]) > width:
         row, size = "", 0  # an indent that leaves no room
@@ -97,7 +97,7 @@ def _forced(row: str, word: str, width: int, used: int) -> tuple[str, int]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Pieces that stay together: spaces, words, single wide characters."""
+    """Unbreakable pieces: spaces, words, single wide characters."""
     for run in _RUNS.finditer(text):
         part = ""
         for letter in run[0]:

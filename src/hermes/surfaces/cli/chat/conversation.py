@@ -1,4 +1,4 @@
-"""The conversation behind a chat: passes on what the person wants and shows what happens."""
+"""The chat controller: carries out the user's input and shows the events of a session."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ from hermes.surfaces.cli.chat.standing import dress, introduced, skill_count, st
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.workspaces.placement import describe_placement
 
-FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
+FAULT = "Internal error: something failed or could not be shown; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """In exactly one session at a time, and a `Here` for slash commands."""
+    """Has exactly one session at a time, and is the `Here` of slash commands."""
 
     session: Session
     _panel: Panel
@@ -88,7 +88,7 @@ class Conversation:
         self._screen = screen
         self._opening = opening
         self._clock = app.world.clock.monotonic
-        self._told: set[str] = before._told if before else {""}
+        self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
         self._entered_at = 0.0
@@ -99,18 +99,17 @@ class Conversation:
         app.ask_secret = self._ask_secret
 
     async def run(self) -> None:
-        """Until the person leaves the desk or wants all anew. The session is stopped and ended
-        then."""
+        """Run until the user quits or reloads; then stop and end the session."""
         session = await self.app.open(self._opening)
         try:
             async with asyncio.TaskGroup() as self._group:
                 await self._stay(session)
         except ExceptionGroup as errors:
-            # The first one is the reason; the others only followed from it.
+            # The first exception is the cause of the others.
             raise errors.exceptions[0] from None
 
     def farewell(self) -> str:
-        """How to come back; empty when there is nothing to come back to."""
+        """How to resume the session; empty when there is nothing to resume."""
         transcript = self.session.transcript
         if self._deleting:
             return ""
@@ -138,7 +137,7 @@ class Conversation:
     async def _suggest(self, line: str) -> Sequence[Suggestion]:
         return await self.registry.complete(line, self) or await references_like(self, line)
 
-    # What the person wants.
+    # Input.
 
     async def _serve(self) -> None:
         while not self.reload.is_set():
@@ -148,7 +147,7 @@ class Conversation:
             except HermesError as error:
                 self._feed.notice(str(error), warning=True)
             except Exception:
-                log.exception("input not carried out")
+                log.exception("input failed")
                 self._feed.notice(FAULT, warning=True)
             if not self.session.busy:
                 self._screen.ready()
@@ -179,7 +178,7 @@ class Conversation:
         if self.registry.meant(text):
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
-            self._show_as_set()
+            self._apply_display()
             return
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
@@ -195,8 +194,8 @@ class Conversation:
         except HermesError:
             self._screen.draft = text
             raise
-        text = await self._referred(text)
-        # What was typed before anything could run cannot be meant to stop it.
+        text = await self._resolve_references(text)
+        # Input from before the session was open cannot mean to interrupt it.
         mode = "queue" if early else self._feed.display.busy_input_mode
         if self.session.busy and mode == "steer" and not images:
             await self.session.send(Steer(text=text))
@@ -205,8 +204,8 @@ class Conversation:
             await self.session.send(Interrupt())
         await self.session.send(Say(text=text, images=images))
 
-    async def _referred(self, text: str) -> str:
-        """With what its `@` references lead to."""
+    async def _resolve_references(self, text: str) -> str:
+        """The text with its `@` references resolved."""
         if "@" not in text:
             return text
         found = await refer(self.app.run, self.app.models, self.session, text)
@@ -230,7 +229,7 @@ class Conversation:
                 self._deleting = delete
                 self._desk.leave()
             case Reloaded():
-                self._feed.notice("Settings, keys, skills and servers are read again.")
+                self._feed.notice("Reloading settings, keys, skills and servers.")
                 self.reload.set()
             case Begun(text=text):
                 if text:
@@ -244,37 +243,39 @@ class Conversation:
                 self._feed.notice("Copied." if done else "This terminal has no clipboard.")
             case Composing(draft=draft):
                 if not self._screen.compose(draft):
-                    self._feed.notice("This terminal opens no editor.")
+                    self._feed.notice("This terminal cannot open an editor.")
             case _:
                 assert_never(outcome)
 
     def _report(self, text: str, begun: Begun) -> None:
-        """Of work beside the conversation, which is done."""
+        """Show the result of background work."""
         self._panel.live.beside = self._asides.names
         self._feed.report(text, said=begun.said)
         self._screen.refresh()
 
-    def _show_as_set(self) -> None:
-        """As a command may have set it for this session."""
+    def _apply_display(self) -> None:
+        """Apply the display settings, which a command may have changed."""
         display = self._feed.display = self.app.tuned[self.session.id].display
         self._panel.live.faces = display.kaomoji
-        if (problem := dress(self._screen.paint, display, self.app.home)) not in self._told:
-            self._told.add(problem)
+        if (
+            problem := dress(self._screen.paint, display, self.app.home)
+        ) not in self._shown_notices:
+            self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
         self._set_status()
 
     async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
-        """For a skill or a tool that needs one; what is typed is not shown."""
+        """For a skill or tool that needs a secret; the input is hidden."""
         words = prompt or f"{name} is needed"
         help_ = str(details.get("help") or "")
         question = f"{words}\n{help_}".strip()
         return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
     async def _move(self, moved: Moved) -> None:
-        """Into another session. Where that cannot be opened, nothing changes."""
+        """Switch to another session. Nothing changes if it cannot be opened."""
         opening = replace(self._opening, resume=moved.session_id, newest=None, session_id="")
         session = await self.app.open(opening)
-        # How things are shown belongs to the person at this terminal, whatever is talked about.
+        # Display settings belong to the terminal, not to the session.
         self.app.tuned[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)
         await self.app.hooked.reset(self.session.id, session, moved.reason)
@@ -286,7 +287,7 @@ class Conversation:
         if moved.title:
             await session.send(Retitle(title=moved.title))
 
-    # What happens in the session.
+    # Events.
 
     async def _enter(self, session: Session) -> None:
         transcript = session.transcript
@@ -297,8 +298,8 @@ class Conversation:
         self._panel.live.beside = self._asides.names
         display = self.app.tuned[session.id].display
         self._feed = Feed(self._screen, self._panel.live, display, root)
-        self._show_as_set()
-        self._place = self._place or await describe_placement(self.app.run)
+        self._apply_display()
+        self._place = self._place or await in_words(self.app)
         self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
@@ -306,7 +307,7 @@ class Conversation:
         if transcript.turn_id or transcript.waiting:
             self._feed.expect(transcript.waiting)
             self._feed.know(transcript.unanswered)
-            self._feed.notice("Going on where it stopped.")
+            self._feed.notice("Continuing where it stopped.")
             self._panel.live.busy = True
             session.resume()
             self._group.create_task(self._watch(session))
@@ -314,7 +315,7 @@ class Conversation:
             self._screen.ready()
 
     def _introduce(self) -> None:
-        """Say what has not been said in this chat: who answers, the news, the session's past."""
+        """Show what this chat has not shown yet: model, notices, and the past of the session."""
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
         who = introduced(
@@ -326,10 +327,10 @@ class Conversation:
             skills=self._skills,
             compact=self._feed.display.compact,
         )
-        news = [line for line in self.app.news if line not in self._told]
-        rows = [] if who in self._told else [who]
+        news = [line for line in self.app.news if line not in self._shown_notices]
+        rows = [] if who in self._shown_notices else [who]
         rows += banner.news(news, paint, width)
-        self._told.update((who, *news))
+        self._shown_notices.update((who, *news))
         if rows:
             self._screen.show("\n".join(rows))
         known, self._shown = self._shown, ""
@@ -378,7 +379,7 @@ class Conversation:
         live.status = status_now(self.app, self.session, live.status, self._entered_at)
 
     async def _watch(self, session: Session) -> None:
-        """A session whose journal fails stops without an event; the person must know."""
+        """Report a session that stops without an event because its journal failed."""
         try:
             await session.settled()
         except HermesError as error:
@@ -387,7 +388,7 @@ class Conversation:
             self._screen.refresh()
 
     async def _tick(self) -> None:
-        """Clocks and spinners move while something goes on."""
+        """Redraw clocks and spinners while work is in progress."""
         while True:
             await self.app.world.clock.sleep(FRAME_SECONDS if self._screen.animated else 1.0)
             if self._panel.moves:
@@ -395,5 +396,5 @@ class Conversation:
 
     async def _leave(self, session: Session, reason: str) -> None:
         await leave(self.app, session, reason)
-        # What the session said last is shown before anything of another one.
+        # Show the last events of this session before those of another.
         await self._reading

@@ -1,5 +1,4 @@
-"""Stands between the screen, which is there at once, and the conversation, which takes a moment
-to open: what is typed early waits here."""
+"""The state of a chat between its screen and its session: input typed early waits here."""
 
 from __future__ import annotations
 
@@ -20,25 +19,25 @@ ARROWS = {"left": -1, "up": -1, "right": 1, "down": 1}
 
 
 class Said(Value):
-    """A line that was sent; `early` when there was no session yet."""
+    """A submitted line; `early` if there was no session yet."""
 
     text: str
     early: bool = False
 
 
 class Stopped(Value):
-    """Whatever runs should stop."""
+    """A request to stop the running turn."""
 
 
 class Answered(Value):
-    """The answer to a question that a session asked."""
+    """The answer to a question of the session."""
 
     id: str
     text: str
 
 
 class TakenBack(Value):
-    """The last message that waits is not to be answered; with `edit` it is typed anew."""
+    """Withdraw the last queued message; with `edit`, put it back into the input."""
 
     edit: bool
 
@@ -47,7 +46,7 @@ Input = Said | Stopped | Answered | TakenBack
 
 
 class View(Protocol):
-    """What stands around the input once there is a session."""
+    """What is shown around the input once there is a session."""
 
     @property
     def question(self) -> Asked | None: ...
@@ -57,15 +56,14 @@ class View(Protocol):
 
     @property
     def waiting(self) -> int:
-        """How many messages could be taken back."""
+        """How many messages can be withdrawn."""
         ...
 
     def rows(self, width: int, height: int) -> list[str]: ...
 
 
 class Desk:
-    """The face of the chat. `inputs` is what the person wants, in order; `left` is set when the
-    person is gone, for this `reason`."""
+    """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.inputs: asyncio.Queue[Input] = asyncio.Queue()
@@ -79,13 +77,13 @@ class Desk:
 
     @property
     def hinting(self) -> bool:
-        """Another Ctrl+C would end the chat."""
+        """Whether another Ctrl+C quits."""
         return self._clock() - self._interrupted_at < TWICE_SECONDS
 
     def rows(self, width: int, height: int) -> list[str]:
         rows = self.view.rows(width, height) if self.view else [self._early()]
         if self.hinting and self.screen:
-            hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to leave"), "warn")
+            hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to quit"), "warn")
             rows = [*rows[:-1], hint] if rows else [hint]
         return rows
 
@@ -106,7 +104,7 @@ class Desk:
         self.inputs.put_nowait(TakenBack(edit=edit))
 
     def submit(self, text: str) -> bool:
-        # Who goes on talking does not mean to leave.
+        # A new message cancels the pending quit.
         self._interrupted_at = float("-inf")
         question = self.view.question if self.view else None
         if question is None:
@@ -114,7 +112,7 @@ class Desk:
                 self.inputs.put_nowait(Said(text=text, early=self.view is None))
             return bool(text.strip())
         answer = question.meant(text)
-        # Words are meant for the question that is read; a lone Enter may be one too many.
+        # Text is meant for the visible question; a lone Enter may be a repeated key.
         heard = text.strip() or self._clock() >= question.deaf_until
         if answer is not None and heard:
             self._answer(question, answer)
@@ -144,7 +142,7 @@ class Desk:
         self._interrupted_at = self._clock()
         self.inputs.put_nowait(Stopped())
         self.screen.refresh()
-        # The hint goes away by itself.
+        # Remove the hint.
         asyncio.get_running_loop().call_later(TWICE_SECONDS, self.screen.refresh)
 
     def leave(self) -> None:
@@ -162,4 +160,4 @@ class Desk:
 
     def _early(self) -> str:
         waiting = self.inputs.qsize()
-        return f"starting… {waiting} line(s) wait" if waiting else ""
+        return f"starting… {waiting} line(s) queued" if waiting else ""

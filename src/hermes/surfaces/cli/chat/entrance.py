@@ -1,4 +1,4 @@
-"""The way into a chat, once it is sure that there is a terminal to draw on."""
+"""Starts a chat if there is a terminal."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from hermes.surfaces.cli.chat.start import talk
+
 NEEDS_TERMINAL = (
     'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
 )
 
 
 def run_chat(options: Mapping[str, Any]) -> int:
-    """A conversation with the options that stand before any command; the exit code."""
+    """The exit code."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(NEEDS_TERMINAL, file=sys.stderr)
         return 2
-    from hermes.surfaces.cli.chat.start import talk
-
     return talk(options)

@@ -1,4 +1,4 @@
-"""Events of a session turned into what the person sees."""
+"""Renders the events of a session."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from hermes.surfaces.cli.chat.tool_lines import (
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
-# Ends that a person must hear of in any case.
+# Endings that are always explained.
 STOPPED = ("interrupted", "paused")
 
 
 class Feed:
-    """Prints what is final and keeps `live` true. Knows one session; a new one has a new feed."""
+    """Prints what is final and keeps `live` up to date. Each session has its own feed."""
 
     def __init__(self, screen: Screen, live: Live, display: DisplaySettings, root: str) -> None:
         self._screen = screen
         self._live = live
         self.display = display
         self._root = root
-        # A banner comes before everything.
+        # The banner comes first.
         self._section: Section = "notice"
         self._waiting: dict[int, MessageReceived] = {}
         self._calls: dict[str, ToolCall] = {}
@@ -65,7 +65,7 @@ class Feed:
         self._answered = False
         self._last_tool = ""
         self._at = 0.0
-        self._unmade = Unmade(root)
+        self._failed_edits = Unmade(root)
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -78,14 +78,14 @@ class Feed:
                 self._live.busy = True
                 for n in takes:
                     self._say(self._waiting.pop(n, None))
-            case ModelCalled() if self._live.busy:  # side work goes on unseen
+            case ModelCalled() if self._live.busy:  # auxiliary calls are not shown
                 self._live.begin("thinking")
             case TextDelta(text=text):
                 self._stream(text)
             case ReasoningDelta(text=text):
                 self._think(text)
             case CallNamed(name=name):
-                self._live.begin(self._said("preparing {tool}", tool=one_line(name)))
+                self._live.begin(self._translate("preparing {tool}", tool=one_line(name)))
             case Restarted():
                 self._restart()
             case ReplyAdded() as reply:
@@ -99,8 +99,8 @@ class Feed:
             case Notice(text=text, kind=kind):
                 self.notice(text, warning=kind == "warn")
             case ModelSwitched(model=model, provider=provider):
-                words = "{model} ({provider}) answers from now on."
-                self.notice(self._said(words, model=model, provider=provider))
+                words = "The model is now {model} ({provider})."
+                self.notice(self._translate(words, model=model, provider=provider))
             case TurnEnded() as ended:
                 self._end_turn(ended)
             case _:
@@ -108,24 +108,24 @@ class Feed:
         self._live.queued = tuple(_typed(each) for _, each in self._withdrawable)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        lines = clean(self._said(text)).split("\n")
+        lines = clean(self._translate(text)).split("\n")
         rows = [row for line in lines for row in wrapped(line, self._width)]
         self._print(
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
 
     def put(self, text: str) -> None:
-        """Something between the lines of the conversation, as it is."""
+        """Print text as it is."""
         self._print("notice", text.split("\n"))
 
     def tell(self, text: str) -> None:
-        """What a command has to say, in rows that fit."""
+        """Print the output of a command, wrapped."""
         lines = text.split("\n")
         rows = [row for line in lines for row in hung(line, self._width)]
         self._print("notice", rows)
 
     def report(self, text: str, *, said: bool) -> None:
-        """What came of work beside the conversation: an answer, or output, which stays as it is."""
+        """The result of background work: an answer, or output, which is not reformatted."""
         rows = text.split("\n")
         if said:
             answer = self._new_answer()
@@ -133,19 +133,19 @@ class Feed:
         self._print("notice", rows, apart=True)
 
     def echo(self, text: str) -> None:
-        """A line that was typed and is no part of the conversation."""
-        if self._screen.echoed(text):
+        """A typed line that is not part of the conversation."""
+        if self._screen.was_echoed(text):
             self._section = "said"
             return
         self._print("said", [self._screen.paint(f"{self._sign} {clean(text)}", "dim")], apart=True)
 
     def expect(self, waiting: dict[int, MessageReceived]) -> None:
-        """Messages of an earlier run that wait for their turn."""
+        """Queued messages of an earlier run."""
         self._waiting |= waiting
 
     @property
     def newest_waiting(self) -> tuple[int, str] | None:
-        """The number and the words of the last message that can still be taken back."""
+        """The record number and text of the last message that can still be withdrawn."""
         if not self._withdrawable:
             return None
         n, received = self._withdrawable[-1]
@@ -157,11 +157,11 @@ class Feed:
         return [(n, each) for n, each in waiting if _is_typed(each) and not each.steer]
 
     def know(self, calls: tuple[ToolCall, ...]) -> None:
-        """Calls of an earlier run that are about to be answered."""
+        """Tool calls of an earlier run that are about to be answered."""
         self._calls |= {call.id: call for call in calls}
 
     @property
-    def _said(self) -> Language:
+    def _translate(self) -> Language:
         return self._screen.paint.say
 
     @property
@@ -180,12 +180,12 @@ class Feed:
             return
         paint, message = self._screen.paint, received.message
         text = without_attachments(message.text)
-        if self._screen.echoed(text):
+        if self._screen.was_echoed(text):
             self._section = "said"
             return
         lines = clean(typed_part(text)).rstrip("\n").split("\n")
         if message.origin != "user":
-            self._tell_news(lines)
+            self._show_notification(lines)
             return
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
@@ -193,8 +193,8 @@ class Feed:
         said[0] += self._moment()
         self._print("said", said, apart=True)
 
-    def _tell_news(self, lines: list[str]) -> None:
-        """What no person has said: something happened while nobody looked."""
+    def _show_notification(self, lines: list[str]) -> None:
+        """A message that is not from the user, such as the end of a background process."""
         most = {"all": NOTICE_LINES, "concise": 1, "off": 0}
         shown = lines[: most[self.display.background_process_notifications]]
         if shown and len(shown) < len(lines):
@@ -203,7 +203,7 @@ class Feed:
         self._print("said", [self._screen.paint(row, "dim") for row in rows], apart=True)
 
     def _moment(self) -> str:
-        """When the newest message came, for who wants to see that."""
+        """The time of the newest message, if display.timestamps is on."""
         if not self.display.timestamps:
             return ""
         moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
@@ -211,8 +211,7 @@ class Feed:
 
     @property
     def _streams(self) -> bool:
-        """Where words between two calls are not shown, only the end of a reply tells whether these
-        are such words."""
+        """Without interim messages, only the end of a reply tells whether it is shown."""
         return self.display.streaming and self.display.interim_assistant_messages
 
     def _stream(self, text: str) -> None:
@@ -233,7 +232,7 @@ class Feed:
             return
         *lines, self._thoughts = (self._thoughts + text).split("\n")
         width = self._thought_width
-        # A long line is shown as it fills one row after the other.
+        # A long line is printed row by row.
         row, used = first_row(clean(self._thoughts), width)
         while used < len(clean(self._thoughts)):
             lines.append(row)
@@ -244,7 +243,7 @@ class Feed:
     @property
     def _thought_sign(self) -> str:
         skin = self._screen.paint.skin
-        return self._said("thought:") if skin.words else skin.tool_prefix
+        return self._translate("thought:") if skin.words else skin.tool_prefix
 
     @property
     def _thought_width(self) -> int:
@@ -261,12 +260,12 @@ class Feed:
         self._print("thoughts", [paint(f"{bar} {row}".rstrip(), "dim") for row in rows])
 
     def _restart(self) -> None:
-        """What was streamed is void. It stays on the screen, so it is said."""
+        """The streamed text is void but stays on the screen, so a notice says so."""
         was_shown = self._answer.begun and self._streams
         self._answer, self._live.answer = self._new_answer(), None
         self._thoughts = ""
         if was_shown:
-            self.notice("The answer was cut off; it comes anew.", warning=True)
+            self.notice("The answer was cut off and starts again.", warning=True)
         self._live.begin("thinking")
 
     def _finish_reply(self, reply: ReplyAdded) -> None:
@@ -302,7 +301,7 @@ class Feed:
         call = self._calls.pop(result.call_id, None) or ToolCall(
             id=result.call_id, name=result.name
         )
-        self._unmade.note(call, result)
+        self._failed_edits.note(call, result)
         progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
@@ -325,10 +324,10 @@ class Feed:
         self._live.busy = False
         self._live.running.clear()
         self._last_tool = ""
-        words = explain(ended, answered=self._answered, say=self._said)
+        words = explain(ended, answered=self._answered, say=self._translate)
         if self._answered and self.display.file_mutation_verifier:
-            words = words or self._unmade.words()
-        self._answered, self._unmade = False, Unmade(self._root)
+            words = words or self._failed_edits.words()
+        self._answered, self._failed_edits = False, Unmade(self._root)
         if is_error(ended):
             text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
             self._print("notice", [text])
@@ -336,8 +335,7 @@ class Feed:
             self.notice(words, warning=True)
 
     def _print(self, section: Section, rows: list[str], *, apart: bool = False) -> None:
-        """Rows of one section stand together, with an empty row between sections; tools follow
-        right after what was said."""
+        """An empty row separates sections, except tools after a user message."""
         changed = section != self._section and (self._section, section) != ("said", "tools")
         if not rows and not (section == "words" and changed and self._live.answer):
             return

@@ -1,4 +1,4 @@
-"""The first line of a chat: all that is known before anything is opened."""
+"""The first line of a chat, shown before anything is loaded."""
 
 from __future__ import annotations
 

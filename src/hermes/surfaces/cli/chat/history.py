@@ -1,4 +1,4 @@
-"""The lines that were typed in earlier runs, in a file for its owner only."""
+"""The input history, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hermes.core.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-# More than anybody goes back through, and read in a moment.
+# Enough for any search, and fast to read.
 NEWEST_BYTES = 512 * 1024
 
 
 class PrivateHistory(FileHistory):
-    """Nothing is made before the first line is kept, and a home that cannot be written costs the
-    history only. Secrets in a line are masked."""
+    """Creates no file before the first line. If the home is not writable, only the history is
+    lost. Secrets are masked."""
 
     def __init__(self, home: Home) -> None:
         super().__init__(home.history)
         self._home = home
-        self._clean: Callable[[str], str] | None = None
+        self._redactor: Callable[[str], str] | None = None
 
     def load_history_strings(self) -> Iterable[str]:
         try:
@@ -38,7 +38,7 @@ class PrivateHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         try:
-            lines = "".join(f"+{line}\n" for line in self._cleaned(string).split("\n"))
+            lines = "".join(f"+{line}\n" for line in self._redact(string).split("\n"))
             self._home.folder(self._home.root)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             file = os.open(self._home.history, flags, 0o600)
@@ -47,19 +47,19 @@ class PrivateHistory(FileHistory):
             finally:
                 os.close(file)
         except (OSError, ConfigError) as error:
-            log.warning("history not kept", extra={"why": str(error)})
+            log.warning("history not saved", extra={"why": str(error)})
 
-    def _cleaned(self, text: str) -> str:
-        if self._clean is None:
-            # By the first Enter this is loaded anyway; before the first prompt it is not.
-            from hermes.credentials.redaction import words_for
+    def _redact(self, text: str) -> str:
+        if self._redactor is None:
+            # Not loaded before the first prompt, for a fast start.
+            from hermes.app.secrecy.secrecy import words_for
 
-            self._clean = words_for(self._home)
-        return self._clean(text)
+            self._redactor = words_for(self._home)
+        return self._redactor(text)
 
 
 def _entries(text: str) -> list[str]:
-    """Runs of lines that begin with a plus sign; anything else stands between two entries."""
+    """An entry is a run of lines that begin with a plus sign."""
     found: list[str] = []
     lines: list[str] = []
     for line in (*text.split("\n"), ""):

@@ -1,4 +1,4 @@
-"""What the keys do."""
+"""Key bindings of the chat."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from prompt_toolkit.keys import Keys
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
 
-# What ends like this goes on without a space.
+# No space is added after these endings.
 UNFINISHED = (" ", "/", ":", "=")
 
 
 class Typing(Protocol):
-    """The state of the input that keys depend on. `in_flow` means that the person was typing
-    when a question opened and has not paused since: such keys belong to the draft."""
+    """The state of the input that keys depend on. `in_flow`: the user was typing when a question
+    opened and has not paused since, so these keys belong to the draft."""
 
     face: Face
     pastes: Pastes
@@ -31,7 +31,7 @@ class Typing(Protocol):
 
     @property
     def just_started(self) -> bool:
-        """Whether keys may still come that were pressed before the prompt was there."""
+        """Whether keys may still arrive that were pressed before the prompt appeared."""
         ...
 
     def add_to_draft(self, text: str) -> None: ...
@@ -57,7 +57,7 @@ def bindings(typing: Typing) -> KeyBindings:
         event.app.renderer.erase()
         event.app.invalidate()
 
-    # Of keys that fit, those that were added last are taken.
+    # Of several matching bindings, the last one wins.
     _take_back_with(keys, typing, in_input & is_empty & ~asking)
     choosing = asking & Condition(lambda: not typing.face.hiding())
     for name in (*"123456789", "left", "right", "up", "down"):
@@ -86,7 +86,7 @@ def _write_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
     @keys.add("escape", "enter", filter=when)
     def _(event: KeyPressEvent) -> None:
         if typing.just_started:
-            # Enter, pressed before the terminal was told to pass keys on as they are.
+            # Enter, pressed before the terminal was in raw mode.
             typing.send()
         else:
             event.current_buffer.insert_text("\n")
@@ -134,7 +134,7 @@ def _has_one_completion() -> bool:
 
 
 def _take_only(buffer: Buffer) -> None:
-    """There is nothing to choose: take it, and be ready for what follows it."""
+    """Accept the only completion."""
     state = buffer.complete_state
     assert state is not None
     if state.complete_index is None:
@@ -145,7 +145,6 @@ def _take_only(buffer: Buffer) -> None:
 
 
 async def edit(buffer: Buffer) -> None:
-    """In the person's own editor, until that is closed."""
     await buffer.open_in_editor()
 
 

@@ -1,4 +1,4 @@
-"""How a chat lets go of a session."""
+"""Ends the session of a chat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STOP_SECONDS = 0.05
 
 
 async def leave(app: App, session: Session, reason: str) -> None:
-    """Nothing goes on afterwards: neither the turn that runs nor one that waits."""
+    """Stop the running turn and all queued ones."""
     try:
         async with asyncio.timeout(LEAVE_SECONDS):
             while session.busy:
@@ -22,13 +22,12 @@ async def leave(app: App, session: Session, reason: str) -> None:
                 await asyncio.sleep(STOP_SECONDS)
         await session.send(End(reason=reason))
     except (TimeoutError, HermesError):
-        # What is unfinished stays so, and goes on when the session is resumed.
+        # Unfinished work continues when the session is resumed.
         pass
     await app.leave(session)
 
 
 async def first_of(*events: asyncio.Event) -> None:
-    """Returns when one of them is set."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The live part of the screen: the end of an answer, what goes on, how the session stands."""
+"""The live rows above the input: the reply tail, the current activity, the status bar."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FRAME_SECONDS = 0.1
 FACE_SECONDS = 4.0
 TAIL_ROWS = 8
 THINKING = "thinking"
-# Wide enough for all facts, and for the important ones.
+# Wide enough for all facts, or for the important ones.
 FULL_WIDTH = 76
 COMPACT_WIDTH = 52
 BAR_CELLS = 10
 QUEUED_ROWS = 3
-WAITS = "1 message waits for this turn to end · ↑ edits the last, Esc drops it"
-WAIT = "{count} messages wait for this turn to end · ↑ edits the last, Esc drops it"
+WAITS = "1 message is queued · ↑ edits it, Esc drops it"
+WAIT = "{count} messages are queued · ↑ edits the last, Esc drops it"
 
 
 class Status:
@@ -50,7 +50,7 @@ class Status:
         if width >= COMPACT_WIDTH:
             facts.append(_minutes(now - self.started_at))
         if self.shortened and width >= FULL_WIDTH:
-            facts.append(f"shortened {self.shortened}×")
+            facts.append(f"compacted {self.shortened}×")
         if self.title and width >= FULL_WIDTH:
             facts.append(one_line(self.title, 24))
         between = ", " if paint.skin.words else " │ "
@@ -64,7 +64,7 @@ class Status:
 
 
 class Running:
-    """A tool at work, and the last that it said."""
+    """A running tool and its last output line."""
 
     def __init__(self, deed: Deed, since: float) -> None:
         self.deed = deed
@@ -73,7 +73,7 @@ class Running:
 
 
 class Live:
-    """What changes from moment to moment. `activity` is what the model is at, "" for nothing."""
+    """The live state. `activity` is what the model is doing; "" for nothing."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -88,7 +88,7 @@ class Live:
         self.status: Status | None = None
 
     def begin(self, activity: str) -> None:
-        """From now on this goes on; the clock runs on while the activity stays the same."""
+        """The clock keeps running while the activity stays the same."""
         if activity != self.activity:
             self.activity, self.since = activity, self.clock()
 
@@ -96,9 +96,9 @@ class Live:
         return self.answer.tail(width, min(most, TAIL_ROWS)) if self.answer else []
 
     def activity_rows(self, paint: Paint, width: int, *, animated: bool) -> list[str]:
-        """What goes on, what goes on beside it, and what waits."""
+        """The activity, background work and queued messages."""
         rows = []
-        if words := self._going_on(paint, faces=animated and self.faces):
+        if words := self._activity_text(paint, faces=animated and self.faces):
             frames = paint.skin.spinner.frames
             frame = int(self.clock() / FRAME_SECONDS) % len(frames) if animated and frames else -1
             sign = frames[frame] if frame >= 0 else "…"
@@ -115,7 +115,7 @@ class Live:
             rows.append(paint(cut(hint, width), "dim"))
         return rows
 
-    def _going_on(self, paint: Paint, *, faces: bool) -> str:
+    def _activity_text(self, paint: Paint, *, faces: bool) -> str:
         now, spinner = self.clock(), paint.skin.spinner
         if len(self.running) > 1:
             since = min(tool.since for tool in self.running.values())
@@ -128,14 +128,13 @@ class Live:
             return ""
         verb = paint.say(self.activity)
         if self.activity == THINKING and spinner.thinking_verbs:
-            verb = _turned(spinner.thinking_verbs, now - self.since)
+            verb = _rotate(spinner.thinking_verbs, now - self.since)
         looks = spinner.thinking_faces if self.activity == THINKING else spinner.waiting_faces
-        face = f"{_turned(looks, now - self.since)} " if faces and looks else ""
+        face = f"{_rotate(looks, now - self.since)} " if faces and looks else ""
         return f"{face}{verb}  {elapsed(now - self.since)}"
 
 
-def _turned(words: Sequence[str], seconds: float) -> str:
-    """One after the other, each for a few seconds."""
+def _rotate(words: Sequence[str], seconds: float) -> str:
     return words[int(seconds / FACE_SECONDS) % len(words)]
 
 
@@ -145,7 +144,7 @@ def _bar(share: int) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """Without the seconds: the bar is not drawn again while nothing happens."""
+    """Without seconds, so that an idle status bar is not redrawn."""
     return f"{int(seconds // 60)}m" if seconds < 3600 else elapsed(seconds)
 
 

@@ -1,4 +1,4 @@
-"""Colours of the chat, by role; none where they are not wanted."""
+"""Colours and language of the chat, by role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CODES: dict[Role, str] = {
 }
 
 
-# Which colour of a skin a role is painted in.
+# The skin colour of each role.
 _KEYS: dict[Role, str] = {
     "dim": "banner_dim",
     "bold": "banner_title",
@@ -40,8 +40,8 @@ _KEYS: dict[Role, str] = {
 
 
 class Paint:
-    """`paint(text, role)` is the text in the colours of the role, line by line. `skin` is what
-    it wears now, with or without `colours`; `say` is the language that it speaks."""
+    """`paint(text, role)` colours the text line by line, if `colours` is set. `skin` is the current
+    skin, `say` the current language."""
 
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours
@@ -61,12 +61,12 @@ class Paint:
         code = self._codes.get(role)
         if not self.colours or not code or not text:
             return text
-        # A colour that runs over a line break would also paint the margin of the next line.
+        # A colour across a line break would also fill the margin of the next line.
         lines = text.split("\n")
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in lines)
 
 
 def _coloured(role: Role, colour: str) -> str:
-    """Titles stay bold, whatever their colour."""
+    """Titles stay bold."""
     code = colour_code(colour)
     return f"1;{code}" if role == "bold" and code else code

@@ -1,4 +1,4 @@
-"""What stands around the input: an answer on its way, what goes on, the question, the status."""
+"""What is shown around the input: the reply tail, the activity, the question, the status bar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEAF_SECONDS = 0.5
 
 
 class Panel:
-    """The live part of one session. Questions are put one after the other."""
+    """The live rows of one session. Questions are asked one at a time."""
 
     def __init__(self, screen: Screen, clock: Callable[[], float]) -> None:
         self.live = Live(clock)
@@ -40,14 +40,14 @@ class Panel:
 
     @property
     def moves(self) -> bool:
-        """Whether it looks different in a moment without anything having happened."""
+        """Whether it changes without an event, such as a clock."""
         works = self.live.activity or self.live.running or self.live.beside
         return self.question is not None or bool(self._screen.animated and works)
 
     def rows(self, width: int, height: int) -> list[str]:
         paint, live, now = self._screen.paint, self.live, self._clock()
         if self.question:
-            # Right below what is asked, which has just been printed.
+            # Directly below the question, which has just been printed.
             below = self.question.rows(paint, width, now)
         else:
             below = ["", *live.activity_rows(paint, width, animated=self._screen.animated)]
@@ -61,27 +61,27 @@ class Panel:
             self._put(asked)
 
     def answered(self, event: ApprovalAnswered | QuestionAnswered) -> bool:
-        """Whether this was a question of ours; the next one is put then."""
+        """Whether this question was open here; the next one is asked then."""
         left = [asked for asked in self._asked if asked.id != event.id]
         if len(left) == len(self._asked):
             return False
         self._asked = left
         self._answered_at = self._clock()
-        self._screen.answered()
+        self._screen.question_closed()
         if left:
             self._put(left[0])
         return True
 
     def withdraw(self) -> None:
-        """No question is open any more."""
+        """Close all questions."""
         if self._asked:
             self._asked.clear()
-            self._screen.answered()
+            self._screen.question_closed()
 
     def _put(self, asked: Asked) -> None:
         now = self._clock()
         if now - self._answered_at < DEAF_SECONDS:
-            # A key that is pressed twice must not answer a question that nobody has read.
+            # A repeated key must not answer a question before it was read.
             asked.deaf_until = now + DEAF_SECONDS
         rows = asked.rows(self._screen.paint, self._screen.width - 1, now)
-        self._screen.asked(rows, secret=asked.secret)
+        self._screen.question_opened(rows, secret=asked.secret)

@@ -1,4 +1,4 @@
-"""Long pastes and pictures, shown in the input as one word and sent in full."""
+"""Long pastes and images, shown in the input as placeholders and sent in full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 
-# A few lines are better seen than named.
+# Pastes up to this many lines are shown in full.
 SHOWN_LINES = 5
 KEPT_SECONDS = 7 * 24 * 3600
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -22,8 +22,8 @@ _PICTURE = re.compile(r"\[Image #(\d+): [^\]]*\]")
 
 
 class Pastes:
-    """What the words in the input stand for. With a `home`, `keep` leaves a copy of a text there,
-    so that a terminal that goes away takes nothing with it."""
+    """The contents of placeholders. With a `home`, `keep` saves a copy of pasted text, so that it
+    survives a lost terminal."""
 
     def __init__(self, home: Home | None = None) -> None:
         self._home = home
@@ -31,7 +31,7 @@ class Pastes:
         self._pictures: list[str] = []
 
     def shown(self, text: str) -> str:
-        """What stands in the input for a pasted text."""
+        """The placeholder of a pasted text, or the text itself if it is short."""
         plain = _sound(text.replace("\r\n", "\n").replace("\r", "\n"))
         if picture := _dropped_picture(plain):
             return self.picture(picture)
@@ -42,26 +42,26 @@ class Pastes:
         return f"[Pasted text #{len(self._texts)}: {lines} lines]"
 
     def picture(self, path: str) -> str:
-        """What stands in the input for a picture."""
+        """The placeholder of an image."""
         self._pictures.append(path)
         name = Path(path).name.replace("]", ")")
         return f"[Image #{len(self._pictures)}: {name}]"
 
     def expanded(self, text: str) -> str:
-        """The input with every paste in its place."""
+        """The input with its placeholders replaced."""
         return _NAME.sub(self._text, text)
 
     def pictures(self, text: str) -> tuple[str, ...]:
-        """The files of the pictures that a text names."""
+        """The files of the images in a text."""
         numbers = dict.fromkeys(int(found[1]) for found in _PICTURE.finditer(text))
         return tuple(self._pictures[n - 1] for n in numbers if 1 <= n <= len(self._pictures))
 
     def keep(self, text: str) -> None:
-        """Leave a copy for a week, for its owner only and with secrets masked."""
+        """Save a copy for a week, readable by its owner only, with secrets masked."""
         if self._home is None or not _NAME.search(text):
             return
-        # Nobody pastes before the first prompt is drawn, so this costs that nothing.
-        from hermes.credentials.redaction import words_for
+        # Loaded at the first paste, for a fast start.
+        from hermes.app.secrecy.secrecy import words_for
 
         try:
             folder = self._home.folder(self._home.root / "pastes")
@@ -72,7 +72,7 @@ class Pastes:
             with os.fdopen(file, "w", encoding="utf-8") as copy:
                 copy.write(body)
         except (OSError, ConfigError):
-            # The copy is a kindness; the paste itself is in the input.
+            # The copy is optional; the paste itself is in the input.
             return
 
     def _text(self, name: re.Match[str]) -> str:
@@ -81,13 +81,12 @@ class Pastes:
 
 
 def _sound(text: str) -> str:
-    """Without halves of characters, which nothing could encode."""
+    """Without lone surrogates, which cannot be encoded."""
     return re.sub(r"[\ud800-\udfff]", "", text)
 
 
 def _dropped_picture(text: str) -> str:
-    """The path, if the text is nothing but that of a picture, as terminals write one that was
-    dropped on them."""
+    """The path, if the text is only the path of an image, as terminals write dropped files."""
     line = text.strip()
     if not line.lower().rstrip("'\"").endswith(PICTURES) or len(line) > LONGEST_PATH:
         return ""

@@ -1,4 +1,4 @@
-"""Markdown without its marks: emphasis goes, words, lists, code and tables stay readable."""
+"""Markdown as plain text: emphasis marks are removed; lists, code and tables stay readable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r"<((?:https?|mailto):[^>\s]+)>"), r"\1"),
     (re.compile(r"(?<!\\)\*\*\*(?=\S)(.+?)(?<=\S)\*\*\*", re.DOTALL), r"\1"),
     (re.compile(r"(?<!\\)\*\*(?=\S)(.+?)(?<=\S)\*\*", re.DOTALL), r"\1"),
-    # One word between double underscores is rather a name of Python than a bold word.
+    # One word between double underscores is more likely a Python name than bold.
     (re.compile(r"(?<![\w\\])__(?!\w+__)(?=\S)(.+?)(?<=\S)__(?!\w)", re.DOTALL), r"\1"),
     (re.compile(r"(?<![\w\\*])\*(?=[^\s*])([^*]+?)(?<=\S)\*(?![\w*])", re.DOTALL), r"\1"),
     (re.compile(r"(?<![\w\\_])_(?=[^\s_])([^_]+?)(?<=\S)_(?![\w_])", re.DOTALL), r"\1"),
@@ -42,20 +42,20 @@ def plain_lines(block: Block, width: int) -> list[str]:
 
 
 def plain_words(text: str) -> str:
-    """Without emphasis and link marks; what stands in backticks is left as it is."""
+    """Removes emphasis and link marks; code spans stay as they are."""
     spans: list[str] = []
 
     def keep(span: re.Match[str]) -> str:
         spans.append(span[0])
         return f"\x00{len(spans) - 1}\x00"
 
-    # Emphasis may reach over a code span, so spans are put aside rather than cut out.
+    # Emphasis may span a code span, so code spans are replaced while marks are removed.
     words = _unmarked(_CODE_SPAN.sub(keep, text.replace("\x00", "")))
     return _KEPT.sub(lambda found: spans[int(found[1])], words)
 
 
 def table_rows(block: Block, width: int) -> list[str]:
-    """Aligned columns, or where they do not fit, each row as a list of its cells."""
+    """Aligned columns; if they do not fit, each row as a list of its cells."""
     rows = [_cells_of(line) for line in block.lines]
     head, *body = [row for row in rows if not _is_divider(row)] or [[]]
     columns = max((len(row) for row in (head, *body)), default=0)

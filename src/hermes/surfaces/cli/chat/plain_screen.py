@@ -1,4 +1,4 @@
-"""The chat on a terminal that can only print: lines in, lines out, nothing drawn twice."""
+"""The chat on a terminal without cursor control: lines in, lines out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hermes.surfaces.cli.chat.screen import Face
 
 
 class PlainScreen:
-    """Shows no live part: questions are printed when they open. The terminal itself edits the
-    line that is typed, so there is never a draft that the program knows."""
+    """Has no live rows: questions are printed when they open. The terminal itself edits the input
+    line, so the program never sees a draft."""
 
     animated = False
 
@@ -42,9 +42,9 @@ class PlainScreen:
     @draft.setter
     def draft(self, text: str) -> None:
         if text:
-            self.show(f"To send again, changed or not:\n{text}")
+            self.show(f"Edit and send again:\n{text}")
 
-    def echoed(self, text: str) -> bool:
+    def was_echoed(self, text: str) -> bool:
         if text not in self._seen:
             return False
         self._seen.remove(text)
@@ -64,7 +64,7 @@ class PlainScreen:
 
     def attach(self, path: str) -> None:
         self._attached.append(path)
-        self.show(f"{path} goes with your next message.")
+        self.show(f"{path} is attached to your next message.")
 
     def pictures(self, text: str) -> tuple[str, ...]:
         found, self._attached = tuple(self._attached), []
@@ -82,17 +82,17 @@ class PlainScreen:
     def ring(self) -> None:
         self._write("\a")
 
-    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
+    def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
         self.show("\n".join(choices))
         if secret:
             self._echo(False)
         self.ready()
 
-    def answered(self) -> None:
+    def question_closed(self) -> None:
         self._echo(True)
 
     def _echo(self, wanted: bool) -> None:
-        """By the terminal, which otherwise shows what is typed."""
+        """Switch the terminal's echo."""
         if wanted == self._echoes or not self._stdin.isatty():
             return
         self._echoes = wanted

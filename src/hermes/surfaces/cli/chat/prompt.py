@@ -1,5 +1,5 @@
-"""The chat on a terminal that can move its cursor: an input at the bottom, a live part above it,
-and all that is finished above that, in the terminal's own scroll-back."""
+"""The chat on a terminal with cursor control: the input at the bottom, live rows above it, and
+finished output above them in the scroll-back."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
 from hermes.surfaces.cli.chat.steady import SteadyOutput, SteadyRenderer
-from hermes.surfaces.cli.chat.torn import mend_torn_pastes
+from hermes.surfaces.cli.chat.torn import end_unterminated_pastes
 
 MENU_ROWS = 10
 REDRAW_SECONDS = 0.03
-# A shorter pause between two keys is typing, a longer one is a person who has stopped to look.
+# A shorter pause between two keys is continuous typing.
 FLOW_SECONDS = 0.7
-# Keys that waited in the terminal are read at once, one after the other.
+# Keys buffered by the terminal arrive within this time.
 EARLY_SECONDS = 0.25
 
 STYLE = Style.from_dict(
@@ -82,7 +82,7 @@ class PromptScreen:
         self._put_aside: str | None = None
         self._last_key_at = float("-inf")
         self._flowing = False
-        # Until when a key counts as one that had been pressed before the prompt was there.
+        # Until then, a key may have been pressed before the prompt appeared.
         self._early_until: float | None = None
         self._early = True
 
@@ -134,8 +134,8 @@ class PromptScreen:
 
     @property
     def suggesting(self) -> bool:
-        """Whether lines of the past may show as a ghost behind the cursor: never where a colour
-        is all that tells them from what is typed."""
+        """Whether history suggestions may appear after the cursor. They need colours to differ
+        from typed text."""
         return self.paint.colours and not self.face.asking() and not self.draft.startswith("/")
 
     @property
@@ -153,7 +153,7 @@ class PromptScreen:
         buffer = self._prompt.default_buffer
         text = self.pastes.expanded(buffer.text)
         buffer.reset()
-        # What was being typed is sent: a question that comes now does not interrupt it.
+        # The draft is sent: a question that opens now does not interrupt typing.
         self._last_key_at = float("-inf")
         if self.face.submit(text) and text not in self._history.get_strings()[-1:]:
             self._history.append_string(text)
@@ -163,7 +163,7 @@ class PromptScreen:
         if not self._app.is_running:
             self._print()
         elif len(self._unshown) == 1:
-            # What comes in one burst is drawn once.
+            # A burst of output is drawn once.
             asyncio.get_running_loop().call_soon(self._print)
 
     def refresh(self) -> None:
@@ -172,7 +172,7 @@ class PromptScreen:
     def ready(self) -> None:
         self.refresh()
 
-    def echoed(self, text: str) -> bool:
+    def was_echoed(self, text: str) -> bool:
         return False
 
     def attach(self, path: str) -> None:
@@ -183,7 +183,7 @@ class PromptScreen:
         return self.pastes.pictures(text)
 
     def copy(self, text: str) -> bool:
-        # Also reaches the clipboard of the machine that a remote terminal is on.
+        # OSC 52 also works over a remote shell.
         body = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self._output.write_raw(f"\x1b]52;c;{body}\x07")
         self._output.flush()
@@ -204,21 +204,21 @@ class PromptScreen:
         self._output.bell()
         self._output.flush()
 
-    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
+    def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
         if self._put_aside is None:
             self._put_aside = self.draft
             self._flowing = self._clock() - self._last_key_at < FLOW_SECONDS
             self._prompt.default_buffer.reset()
 
-    def answered(self) -> None:
+    def question_closed(self) -> None:
         if self._put_aside is not None:
             self.draft, self._put_aside = self._put_aside, None
-            # The last key was an answer, so nobody is in the middle of typing.
+            # The last key was an answer, not typing.
             self._last_key_at = float("-inf")
 
     async def run(self, face: Face) -> None:
         self.face = face
-        mend_torn_pastes(self._app)
+        end_unterminated_pastes(self._app)
         with create_app_session(output=self._output), patch_stdout():
             try:
                 await self._prompt.prompt_async(set_exception_handler=False)
@@ -235,7 +235,7 @@ class PromptScreen:
         if not self._unshown:
             return
         if self._app._running_in_terminal:
-            # An editor has the terminal; what is finished waits until it gives it back.
+            # An editor owns the terminal; output waits until it closes.
             asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._print)
             return
         rows = "\n".join(self._unshown).split("\n")
@@ -252,7 +252,7 @@ class PromptScreen:
 
     def _compose(self) -> None:
         size = self._output.get_size()
-        # A low window has other things to show, too.
+        # A low window needs its rows for other things.
         self._prompt.reserve_space_for_menu = min(MENU_ROWS, max(4, size.rows // 2 - 2))
         rows = self.face.rows(size.columns - 1, max(1, size.rows - 3))
         self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
@@ -268,18 +268,16 @@ class PromptScreen:
         self._early = self._early and (self._early_until is None or now < self._early_until)
 
     def _note_key_done(self) -> None:
-        # However long it took to act on a key, the next one may have waited meanwhile.
+        # The next key may have waited while this one was handled.
         self._early_until = self._clock() + EARLY_SECONDS
 
 
 def _completes(typed: str) -> bool:
-    """Whether a menu opens by itself: for commands, and for what an `@` begins."""
+    """Whether a menu opens automatically: for commands and `@` references."""
     return typed.startswith("/") or typed.rpartition(" ")[2].startswith("@")
 
 
 class _Completer(Completer):
-    """Asks the face, which may have to look something up."""
-
     def __init__(self, screen: PromptScreen) -> None:
         self._screen = screen
 

@@ -1,4 +1,4 @@
-"""Paragraphs and list items, laid out row by row while they are still being written."""
+"""Paragraphs and list items, laid out row by row while they are streamed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from hermes.surfaces.cli.chat.plain_markdown import plain_words
 from hermes.surfaces.cli.chat.stable import stable_part
 
 NARROWEST = 20
-KINDS = ("text", "item")
+PROSE_KINDS = ("text", "item")
 
 _ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
 
 
 class Prose:
-    """The block that is open now. Rows that were given out are never given out again, also when
-    the width changes in the middle."""
+    """The open block. An emitted row is never emitted again, even if the width changes."""
 
     def __init__(self) -> None:
         self._given = 0
@@ -25,12 +24,12 @@ class Prose:
 
     @property
     def begun(self) -> bool:
-        """Whether a row of the open block was given out."""
+        """Whether a row of the open block was emitted."""
         return self._begun
 
     def sure_rows(self, block: Block, width: int) -> list[str]:
-        """The rows of an unfinished block that nothing can change any more."""
-        lead, hang, words = _parted(block, width)
+        """The rows of an unfinished block that no further text can change."""
+        lead, hang, words = _split_prefix(block, width)
         rows, self._given = _rows(
             plain_words(stable_part(words)), self._given, lead, hang, width, only_sure=True
         )
@@ -38,13 +37,13 @@ class Prose:
         return rows
 
     def rest(self, block: Block, width: int) -> list[str]:
-        """The other rows of an unfinished block, as they look now."""
-        lead, hang, words = _parted(block, width)
+        """The other rows of an unfinished block."""
+        lead, hang, words = _split_prefix(block, width)
         return _rows(plain_words(words), self._given, lead, hang, width)[0]
 
     def finish(self, block: Block, width: int) -> list[str]:
-        """The rows of a complete block that were not given out before."""
-        lead, hang, words = _parted(block, width)
+        """The rows of a complete block that were not emitted before."""
+        lead, hang, words = _split_prefix(block, width)
         rows, _ = _rows(plain_words(words), self._given, lead, hang, width)
         if not rows and not self._begun:
             rows = [lead.rstrip()]
@@ -52,8 +51,8 @@ class Prose:
         return rows
 
 
-def _parted(block: Block, width: int) -> tuple[str, str, str]:
-    """What the first row begins with, what the others begin with, and the words."""
+def _split_prefix(block: Block, width: int) -> tuple[str, str, str]:
+    """The prefix of the first row, the prefix of the others, and the text."""
     lines = [line.rstrip() for line in block.lines]
     if block.kind != "item":
         return "", "", "\n".join(lines)
@@ -69,7 +68,7 @@ def _parted(block: Block, width: int) -> tuple[str, str, str]:
 def _rows(
     text: str, at: int, lead: str, hang: str, width: int, *, only_sure: bool = False
 ) -> tuple[list[str], int]:
-    """The rows from a place in the text on, and where they end."""
+    """The rows from an offset, and where they end."""
     rows: list[str] = []
     while at < len(text):
         line, newline, _ = text[at:].partition("\n")

@@ -1,5 +1,5 @@
-"""Markdown in full dress: rich lays out blocks, pygments colours code. Slow to load, so only
-what renders or highlights imports it."""
+"""Rendered Markdown: rich lays out blocks, pygments colours code. Slow to load, so imported only
+when needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.theme import Theme
 from hermes.surfaces.cli.chat.blocks import Block
 from hermes.surfaces.cli.chat.cells import cells
 
-# These themes use the terminal's own colours, so they fit light and dark ones.
+# This theme uses the terminal's own colours, so it fits light and dark backgrounds.
 THEME = "ansi_dark"
 STYLES = Theme({"markdown.code": "cyan", "markdown.block_quote": "dim"})
 
@@ -28,15 +28,15 @@ def rich_lines(block: Block, width: int, *, colours: bool) -> list[str]:
     if block.kind == "item":
         return _item(block, width, colours)
     if block.kind == "heading":
-        # Rich would put the greatest headings into a frame.
+        # Rich frames top-level headings.
         words = block.text.strip().strip("#").strip()
         return _printed(Markdown(f"**{words}**"), width, colours)
     return _printed(Markdown(block.text, hyperlinks=False), width, colours)
 
 
 def code_lines(block: Block) -> list[str]:
-    """The lines of a piece of code, coloured as its language is. What came before it tells the
-    lexer where it is; lines are never broken."""
+    """The highlighted lines of a code block. `before` gives the lexer its context; lines are never
+    wrapped."""
     code = "\n".join((*block.before, *block.lines))
     syntax = Syntax(code, block.language, theme=THEME, background_color="default")
     if syntax.lexer is None:
@@ -87,7 +87,7 @@ def _taken(console: Console) -> list[str]:
 
 
 def _without_frame(rows: Sequence[str]) -> list[str]:
-    """Rich puts empty rows around tables and code."""
+    """Rich adds empty rows around tables and code."""
     start, stop = 0, len(rows)
     while start < stop and _is_empty(rows[start]):
         start += 1

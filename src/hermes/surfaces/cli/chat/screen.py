@@ -1,4 +1,4 @@
-"""Where a chat is shown and typed, and what it asks of the one who talks."""
+"""Protocols between a chat and its terminal."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 
 class Face(Protocol):
-    """What a screen shows around its input, and whom it tells what the person does."""
+    """What a screen shows around its input, and where it sends the user's actions."""
 
     def rows(self, width: int, height: int) -> list[str]:
-        """The live part above the input, each row within the width."""
+        """The live rows above the input, each within the width."""
         ...
 
     def symbol(self) -> str: ...
 
     def asking(self) -> bool:
-        """A question waits for an answer."""
+        """Whether a question is open."""
         ...
 
     def hiding(self) -> bool:
-        """What is typed now is not to be seen."""
+        """Whether the input is hidden."""
         ...
 
     def waiting(self) -> bool:
-        """A message that was sent can still be taken back."""
+        """Whether a sent message can still be withdrawn."""
         ...
 
     def take_back(self, *, edit: bool) -> None: ...
 
     def submit(self, text: str) -> bool:
-        """Enter was pressed; True when the text is worth keeping in the history."""
+        """Handle Enter; whether the text belongs in the history."""
         ...
 
     def key(self, name: str) -> None:
@@ -57,60 +57,60 @@ class Screen(Protocol):
 
     @property
     def animated(self) -> bool:
-        """Whether the live part may move by itself."""
+        """Whether the live rows may be animated."""
         ...
 
     @property
     def width(self) -> int: ...
 
     draft: str
-    """What is typed and not sent."""
+    """The unsent input."""
 
     def show(self, text: str) -> None:
         """Print above the input; colours are part of the text."""
         ...
 
     def refresh(self) -> None:
-        """The live part has changed."""
+        """Redraw the live rows."""
         ...
 
     def ready(self) -> None:
-        """It is the person's turn to type."""
+        """The user can type the next message."""
         ...
 
-    def echoed(self, text: str) -> bool:
-        """Whether this text stands on the screen already, because it was typed there."""
+    def was_echoed(self, text: str) -> bool:
+        """Whether the terminal has already echoed this text."""
         ...
 
     def attach(self, path: str) -> None:
-        """A picture goes with what is sent next."""
+        """Attach an image to the next message."""
         ...
 
     def pictures(self, text: str) -> tuple[str, ...]:
-        """The files of the pictures that go with a text that was sent."""
+        """The images attached to a sent text."""
         ...
 
     def copy(self, text: str) -> bool:
-        """Into the clipboard of the person; False where the terminal has none."""
+        """Copy to the clipboard; False if the terminal has none."""
         ...
 
     def compose(self, draft: str) -> bool:
-        """In the person's own editor; False where that cannot be."""
+        """Open the draft in an editor; False if that is not possible."""
         ...
 
     def clear(self) -> None: ...
 
     def ring(self) -> None: ...
 
-    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
-        """A question has opened: the draft is put aside until `answered`. The answer to a `secret`
-        one is not shown while it is typed."""
+    def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
+        """A question has opened: the draft is set aside until `question_closed`. Input for a
+        `secret` one is hidden."""
         ...
 
-    def answered(self) -> None: ...
+    def question_closed(self) -> None: ...
 
     async def run(self, face: Face) -> None:
-        """Until `close`, or until the terminal is gone."""
+        """Run until `close`, or until the terminal is gone."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""How a session stands, for the status bar, and how the person wants to see it."""
+"""The data of the status bar and the banner, and the display settings of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hermes.surfaces.cli.skins.find import find_skin
 
 
 def status_now(app: App, session: Session, before: Status | None, entered_at: float) -> Status:
-    """The status bar, brought up to date. What is slow to find is looked up when it changes."""
+    """The updated status. Slow lookups happen only when the model changes."""
     transcript, tuned = session.transcript, app.tuned[session.id]
     status = before or Status(started_at=entered_at)
     if status.model != transcript.model:
@@ -36,7 +36,7 @@ def status_now(app: App, session: Session, before: Status | None, entered_at: fl
 def introduced(
     app: App, session: Session, paint: Paint, *, width: int, place: str, skills: int, compact: bool
 ) -> str:
-    """Who answers here, and with what; nothing for who wants it quiet."""
+    """The banner; empty with HERMES_QUIET."""
     if is_set(app.env, "HERMES_QUIET"):
         return ""
     return introduction(
@@ -51,14 +51,14 @@ def introduced(
 
 
 async def skill_count(app: App, cwd: str) -> int:
-    """How many skills a session in this folder can use."""
+    from hermes.app.skills.skilled import skilled
 
     scanned = await asyncio.to_thread(app.skills(cwd).scan.look)
     return len(scanned.entries)
 
 
 def dress(paint: Paint, display: DisplaySettings, home: Home) -> str:
-    """Put on the skin and speak the language that are wanted; why that cannot be, or nothing."""
+    """Apply the skin and the language; the problem, if any."""
     if display.language != paint.say.name:
         paint.say = language(display.language)
     if display.skin == paint.skin.name:

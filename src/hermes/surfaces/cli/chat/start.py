@@ -1,4 +1,4 @@
-"""How a chat begins and ends: the prompt is there at once, the rest loads behind it."""
+"""Starts and ends a chat: the prompt appears at once, the rest loads in the background."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.hook_consent import ask_before_session
 
 LAG_SECONDS = 0.02
-# tmux tells of the first change at once and of those that follow it with a delay.
+# tmux reports the first resize at once and later ones with a delay.
 TMUX_LAG_SECONDS = 0.2
 ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 
 
 def talk(options: Mapping[str, Any]) -> int:
-    """A whole chat on this terminal; the exit code."""
+    """The exit code."""
     ask_before_session(options)
     return asyncio.run(_talk(options))
 
@@ -56,7 +56,7 @@ async def _talk(options: Mapping[str, Any]) -> int:
 
 
 async def _converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
-    """The farewell, or nothing when the person left before there was a session."""
+    """The closing text; empty when the user quit before there was a session."""
     work = asyncio.create_task(_open_and_run(options, desk, screen))
     leaving = asyncio.create_task(desk.left.wait())
     await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -69,7 +69,7 @@ async def _converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> s
 
 
 async def _open_and_run(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
-    # In a thread, so that the prompt takes keys while the modules load.
+    # In a thread, so that the prompt stays responsive while modules load.
     module = await asyncio.to_thread(importlib.import_module, "hermes.surfaces.cli.chat.opening")
     words: str = await module.converse(options, desk, screen)
     return words
@@ -92,8 +92,7 @@ def _screen(env: Mapping[str, str], desk: Desk, home: Home) -> Screen:
 
 
 def _lag(env: Mapping[str, str]) -> float | None:
-    """How long the terminal may have been narrower before it says so; None when it does not break
-    rows anew, as most terminals do."""
+    """How long a terminal may be narrower before it reports it; None if it does not reflow rows."""
     if "TMUX" in env:
         return TMUX_LAG_SECONDS
     if "XTERM_VERSION" in env or env.get("TERM", "").startswith(("linux", "screen")):
@@ -102,7 +101,7 @@ def _lag(env: Mapping[str, str]) -> float | None:
 
 
 def _leave_on_signals(desk: Desk) -> list[int]:
-    """The numbers of the signals that ended the chat, once they have."""
+    """A list that receives the signal that ended the chat."""
     ended_by: list[int] = []
     loop = asyncio.get_running_loop()
 
@@ -113,6 +112,6 @@ def _leave_on_signals(desk: Desk) -> list[int]:
 
     for number in ENDINGS:
         loop.add_signal_handler(number, leave, number)
-    # The prompt takes care of Ctrl+C by itself while it runs.
+    # While it runs, the prompt handles Ctrl+C itself.
     loop.add_signal_handler(signal.SIGINT, desk.interrupt)
     return ended_by

@@ -1,5 +1,5 @@
-"""A terminal that does not flicker: what belongs together is written in one go and no longer than
-it must be, and a narrower window leaves no remains of the live part behind."""
+"""A flicker-free renderer: output is written in one piece, and a narrower window leaves no remains
+of the live rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ from prompt_toolkit.styles import BaseStyle
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.thrift import Thrift
 
-# Rows that were finished where they stood within this many lags may have been finished in a window
-# that had changed already.
+# Rows completed in place within this many lags may belong to a window that had already changed.
 DOUBT_LAGS = 5
 LEAST_DOUBT_SECONDS = 0.1
 
 
 class Passed(NamedTuple):
-    """A row that was finished where it stood, when, and in a window of which size. `widest` is
-    the widest of all rows that were drawn then; a `loose` one may have been joined to what is left
-    above it."""
+    """A row that was completed in place, with the time and the window size. `widest` is the width
+    of the widest row drawn then; a `loose` row may have been joined to remains above it."""
 
     row: str
     at: float
@@ -39,9 +37,9 @@ class Passed(NamedTuple):
 
 
 class SteadyOutput(Vt100_Output):
-    """Output that can be held back for a moment, and that falls silent once the terminal is
-    gone. Where the cursor stands is never asked: the answers would mix with what is typed. `calm`
-    means that what is drawn next reaches no edge and needs no new rows."""
+    """Buffers output, and discards it once the terminal is gone. It never queries the cursor
+    position, because the reply would mix with typed keys. `calm`: the next drawing reaches no edge
+    and needs no new rows."""
 
     def __init__(self, stdout: TextIO, term: str) -> None:
         super().__init__(stdout, self._size_now, term=term, enable_cpr=False)
@@ -53,7 +51,7 @@ class SteadyOutput(Vt100_Output):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is written inside reaches the terminal at once."""
+        """Write everything inside in one piece."""
         self._held += 1
         try:
             yield
@@ -86,9 +84,9 @@ class SteadyOutput(Vt100_Output):
 
 
 class SteadyRenderer(Renderer):
-    """A renderer that finds the beginning of what it drew, also after the terminal has broken
-    its rows anew for a narrower window. A terminal may be narrower for up to `lag_seconds` before
-    it says so; one that never breaks rows anew has None."""
+    """Finds the start of its drawing even after the terminal reflowed its rows for a narrower
+    window. The terminal reports the new width after up to `lag_seconds`; None means that it
+    never reflows."""
 
     def __init__(
         self,
@@ -117,8 +115,8 @@ class SteadyRenderer(Renderer):
         self._drawn_at = self._clock()
 
     def pass_on(self, rows: Sequence[str]) -> bool:
-        """Let the first rows of what is drawn become finished ones, where they are the beginnings
-        of these rows: only what is missing of them is written. False when that cannot be."""
+        """Turn the first drawn rows into finished ones by writing only what they lack. False if
+        they are not prefixes of these rows."""
         screen, size = self._last_screen, self._last_size
         if screen is None or size != self.output.get_size() or len(rows) >= screen.height:
             return False
@@ -132,10 +130,9 @@ class SteadyRenderer(Renderer):
         return True
 
     def say_again(self) -> None:
-        """Rows that were finished where they stood shortly before the window was found to have
-        changed may not have stood there any more: a narrower one breaks rows, and what is added to
-        a broken row is cut off or covered. They are written once more, whole: better twice than
-        not at all."""
+        """Write rows again that were completed in place shortly before a resize was noticed. A
+        narrower window breaks rows, so the addition may be cut off or covered: better twice than
+        lost."""
         self._drop_certain()
         size = self.output.get_size()
         before = [passed for passed in self._passed if passed.size != size]
@@ -171,9 +168,9 @@ class SteadyRenderer(Renderer):
                 self._cursor_pos = Point(x=cells(row), y=number)
 
     def _move_down(self, count: int, screen: Screen) -> None:
-        """All but the first rows, so that as many empty ones are at the top of the live part."""
+        """Insert this many empty rows at the top of the live rows."""
         self.output.cursor_down(screen.height - 1 - self._cursor_pos.y)
-        # These make room below, where there is none.
+        # Newlines scroll if there is no room below.
         self.output.write_raw("\r" + "\n" * count)
         self.output.cursor_up(screen.height - 1)
         self.output.write_raw(f"\x1b[{count}L")
@@ -183,12 +180,12 @@ class SteadyRenderer(Renderer):
         self._cursor_pos = Point(x=0, y=0)
 
     def _plain_text(self, screen: Screen, number: int) -> str | None:
-        """A drawn row; None if any of it has a colour."""
+        """The text of a drawn row; None if it has colours."""
         row, has_style = screen.data_buffer[number], self._style_string_has_style
-        cells = [row[x] for x in range(_used(screen, number))]
-        if has_style is None or any(has_style[cell.style] for cell in cells):
+        used = [row[x] for x in range(_used(screen, number))]
+        if has_style is None or any(has_style[cell.style] for cell in used):
             return None
-        return "".join(cell.char for cell in cells)
+        return "".join(cell.char for cell in used)
 
     def _is_calm(self, before: Screen, now: Screen) -> bool:
         columns = self.output.get_size().columns
@@ -215,8 +212,8 @@ class SteadyRenderer(Renderer):
         self._last_screen = None
 
     def _can_tell(self) -> bool:
-        """Whether the rows were drawn before the window changed, and broken anew by that. If they
-        may have been drawn afterwards, a remainder is better than a finished row too few."""
+        """Whether the rows were certainly drawn before the resize and reflowed by it. If not,
+        remains on the screen are better than a lost row."""
         lag = self._lag_seconds
         return lag is not None and self._clock() - self._drawn_at > lag
 

@@ -1,4 +1,5 @@
-"""Terminal sequences with the same effect in fewer bytes."""
+"""Shortens terminal sequences. Without it a streamed answer takes more than four times its bytes,
+which is slow over a remote shell."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ HIDE = "\x1b[?25l"
 SHOW = "\x1b[?12l\x1b[?25h"
 NO_WRAP = "\x1b[?7l"
 WRAP = "\x1b[?7h"
-# So little is drawn at once that nobody sees the cursor move.
+# Below this size the moving cursor is not visible.
 SHORT = 240
 
 _COLOUR = re.compile(r"\x1b\[([0-9;]*)m")
 _DOWN = re.compile(r"(?:\r\n){2,}(?=\x1b\[\d*C|$)")
-# Letters in a row further up, and the way back.
+# Text in a row further up, and the way back.
 _ABOVE = re.compile(
     r"\x1b\[(\d*)A((?:\x1b\[\d*[CD])?[^\x00-\x1f\x7f]+)\r\x1b\[(\d*)B((?:\x1b\[\d*C)?)"
 )
@@ -23,17 +24,17 @@ RESTORE = "\x1b8"
 
 
 class Thrift:
-    """Knows whether letters are plain by now, and in which column the cursor was left: to say so
-    again is a waste."""
+    """Tracks the text attributes and the column of the cursor, and omits sequences that repeat
+    them."""
 
     def __init__(self) -> None:
         self._plain = False
         self._column: str | None = None
 
     def shortened(self, text: str, *, calm: bool) -> str:
-        """`calm` says that no text reaches the edge and that all rows are there already."""
+        """`calm`: no text reaches the edge, and no new rows are needed."""
         if "\x1b[J" in text:
-            # A fresh start: whoever wrote last may have left anything behind.
+            # After a clear, the attributes are unknown.
             self._plain = False
         text = _COLOUR.sub(self._colour, text)
         if calm and len(text) < SHORT:

@@ -1,4 +1,4 @@
-"""The lines that tell what tools did."""
+"""The rows that describe tool calls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ RESULT_LINES = 20
 def tool_line(
     deed: Deed, result: ToolResult, seconds: float, paint: Paint, width: int, *, preview: int = 0
 ) -> str:
-    """`┊ emoji verb detail  duration`, in one row; `preview` is the most that the detail takes."""
+    """`┊ emoji verb detail  duration`, in one row; `preview` limits the detail."""
     head, tail = _head(deed, paint), f"  {duration(seconds)}"
     left = width - cells(head) - cells(tail)
-    # A long reason leaves some room for what it is about.
+    # A long failure reason leaves some room for the detail.
     reason = max(LEAST_CELLS, left - LEAST_CELLS - 4)
     why = f"  [{cut(failure(result), reason)}]" if result.failed else ""
     room = max(LEAST_CELLS, left - cells(why))
@@ -31,7 +31,7 @@ def tool_line(
 
 
 def picture_line(image: str, paint: Paint) -> str:
-    """Where a picture is, whole: terminals open what is clicked."""
+    """The full path of an image, which terminals make clickable."""
     sign = "image" if paint.skin.words else "🖼 "
     return f"{paint.skin.tool_prefix}   {sign} {paint(clean(image), 'accent')}"
 

@@ -1,5 +1,4 @@
-"""Pastes whose end got lost: what has come of them counts after a moment of silence, instead of
-swallowing every key from then on."""
+"""Ends a bracketed paste whose end marker was lost, which would swallow all further keys."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ TORN_SECONDS = 1.0
 END = "\x1b[201~"
 
 
-def mend_torn_pastes(app: Application[Any], *, after_seconds: float = TORN_SECONDS) -> None:
+def end_unterminated_pastes(app: Application[Any], *, after_seconds: float = TORN_SECONDS) -> None:
     keyboard = app.input
     if not isinstance(keyboard, Vt100Input):
         return

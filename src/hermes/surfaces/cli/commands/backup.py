@@ -22,7 +22,7 @@ from hermes.surfaces.cli.style import mark
 @click.option("-q", "--quick", is_flag=True, help="Only settings, keys and sessions.")
 @click.option("-l", "--label", default="", help="A word to add to the file name.")
 @json_output()
-def command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:
+def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:
     if quick and output is not None:
         raise UsageError("A quick backup stays in the home; leave out --output or --quick.")
     home, now = home_of(ctx), time.time()

@@ -11,13 +11,13 @@ from hermes.surfaces.cli.style import mark
 
 
 @click.group(help="Group skills under one name; /NAME in a chat loads all of them.")
-def command() -> None:
+def bundles_command() -> None:
     pass
 
 
-@command.command("list", help="List all bundles.")
+@bundles_command.command("list", help="List all bundles.")
 @json_output(with_app)
-async def list_(app: App) -> Output:
+async def list_bundles(app: App) -> Output:
     found = skilled(app).bundles.all()
     lines = [
         f"/{each.name}  {one_line(each.description)} ({', '.join(each.skills)})" for each in found
@@ -25,10 +25,10 @@ async def list_(app: App) -> Output:
     return Output(found, lines or "No bundles; `hermes bundles create NAME --skills A,B` adds one.")
 
 
-@command.command(help="Show what a bundle contains.")
+@bundles_command.command("show", help="Show what a bundle contains.")
 @click.argument("name")
 @json_output(with_app)
-async def show(app: App, name: str) -> Output:
+async def show_bundle(app: App, name: str) -> Output:
     found = skilled(app).bundles.read(name)
     lines = [
         f"/{found.name}  {one_line(found.description)}",
@@ -38,28 +38,30 @@ async def show(app: App, name: str) -> Output:
     return Output(found, lines)
 
 
-@command.command(help="Create or replace a bundle.")
+@bundles_command.command("create", help="Create or replace a bundle.")
 @click.argument("name")
 @click.option("--skills", required=True, metavar="A,B", help="The skills, in order.")
 @click.option("--description", default="", help="What it is for.")
 @click.option("--instruction", default="", help="Text to send along with the skills.")
 @text_output(with_app)
-async def create(app: App, name: str, skills: str, description: str, instruction: str) -> str:
+async def create_bundle(
+    app: App, name: str, skills: str, description: str, instruction: str
+) -> str:
     wanted = tuple(each.strip() for each in skills.split(",") if each.strip())
     made = skilled(app).make_bundle(name, wanted, description, instruction)
     return f"{mark('ok')} {made}"
 
 
-@command.command(help="Delete a bundle; its skills stay.")
+@bundles_command.command("delete", help="Delete a bundle; its skills stay.")
 @click.argument("name")
 @text_output(with_app)
-async def delete(app: App, name: str) -> str:
+async def delete_bundle(app: App, name: str) -> str:
     skilled(app).bundles.delete(name)
     return f"{mark('ok')} /{name} is deleted."
 
 
-@command.command(help="Read all bundles again and report those that are invalid.")
+@bundles_command.command("reload", help="Read all bundles again and report those that are invalid.")
 @text_output(with_app)
-async def reload(app: App) -> str:
+async def reload_bundles(app: App) -> str:
     bundles = skilled(app).bundles
     return f"{len(bundles.all())} of {len(bundles.names())} bundles can be used."

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.group(help="Checkpoints: what is stored so that file changes can be undone.")
-def command() -> None:
+def checkpoints_command() -> None:
     pass
 
 
-@command.command(help="Show how much is stored, for which projects and since when.")
+@checkpoints_command.command(help="Show how much is stored, for which projects and since when.")
 @json_output(with_app)
 async def status(app: App) -> Output:
     found = await undoing(app).status()
@@ -38,13 +38,13 @@ def _status_lines(found: Status) -> Iterator[str]:
         yield f"  {project}"
 
 
-@command.command(help="Delete what exceeds the age and size limits of the settings.")
+@checkpoints_command.command(help="Delete what exceeds the age and size limits of the settings.")
 @json_output(with_app)
 async def prune(app: App) -> Output:
     return _report(await undoing(app).prune())
 
 
-@command.command(help="Delete everything that no running session needs.")
+@checkpoints_command.command(help="Delete everything that no running session needs.")
 @click.option("-f", "--force", "-y", "--yes", "force", is_flag=True, help="Do not ask.")
 @json_output()
 def clear(ctx: click.Context, force: bool) -> Output:

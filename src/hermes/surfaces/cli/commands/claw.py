@@ -19,11 +19,11 @@ CONFLICTS = ("skip", "overwrite", "rename")
 
 
 @click.group(help="Migrate from OpenClaw; its own files are not changed.")
-def command() -> None:
+def claw_command() -> None:
     pass
 
 
-@command.command(help="Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
+@claw_command.command(help="Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option(
@@ -64,7 +64,7 @@ def migrate(
     return move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
 
 
-@command.command(help="Rename its folder after the migration, so that nothing uses it.")
+@claw_command.command(help="Rename its folder after the migration, so that nothing uses it.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @yes_option

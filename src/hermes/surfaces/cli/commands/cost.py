@@ -72,7 +72,7 @@ class Sum:
     help="Only the last N days (UTC), today included.",
 )
 @json_output(with_app)
-async def command(
+async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
 ) -> Output:
     session_id = await app.library.find(session) if session else None

@@ -50,12 +50,12 @@ Section = tuple[str, list[Finding]]
 
 
 @click.command(help="Check this installation and say how to fix problems.")
-@click.option("--fix", "mend", is_flag=True, help="Fix what is safe to fix.")
+@click.option("--fix", is_flag=True, help="Fix what is safe to fix.")
 @as_json_option
 @click.pass_context
-def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
+def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> int:
     config = config_of(ctx, tell=False)
-    if mend:
+    if fix:
         for line in repair(config.home):
             click.echo(f"{styled('fixed', 'ok')} {line}", err=as_json)
         config = config_of(ctx, tell=False)

@@ -41,10 +41,10 @@ def command(ctx: click.Context) -> None:
 @json_output()
 def list_(ctx: click.Context) -> Output:
     rows = with_models(ctx, _rows)
-    return Output(rows, _lines(rows))
+    return Output(rows, _chain_lines(rows))
 
 
-def _lines(rows: list[ChainRow]) -> Iterator[str]:
+def _chain_lines(rows: list[ChainRow]) -> Iterator[str]:
     if not rows:
         yield "There is no fallback model; `hermes fallback add NAME --provider P` adds one."
     for row in rows:

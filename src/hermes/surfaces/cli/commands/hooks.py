@@ -16,31 +16,33 @@ from hermes.hooks.shell_hooks import allow, undecided
 from hermes.surfaces.cli.hook_consent import may_run
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 
-NONE = "No hooks are configured; see docs/hooks.md."
+NO_HOOKS = "No hooks are configured; see docs/hooks.md."
 LONGEST = 400
 
 
 @click.group(help="Programs that run on events, as configured by `hooks` in config.yaml.")
-def command() -> None:
+def hooks_command() -> None:
     pass
 
 
-@command.command("list", help="List the configured hooks, and whether they may run.")
+@hooks_command.command("list", help="List the configured hooks, and whether they may run.")
 @json_output(with_app)
-async def list_(app: App) -> Output:
+async def list_hooks(app: App) -> Output:
     _accept(app)
     found = listed(app)
     if not found:
-        return Output(found, NONE)
+        return Output(found, NO_HOOKS)
     rows = [(each.event, each.state, each.matcher or "*", each.command) for each in found]
     return Output(found, table([("Hook", "State", "Tools", "Command"), *rows], (26, 11, 20)))
 
 
-@command.command(help="Run the programs of a hook with sample data and show their answers.")
+@hooks_command.command(
+    "test", help="Run the programs of a hook with sample data and show their answers."
+)
 @click.argument("event")
 @click.option("--for-tool", "tool", metavar="NAME", default="", help="As if for this tool.")
 @json_output(with_app)
-async def test(app: App, event: str, tool: str) -> Output:
+async def test_hook(app: App, event: str, tool: str) -> Output:
     hooks = tryable(app, event, tool)
     _accept(app)
     open_ = [hook for hook in undecided(app) if hook in hooks]
@@ -55,23 +57,25 @@ async def test(app: App, event: str, tool: str) -> Output:
     return Output(found, lines, code=any(each.code is None for each in found))
 
 
-@command.command("revoke", help="Stop running a command until it is allowed again.")
+@hooks_command.command("revoke", help="Stop running a command until it is allowed again.")
 @click.argument("text", metavar="COMMAND")
 @text_output(with_app)
 async def revoke_(app: App, text: str) -> str:
     return f"Revoked for {revoke(app, text)} hook(s)."
 
 
-@command.command(help="Report what prevents hooks from running; exit code 1 if anything does.")
+@hooks_command.command(
+    "doctor", help="Report what prevents hooks from running; exit code 1 if anything does."
+)
 @json_output(with_app)
-async def doctor(app: App) -> Output:
+async def check_hooks(app: App) -> Output:
     found = [(hook, unhealthy(hook)) for hook in listed(app)]
     data = [{"event": h.event, "command": h.command, "trouble": words} for h, words in found]
     lines = []
     for hook, words in found:
         lines.append(f"{'✗' if words else '✓'} {hook.event}: {hook.command}")
         lines += [f"    {words}"] if words else []
-    return Output(data, lines or NONE, code=any(words for _, words in found))
+    return Output(data, lines or NO_HOOKS, code=any(words for _, words in found))
 
 
 def _accept(app: App) -> None:

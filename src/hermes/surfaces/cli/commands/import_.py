@@ -39,7 +39,7 @@ MOST_SHOWN = 5
 @click.option("-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")
 @as_json_option
 @click.pass_context
-def command(
+def import_command(
     ctx: click.Context,
     what: str,
     folder: Path | None,

@@ -18,7 +18,7 @@ from hermes.surfaces.cli.style import styled
 @click.option("--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True)
 @click.option("--source", default="", help="Only sessions from this source: cli, api, acp …")
 @json_output(with_app)
-async def command(app: App, days: int, source: str) -> Output:
+async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.app.sessions.insights import insights
 
     found = await insights(app, days=days, source=source)

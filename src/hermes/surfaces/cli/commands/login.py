@@ -18,7 +18,7 @@ from hermes.surfaces.cli.style import mark
 @click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
 @click.option("--label", default="", help="A name for a second login at the same provider.")
 @text_output()
-def command(
+def login_command(
     ctx: click.Context, provider: str, named: str, no_browser: bool, label: str
 ) -> list[str]:
     provider = provider or named

@@ -14,7 +14,7 @@ from hermes.surfaces.cli.output import text_output
 @click.argument("provider", required=False, default="")
 @click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
 @text_output(with_accounts)
-async def command(accounts: Accounts, provider: str, named: str) -> list[str]:
+async def logout_command(accounts: Accounts, provider: str, named: str) -> list[str]:
     return await log_out(accounts, provider or named)
 
 

@@ -15,6 +15,7 @@ from hermes.codec.json import encode, plain
 from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.core.errors import UsageError
+from hermes.surfaces.cli.commands.logs_mcp import show_mcp
 from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import Role, styled
@@ -109,9 +110,6 @@ def command(
 def _show_mcp(home: Home, lines: int, follow: bool, as_json: bool, *, narrowed: bool) -> None:
     if narrowed:
         raise UsageError("MCP server logs have no date or session; leave these options out.")
-    # Redaction is slow to load.
-    from hermes.surfaces.cli.commands.logs_mcp import show_mcp
-
     if not show_mcp(home, lines=lines, follow=follow, as_json=as_json):
         print(f"There are no MCP server logs in {home.logs / 'mcp'} yet.", file=sys.stderr)
 

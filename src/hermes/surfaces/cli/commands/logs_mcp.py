@@ -19,22 +19,25 @@ def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
     """Print the newest lines of each server. Returns whether any server has a log."""
     files = sorted((home.logs / "mcp").glob("*.log"))
     # Server output is untrusted: it may contain secrets or terminal control sequences.
+    # Redaction is slow to load.
+    from hermes.app.secrecy.secrecy import words_for
+
     mask = words_for(home)
     with ExitStack() as stack:
         tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
         for file in files:
-            for line in _newest(file, lines):
-                _print(file.stem, line, mask, as_json)
+            for line in _newest_lines(file, lines):
+                _print_mcp(file.stem, line, mask, as_json)
         while follow and files:
             new = [(file.stem, line) for file, tail in tails.items() for line in tail.new_lines()]
             for server, line in new:
-                _print(server, line.rstrip("\n"), mask, as_json)
+                _print_mcp(server, line.rstrip("\n"), mask, as_json)
             if not new:
                 time.sleep(FOLLOW_SECONDS)
     return bool(files)
 
 
-def _newest(file: Path, count: int) -> list[str]:
+def _newest_lines(file: Path, count: int) -> list[str]:
     kept: deque[str] = deque(maxlen=count)
     for part in reversed([*rotated(file)]):
         with part.open(encoding="utf-8", errors="replace") as stream:
@@ -42,7 +45,7 @@ def _newest(file: Path, count: int) -> list[str]:
     return list(kept)
 
 
-def _print(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
+def _print_mcp(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
     text = clean(mask(line))
     shown = encode({"server": server, "text": text}).decode() if as_json else f"[{server}] {text}"
     print(shown, flush=True)

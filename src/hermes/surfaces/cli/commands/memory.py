@@ -7,8 +7,8 @@ import click
 from hermes.app.build import App
 from hermes.codec.json import encode
 from hermes.commands.memory import change_line, entry_line, why_lines
-from hermes.journal.archive import parse_date
-from hermes.surfaces.cli.commands import memory_changes, memory_setup
+from hermes.surfaces.cli.commands.memory_changes import accept, forget, reject, reset, undo
+from hermes.surfaces.cli.commands.memory_setup import memory_off, memory_setup, memory_status
 from hermes.surfaces.cli.output import Output, columns, json_output, with_app
 
 NOTHING = "Nothing is remembered yet; say “remember that …” in a session."
@@ -95,13 +95,13 @@ def export(ctx: click.Context, output: str | None) -> None:
 
 
 for each in (
-    memory_changes.accept,
-    memory_changes.reject,
-    memory_changes.undo,
-    memory_changes.forget,
-    memory_changes.reset,
-    memory_setup.setup,
-    memory_setup.status,
-    memory_setup.off,
+    accept,
+    reject,
+    undo,
+    forget,
+    reset,
+    memory_setup,
+    memory_status,
+    memory_off,
 ):
     command.add_command(each)

@@ -14,26 +14,30 @@ from hermes.surfaces.cli.place import home_of
 PROVIDERS = ("local", "honcho")
 
 
-@click.command(help="Choose a user-model provider beside the files; `local` needs no setup.")
+@click.command(
+    "setup", help="Choose a user-model provider beside the files; `local` needs no setup."
+)
 @click.argument("provider", type=click.Choice(PROVIDERS))
 @text_output()
-def setup(ctx: click.Context, provider: str) -> Iterator[str]:
+def memory_setup(ctx: click.Context, provider: str) -> Iterator[str]:
     set_from_text(home_of(ctx), "memory.provider", provider)
     yield f"New sessions use {provider}."
     if provider == "honcho":
         yield "Set its key with `hermes config set HONCHO_API_KEY …`, or set HONCHO_BASE_URL."
 
 
-@click.command(help="Use only the files MEMORY.md and USER.md.")
+@click.command("off", help="Use only the files MEMORY.md and USER.md.")
 @text_output()
-def off(ctx: click.Context) -> str:
+def memory_off(ctx: click.Context) -> str:
     set_from_text(home_of(ctx), "memory.provider", "")
     return "New sessions use the two files only."
 
 
-@click.command(help="Show how full memory is, what is pending and which provider is used.")
+@click.command(
+    "status", help="Show how full memory is, what is pending and which provider is used."
+)
 @json_output(with_app)
-async def status(app: App) -> Output:
+async def memory_status(app: App) -> Output:
     found = await app.memory.status()
     lines = [
         f"{target:8} {part.entries} entries, {part.usage}{'' if part.is_on else '  (off)'}"

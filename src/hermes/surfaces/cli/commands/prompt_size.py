@@ -12,7 +12,7 @@ from hermes.surfaces.cli.output import Output, json_output, table, with_app
 @click.command(help="Estimate the tokens of the system prompt, layer by layer, and of each tool.")
 @click.option("--platform", default="cli", show_default=True, help="For this surface.")
 @json_output()
-def command(ctx: click.Context, platform: str) -> Output:
+def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not (ctx.find_root().obj or {}).get("ignore_rules")
     opening = Opening(source="cli", attended=True, platform=platform, rules=rules)
     sizes = with_app(ctx, lambda app: prompt_sizes(app, opening))

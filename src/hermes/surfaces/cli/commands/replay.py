@@ -15,7 +15,7 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.surfaces.cli.output import Output, fields, json_output, with_app
 from hermes.surfaces.cli.style import styled
 
-LINE = 400
+LONGEST = 400
 WHERE = {
     "event": "a different event",
     "request": "a different request to the model",
@@ -35,7 +35,7 @@ WHERE = {
     help="Use the recorded results, or run the tools in a copy of the folder.",
 )
 @json_output()
-def command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
+def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
     overrides, file = Overrides(mode=tools), Path(session)
 
     async def work(app: App) -> Report:
@@ -72,4 +72,4 @@ def _divergence_lines(report: Report, found: Divergence) -> Iterator[str]:
     yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."
     for name, text in (("field", found.field), ("recorded", found.recorded), ("now", found.now)):
         if text:
-            yield f"  {name:<8}  {one_line(text, LINE)}"
+            yield f"  {name:<8}  {one_line(text, LONGEST)}"

@@ -12,18 +12,15 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
-from hermes.journal.archive import Hit, Lineage, SessionFilter, SessionInfo
-from hermes.surfaces.cli.commands import (
-    sessions_archive,
-    sessions_browse,
-    sessions_files,
-    sessions_removal,
-)
 from hermes.surfaces.cli.commands.session_filters import (
     filter_options,
     is_narrowed,
     parse_filter,
 )
+from hermes.surfaces.cli.commands.sessions_archive import archive, unarchive
+from hermes.surfaces.cli.commands.sessions_browse import browse
+from hermes.surfaces.cli.commands.sessions_files import export, import_, repair, verify
+from hermes.surfaces.cli.commands.sessions_removal import delete, optimize, prune
 from hermes.surfaces.cli.output import Output, ago, fields, json_output, moment, table, with_app
 from hermes.surfaces.cli.style import styled
 
@@ -188,15 +185,15 @@ async def stats(app: App) -> Output:
 
 
 for each in (
-    sessions_browse.browse,
-    sessions_files.export,
-    sessions_files.import_,
-    sessions_files.verify,
-    sessions_files.repair,
-    sessions_removal.prune,
-    sessions_removal.delete,
-    sessions_archive.archive,
-    sessions_archive.unarchive,
-    sessions_removal.optimize,
+    browse,
+    export,
+    import_,
+    verify,
+    repair,
+    prune,
+    delete,
+    archive,
+    unarchive,
+    optimize,
 ):
     command.add_command(each)

@@ -118,7 +118,7 @@ async def import_(app: App, file: Path) -> Output:
 @json_output(with_app)
 async def verify(app: App, session: str | None) -> Output:
     session_id = await app.library.find(session) if session else None
-    return _report(await app.library.verify(session_id))
+    return _integrity_output(await app.library.verify(session_id))
 
 
 @click.command(help="Repair the journal file and rebuild the search index.")
@@ -126,11 +126,11 @@ async def verify(app: App, session: str | None) -> Output:
 @json_output(with_app)
 async def repair(app: App, check_only: bool) -> Output:
     if check_only:
-        return _report(await app.library.verify())
-    return _report(await app.library.repair(), " The search index was rebuilt.")
+        return _integrity_output(await app.library.verify())
+    return _integrity_output(await app.library.repair(), " The search index was rebuilt.")
 
 
-def _report(problems: tuple[Problem, ...], more: str = "") -> Output:
+def _integrity_output(problems: tuple[Problem, ...], more: str = "") -> Output:
     lines = [
         f"✗ {f'session {each.session_id} record {each.n}' if each.session_id else 'the file'}: "
         f"{each.why}"

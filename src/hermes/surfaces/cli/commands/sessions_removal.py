@@ -37,14 +37,14 @@ def prune(
 
     planned = with_app(ctx, partial(run, dry_run=True))
     if dry_run or not planned.removed:
-        return _report(planned, f"would be {verb}")
+        return _prune_output(planned, f"would be {verb}")
     if not yes:
         question = f"{len(planned.removed)} session(s) will be {verb}. Go on?"
         confirm(question, otherwise=UNCHANGED)
-    return _report(with_app(ctx, partial(run, dry_run=False)), verb)
+    return _prune_output(with_app(ctx, partial(run, dry_run=False)), verb)
 
 
-def _report(pruned: Pruned, verb: str) -> Output:
+def _prune_output(pruned: Pruned, verb: str) -> Output:
     kept = f"; {len(pruned.kept)} kept: in use, or a fork needs them" if pruned.kept else ""
     total = f"{len(pruned.removed)} session(s) {verb}{kept}."
     return Output(pruned, [*pruned.removed, total])

@@ -14,11 +14,16 @@ from hermes.commands.skill_lines import shelf_lines
 from hermes.commands.visible import clean, one_line
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands import (
-    skills_hub,
-    skills_rehearse,
-    skills_shipped,
-    skills_versions,
+from hermes.surfaces.cli.commands.skills_hub import HUB_COMMANDS
+from hermes.surfaces.cli.commands.skills_rehearse import rehearse
+from hermes.surfaces.cli.commands.skills_shipped import list_modified, opt_in, opt_out, reset
+from hermes.surfaces.cli.commands.skills_versions import (
+    approve,
+    diff,
+    history,
+    pending,
+    reject,
+    revert,
 )
 from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
@@ -207,9 +212,17 @@ def trust(ctx: click.Context, folder: str, revoke: bool) -> str:
 
 
 for each in (
-    *skills_hub.COMMANDS,
-    *skills_shipped.COMMANDS,
-    *skills_versions.COMMANDS,
-    skills_rehearse.rehearse,
+    *HUB_COMMANDS,
+    reset,
+    list_modified,
+    opt_out,
+    opt_in,
+    history,
+    diff,
+    revert,
+    pending,
+    approve,
+    reject,
+    rehearse,
 ):
     command.add_command(each)

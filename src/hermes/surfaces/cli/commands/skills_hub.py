@@ -289,7 +289,7 @@ def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
     return f"{mark('ok')} {with_app(ctx, lambda app: skilled(app).hub.publish(name, repo))}"
 
 
-COMMANDS = (
+HUB_COMMANDS = (
     search,
     browse,
     inspect,

@@ -44,6 +44,3 @@ async def opt_out(app: App) -> str:
 async def opt_in(app: App) -> str:
     skilled(app).seeds.opt(out=False)
     return f"{mark('ok')} The next start adds them."
-
-
-COMMANDS = (reset, list_modified, opt_out, opt_in)

@@ -99,6 +99,3 @@ async def reject(app: App, version: str, reason: str) -> str:
     shelf = _skills(app).shelf
     done = shelf.refuse(shelf.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."
-
-
-COMMANDS = (history, diff, revert, pending, approve, reject)

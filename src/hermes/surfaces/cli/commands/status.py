@@ -13,7 +13,7 @@ from hermes.surfaces.cli.output import Output, json_output, page_lines, with_app
 @click.option("--all", "whole", is_flag=True, help="Include what is set up but not in use.")
 @click.option("--deep", is_flag=True, help="Also test it: ask the provider, read every record.")
 @json_output(with_app)
-async def command(app: App, whole: bool, deep: bool) -> Output:
+async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
     if whole or deep:
         # Only these two options need the slower checks.

@@ -10,9 +10,7 @@ import click
 
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
-from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, states
-from hermes.surfaces.cli.commands.tools_images import choose as choose_images
-from hermes.surfaces.cli.commands.tools_images import command as images
+from hermes.surfaces.cli.commands.tools_images import choose_images, images
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
@@ -132,4 +130,4 @@ def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: s
     return f"{mark('ok')} {words}{where} in new sessions."
 
 
-command.add_command(images, "images")
+command.add_command(images)

@@ -20,20 +20,20 @@ from hermes.surfaces.cli.style import mark, styled
 @click.option("--model", default="", help="Which of its models to use.")
 @as_json_option
 @click.pass_context
-def command(ctx: click.Context, provider: str | None, model: str, as_json: bool) -> None:
+def images(ctx: click.Context, provider: str | None, model: str, as_json: bool) -> None:
     if provider:
         take(ctx, provider, model)
     elif as_json:
         print_json(columns(_rows(ctx)))
     elif sys.stdin.isatty() and sys.stdout.isatty():
-        choose(ctx)
+        choose_images(ctx)
     else:
         for row in _rows(ctx):
             line = f"{'✓' if row.used else ' '} {row.name:<18} {_state(row)}"
             print(line if row.available else styled(line, "dim"))
 
 
-def choose(ctx: click.Context) -> None:
+def choose_images(ctx: click.Context) -> None:
     """Pick a provider and a model; ask for missing variables."""
     # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker, Row

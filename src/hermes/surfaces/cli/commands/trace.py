@@ -49,7 +49,7 @@ LINE = 120
 @click.argument("session")
 @as_json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, as_json: bool) -> None:
+def trace_command(ctx: click.Context, session: str, as_json: bool) -> None:
     async def work(app: App) -> tuple[Record, ...]:
         return await app.library.records(await app.library.find(session))
 

@@ -28,7 +28,7 @@ SHARED = ("kept", "lost", "notes")
 @click.option("--overwrite", is_flag=True, help="Also files that were changed since.")
 @click.option("--list", "only_list", is_flag=True, help="List what can be undone.")
 @json_output(with_app)
-async def command(
+async def undo_command(
     app: App,
     number: int | None,
     session: str | None,

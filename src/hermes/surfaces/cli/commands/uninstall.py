@@ -20,7 +20,7 @@ from hermes.surfaces.cli.style import mark
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @yes_option
 @click.pass_context
-def command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
+def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
     home, here = root_home(home_of(ctx)), installation()
     goes = full and home.root.is_dir()
     if here.kind == "package":

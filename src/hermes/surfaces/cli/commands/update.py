@@ -25,12 +25,14 @@ MOST = 10
 )
 @as_json_option
 @click.pass_context
-def command(ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool) -> None:
+def update_command(
+    ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool
+) -> None:
     here = installation()
     found = run(news(here))
     data = {"current": found.current, "newest": found.newest, "new": found.is_new}
     changes = list(found.changes)
-    print_output(Output({**data, "changes": changes}, _lines(found)), as_json=as_json)
+    print_output(Output({**data, "changes": changes}, _news_lines(found)), as_json=as_json)
     if check or not found.is_new:
         return
     if not yes:
@@ -43,7 +45,7 @@ def command(ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_
     click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
 
 
-def _lines(found: News) -> Iterator[str]:
+def _news_lines(found: News) -> Iterator[str]:
     if not found.is_new:
         yield f"{mark('ok')} This is the newest version ({found.current})."
         return

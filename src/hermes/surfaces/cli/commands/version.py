@@ -14,7 +14,7 @@ from hermes.version import __version__
 
 @click.command(help="Print the version; `hermes update --check` looks for a newer one.")
 @json_output()
-def command(ctx: click.Context) -> Output:
+def version_command(ctx: click.Context) -> Output:
     here, python = installation(), platform.python_version()
     data = {
         "version": __version__,

@@ -1,4 +1,4 @@
-"""The skins that come with the program."""
+"""The built-in skins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SKINS = {
         DEFAULT,
         Skin(
             name="plain",
-            description="Words only: nothing moves, no colour carries meaning, reads well aloud.",
+            description="Words only: no animation and no meaningful colours; suits screen readers.",
             colors=dict.fromkeys(
                 (
                     "banner_dim",
@@ -31,7 +31,7 @@ SKINS = {
         ),
         Skin(
             name="mono",
-            description="No colours but the terminal's own; nothing moves.",
+            description="Only the terminal's own colours; no animation.",
             colors=dict.fromkeys(("ui_accent", "ui_ok", "ui_warn", "ui_error", "prompt"), ""),
             spinner=_SILENT,
         ),
@@ -75,7 +75,7 @@ SKINS = {
         ),
         Skin(
             name="ares",
-            description="Red and bronze; thinks in campaigns.",
+            description="Red and bronze; military verbs.",
             colors={
                 "ui_accent": "#d75f00",
                 "prompt": "#d70000",
@@ -92,7 +92,7 @@ SKINS = {
         ),
         Skin(
             name="poseidon",
-            description="Deep blues; thinks in tides.",
+            description="Deep blues; nautical verbs.",
             colors={
                 "ui_accent": "#00afd7",
                 "prompt": "#0087d7",

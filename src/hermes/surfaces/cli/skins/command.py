@@ -1,4 +1,4 @@
-"""`/skin`: how the chat looks, changed while it goes on."""
+"""`/skin`: list skins or change the skin of the running chat."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ async def skin(here: Here, argument: str) -> Outcome:
             f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
             for name, words in names.items()
         ]
-        return Shown(text="\n".join((*lines, "/skin NAME puts one on.")))
+        return Shown(text="\n".join((*lines, "/skin NAME applies one.")))
     found = find_skin(argument, home)
     tuned.display = replace(tuned.display, skin=argument)
     words = f" {found.description}" if found.description else ""
-    keeps = f"`hermes config set display.skin {argument}` keeps it."
+    keeps = f"`hermes config set display.skin {argument}` makes it permanent."
     return Shown(text=f"{argument}:{words} {keeps}")
 
 
@@ -37,7 +37,7 @@ async def skins_like(here: Here, begun: str) -> Sequence[Suggestion]:
 COMMANDS = (
     SlashCommand(
         "skin",
-        "How this looks; alone: list them.",
+        "List skins, or apply one.",
         skin,
         arguments="[name]",
         category="look",

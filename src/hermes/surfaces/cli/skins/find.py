@@ -1,4 +1,4 @@
-"""Finds a skin by its name: a file of the person's own first, then those that come along."""
+"""Finds a skin by name: a file of the user first, then the built-in ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST_BYTES = 200_000
 
 
 def skin_names(home: Path) -> dict[str, str]:
-    """Every name and what it is about."""
+    """Name: description."""
     own = {path.stem: "your own" for path in sorted((home / FOLDER).glob("*.yaml"))}
     return {name: skin.description for name, skin in SKINS.items()} | own
 
 
 def find_skin(name: str, home: Path) -> Skin:
-    """NotFound when there is none of that name, UsageError when its file cannot be read."""
+    """Raises NotFound for an unknown name, UsageError for an unreadable file."""
     path = home / FOLDER / f"{name}.yaml"
     if "/" not in name and path.is_file():
         return read_skin(path)
@@ -31,8 +31,8 @@ def find_skin(name: str, home: Path) -> Skin:
 
 
 def read_skin(path: Path) -> Skin:
-    """What the file leaves out or gets wrong is as in the default skin."""
-    # Few people have one, and reading it is slow to load.
+    """Missing and invalid values are taken from the default skin."""
+    # The YAML library is slow to load, and few users have a skin file.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -41,7 +41,7 @@ def read_skin(path: Path) -> Skin:
         raw = YAML(typ="safe").load(text)
     except (OSError, UnicodeError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"The skin {path} cannot be read ({reason}); mend the file.") from error
+        raise UsageError(f"The skin {path} cannot be read ({reason}); fix the file.") from error
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}
     prefix = given.get("tool_prefix")
     return Skin(
@@ -64,7 +64,7 @@ def _texts(given: dict[str, Any], name: str) -> dict[str, str]:
 
 
 def _filled(kind: type[V], raw: object) -> V:
-    """A section with those of its values that are of the right kind."""
+    """A section with its valid values."""
     given = raw if isinstance(raw, dict) else {}
     usual, values = kind(), dict[str, object]()
     for name in kind.__struct_fields__:

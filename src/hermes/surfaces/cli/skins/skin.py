@@ -1,4 +1,4 @@
-"""What a skin is: colours, signs and words of the chat, and how they look in a terminal."""
+"""A skin: colours, symbols and words of the chat."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _LEVELS = (0, 95, 135, 175, 215, 255)
 
 
 class Spinner(Value):
-    """`frames` go round while something is done; a face and a verb stand beside them. No frames:
-    nothing moves."""
+    """`frames` is the animation, with a face and a verb beside it. Without frames nothing moves."""
 
     frames: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
     waiting_faces: tuple[str, ...] = ("(・_・)", "(¬‿¬)", "(°ロ°)")
@@ -38,7 +37,7 @@ class Branding(Value):
 
 
 class Skin(Value):
-    """`words` means that nothing depends on a sign or a colour: lines read well aloud."""
+    """With `words`, nothing depends on a symbol or a colour, for screen readers."""
 
     name: str = "default"
     description: str = ""
@@ -50,7 +49,7 @@ class Skin(Value):
     words: bool = False
 
 
-DEFAULT = Skin(description="As it comes.")
+DEFAULT = Skin(description="The default.")
 
 
 def is_colour(text: str) -> bool:
@@ -58,7 +57,7 @@ def is_colour(text: str) -> bool:
 
 
 def colour_code(text: str) -> str:
-    """What turns on a colour for letters: a name, or `#rrggbb` as the nearest of 256."""
+    """The escape code of a colour: a name, or `#rrggbb` as the nearest of 256."""
     if text in NAMED:
         return str(30 + NAMED[text])
     found = _HEX.fullmatch(text)
