@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import encode
 from hermes.config.secrets import masked, shown
@@ -29,13 +29,17 @@ Page = dict[str, dict[str, str]]
 _PACKAGES = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml", "wcwidth")
 
 
-class StatusSources(NamedTuple):
-    """What the status report reads."""
+class StatusSources(Protocol):
+    """What the status report reads; an App has all of it."""
 
-    run: RunContext
-    models: Models
-    memory: Remembering
-    archive: Library
+    @property
+    def run(self) -> RunContext: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def memory(self) -> Remembering: ...
+    @property
+    def library(self) -> Library: ...
 
 
 async def status(parts: StatusSources) -> Page:
@@ -59,7 +63,7 @@ async def status(parts: StatusSources) -> Page:
         },
         "Memory": await _memory(parts.memory),
         "Sessions": {
-            **await _sessions(parts.archive),
+            **await _sessions(parts.library),
             "open in": ", ".join(used_by(home)) or "nobody",
         },
     }

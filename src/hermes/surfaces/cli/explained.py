@@ -8,6 +8,8 @@ import click
 
 from hermes.commands.amounts import short_count
 from hermes.config.load import Config
+from hermes.models.explaining import NOTHING, Reason, Why, explain_choice
+from hermes.models.models import Models
 from hermes.surfaces.cli.output import Output
 from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark, styled

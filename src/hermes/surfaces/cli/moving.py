@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.app.moving.foreign import Foreign, Item
-from hermes.app.moving.taking import Wish, take_in
 from hermes.codec.values import replace
 from hermes.homes.moving.foreign import Foreign, Item
 from hermes.homes.moving.taking import Wish, take_in
@@ -23,14 +21,16 @@ def move_in(ctx: click.Context, foreign: Foreign, wish: Wish, *, yes: bool, as_j
         warn(problem)
     if wish.dry_run or not yes:
         plan = replace(wish, dry_run=True)
-        planned = with_app(ctx, lambda app: take_in(app, foreign, plan))
+        planned = with_app(
+            ctx, lambda app: take_in(app.run, app.memory, app.library, foreign, plan)
+        )
         if wish.dry_run:
             return print_output(_result(planned), as_json=as_json)
         if not as_json:
             print_output(_result(planned), as_json=False)
         wanted = sum(item.state == "would be taken" for item in planned)
         confirm(f"Import {wanted} of these? {foreign.root} stays as it is.")
-    done = with_app(ctx, lambda app: take_in(app, foreign, wish))
+    done = with_app(ctx, lambda app: take_in(app.run, app.memory, app.library, foreign, wish))
     return print_output(_result(done), as_json=as_json)
 
 

@@ -70,7 +70,7 @@ async def _resolve_references(app: App, session: Session, say: Say) -> Say:
     if "@" not in say.text:
         return say
     # Loaded only for messages that have any.
-    from hermes.app.prompt.references import refer
+    from hermes.context.session_references import refer
 
     found = await refer(app.run, app.models, session, say.text)
     for warning in found.warnings:

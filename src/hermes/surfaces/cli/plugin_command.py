@@ -26,7 +26,7 @@ def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     if not config.settings.plugins.enabled:
         return None
     # This opens nothing, so there is nothing to close.
-    if not has_cli_command(App(config, env=env, world=World()), name):
+    if not has_cli_command(App(config, env=env, world=World()).plugged, name):
         return None
 
     @click.pass_context

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.app.opening import Opening
 from hermes.config.secrets import environment
+from hermes.core.session_request import Opening
 
 VARIABLE = "HERMES_SESSION_SOURCE"
 

@@ -299,7 +299,7 @@ class Conversation:
         display = self.app.tuned[session.id].display
         self._feed = Feed(self._screen, self._panel.live, display, root)
         self._apply_display()
-        self._place = self._place or await in_words(self.app)
+        self._place = self._place or await describe_placement(self.app.run)
         self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))

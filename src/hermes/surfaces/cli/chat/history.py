@@ -52,7 +52,7 @@ class PrivateHistory(FileHistory):
     def _redact(self, text: str) -> str:
         if self._redactor is None:
             # Not loaded before the first prompt, for a fast start.
-            from hermes.app.secrecy.secrecy import words_for
+            from hermes.credentials.redaction import words_for
 
             self._redactor = words_for(self._home)
         return self._redactor(text)

@@ -61,7 +61,7 @@ class Pastes:
         if self._home is None or not _NAME.search(text):
             return
         # Loaded at the first paste, for a fast start.
-        from hermes.app.secrecy.secrecy import words_for
+        from hermes.credentials.redaction import words_for
 
         try:
             folder = self._home.folder(self._home.root / "pastes")

@@ -16,6 +16,7 @@ from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
+from hermes.skills.library import with_skills
 from hermes.surfaces.cli.hook_consent import ask_before_session
 from hermes.surfaces.cli.oneshot import CODES, TextPrinter, stop_on_signal
 from hermes.surfaces.cli.source import opening_of

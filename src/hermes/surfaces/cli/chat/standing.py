@@ -51,7 +51,6 @@ def introduced(
 
 
 async def skill_count(app: App, cwd: str) -> int:
-    from hermes.app.skills.skilled import skilled
 
     scanned = await asyncio.to_thread(app.skills(cwd).scan.look)
     return len(scanned.entries)

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from hermes.app.build import App
-from hermes.app.homes.backup import Backup, back_up, snapshot
-from hermes.app.memory.outside import Outside, PersonsFiles, named_by_provider
 from hermes.core.errors import HermesError, UsageError
+from hermes.homes.backup import Backup, back_up, snapshot
+from hermes.homes.outside_files import Outside, PersonsFiles, named_by_provider
 from hermes.surfaces.cli.output import Output, json_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark

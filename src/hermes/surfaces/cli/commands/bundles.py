@@ -18,7 +18,7 @@ def bundles_command() -> None:
 @bundles_command.command("list", help="List all bundles.")
 @json_output(with_app)
 async def list_bundles(app: App) -> Output:
-    found = skilled(app).bundles.all()
+    found = app.skills().bundles.all()
     lines = [
         f"/{each.name}  {one_line(each.description)} ({', '.join(each.skills)})" for each in found
     ]
@@ -29,7 +29,7 @@ async def list_bundles(app: App) -> Output:
 @click.argument("name")
 @json_output(with_app)
 async def show_bundle(app: App, name: str) -> Output:
-    found = skilled(app).bundles.read(name)
+    found = app.skills().bundles.read(name)
     lines = [
         f"/{found.name}  {one_line(found.description)}",
         f"skills: {', '.join(found.skills)}",
@@ -48,7 +48,7 @@ async def create_bundle(
     app: App, name: str, skills: str, description: str, instruction: str
 ) -> str:
     wanted = tuple(each.strip() for each in skills.split(",") if each.strip())
-    made = skilled(app).make_bundle(name, wanted, description, instruction)
+    made = app.skills().make_bundle(name, wanted, description, instruction)
     return f"{mark('ok')} {made}"
 
 
@@ -56,12 +56,12 @@ async def create_bundle(
 @click.argument("name")
 @text_output(with_app)
 async def delete_bundle(app: App, name: str) -> str:
-    skilled(app).bundles.delete(name)
+    app.skills().bundles.delete(name)
     return f"{mark('ok')} /{name} is deleted."
 
 
 @bundles_command.command("reload", help="Read all bundles again and report those that are invalid.")
 @text_output(with_app)
 async def reload_bundles(app: App) -> str:
-    bundles = skilled(app).bundles
+    bundles = app.skills().bundles
     return f"{len(bundles.all())} of {len(bundles.names())} bundles can be used."

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.workspaces.undoing import undoing
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.output import Output, json_output, moment, with_app
+from hermes.undo.service import undoing
 
 if TYPE_CHECKING:
     from hermes.undo.history import Status
@@ -25,7 +25,7 @@ def checkpoints_command() -> None:
 @checkpoints_command.command(help="Show how much is stored, for which projects and since when.")
 @json_output(with_app)
 async def status(app: App) -> Output:
-    found = await undoing(app).status()
+    found = await undoing(app.run).status()
     return Output(found, _status_lines(found))
 
 
@@ -41,7 +41,7 @@ def _status_lines(found: Status) -> Iterator[str]:
 @checkpoints_command.command(help="Delete what exceeds the age and size limits of the settings.")
 @json_output(with_app)
 async def prune(app: App) -> Output:
-    return _report(await undoing(app).prune())
+    return _report(await undoing(app.run).prune())
 
 
 @checkpoints_command.command(help="Delete everything that no running session needs.")
@@ -51,7 +51,7 @@ def clear(ctx: click.Context, force: bool) -> Output:
     if not force:
         question = "No earlier change can be undone after this. Go on?"
         confirm(question, otherwise="Nothing was removed.")
-    return _report(with_app(ctx, lambda app: undoing(app).clear()))
+    return _report(with_app(ctx, lambda app: undoing(app.run).clear()))
 
 
 def _report(done: Pruned) -> Output:

@@ -11,6 +11,8 @@ import click
 from hermes.codec.values import replace
 from hermes.config.secrets import environment
 from hermes.core.errors import NotFound, UsageError
+from hermes.homes.moving.openclaw import read_openclaw
+from hermes.homes.moving.taking import SkillConflict, Wish
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.moving import move_in
 from hermes.surfaces.cli.output import Output, as_json_option, json_output

@@ -11,6 +11,7 @@ from hermes.app.build import App
 from hermes.codec.values import JsonObject
 from hermes.commands.spent import cap_states
 from hermes.core.messages import Usage
+from hermes.journal.archive import Spending, parse_since
 from hermes.surfaces.cli.output import Output, json_output, table, with_app
 
 By = Literal["model", "day", "cause", "person", "job", "session", "provider"]

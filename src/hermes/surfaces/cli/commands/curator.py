@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled, skilled
+from hermes.core.session_request import Opening
+from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import Output, fields, json_output, moment, text_output, with_app
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
@@ -33,7 +33,7 @@ def command() -> None:
 @command.command(help="Show the last run, and what a run would do now.")
 @json_output(with_app)
 async def status(app: App) -> Output:
-    curator = skilled(app).curator()
+    curator = app.skills().curator()
     state, moves, archived = curator.state(), curator.plan(), curator.archived()
     last = moment(state.last_run_at) if state.last_run_at else "never"
     lines = [
@@ -92,31 +92,31 @@ def _run_in_background(ctx: click.Context) -> Output:
 
 
 async def _consolidate(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
-    from hermes.app.skills.consolidating import Consolidation
+    from hermes.skills.consolidation import Consolidation
 
     # A session of its own accounts for the cost.
     session = await app.open(Opening(source="tool", attended=False))
-    return await Consolidation(app, skills, session, dry_run=dry_run).run()
+    return await Consolidation(app.models, app.settings, skills, session, dry_run=dry_run).run()
 
 
 @command.command(help="Archive what was not used for this many days.")
 @click.option("--days", type=click.IntRange(min=1), default=90, show_default=True, help="Days.")
 @text_output(with_app)
 async def prune(app: App, days: int) -> list[str]:
-    return [*_move_lines(skilled(app).curator().run(days), "is")] or [NOTHING]
+    return [*_move_lines(app.skills().curator().run(days), "is")] or [NOTHING]
 
 
 @command.command(help="Stop automatic runs.")
 @text_output(with_app)
 async def pause(app: App) -> str:
-    skilled(app).curator().pause(True)
+    app.skills().curator().pause(True)
     return f"{mark('ok')} paused"
 
 
 @command.command(help="Resume automatic runs.")
 @text_output(with_app)
 async def resume(app: App) -> str:
-    skilled(app).curator().pause(False)
+    app.skills().curator().pause(False)
     return f"{mark('ok')} on"
 
 
@@ -135,7 +135,7 @@ async def unpin(app: App, name: str) -> str:
 
 
 def _pin(app: App, name: str, *, pinned: bool) -> str:
-    skills = skilled(app)
+    skills = app.skills()
     skills.shelf.find(name)
     skills.usages.pin(name, pinned)
     return f"{mark('ok')} {name} is {'pinned' if pinned else 'not pinned'}."
@@ -145,27 +145,27 @@ def _pin(app: App, name: str, *, pinned: bool) -> str:
 @click.argument("name")
 @text_output(with_app)
 async def archive(app: App, name: str) -> str:
-    return f"{mark('ok')} {skilled(app).curator().archive(name)}"
+    return f"{mark('ok')} {app.skills().curator().archive(name)}"
 
 
 @command.command(help="Move a skill back from the archive.")
 @click.argument("name")
 @text_output(with_app)
 async def restore(app: App, name: str) -> str:
-    return f"{mark('ok')} {skilled(app).curator().restore(name)}"
+    return f"{mark('ok')} {app.skills().curator().restore(name)}"
 
 
 @command.command("list-archived", help="List the archived skills.")
 @json_output(with_app)
 async def list_archived(app: App) -> Output:
-    names = skilled(app).curator().archived()
+    names = app.skills().curator().archived()
     return Output(names, names or "The archive is empty.")
 
 
 @command.command(help="Copy all skills.")
 @text_output(with_app)
 async def backup(app: App) -> str:
-    return f"{mark('ok')} {skilled(app).curator().backup()}"
+    return f"{mark('ok')} {app.skills().curator().backup()}"
 
 
 @command.command(help="Restore the skills of a copy that this home no longer has.")
@@ -173,6 +173,6 @@ async def backup(app: App) -> str:
 @click.option("--id", "stamp", default="", help="Use this copy; the default is the newest.")
 @text_output(with_app)
 async def rollback(app: App, only_list: bool, stamp: str) -> tuple[str, ...]:
-    curator = skilled(app).curator()
+    curator = app.skills().curator()
     found = curator.backups() if only_list else curator.rollback(stamp)
     return found or ("There are no copies." if only_list else "Nothing was missing.",)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.codec.json import encode, plain
+from hermes.codec.json import plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file
 from hermes.config.findings import Finding
@@ -26,13 +26,7 @@ from hermes.homes.health import (
     skill_findings,
     workplace_findings,
 )
-from hermes.app.plugins.checks import plugin_findings
-from hermes.codec.json import plain
-from hermes.config.check import check_files, check_home, mend_permissions
-from hermes.config.edit import migrate_file
-from hermes.config.findings import Finding
-from hermes.config.home import Home
-from hermes.config.load import Config
+from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,

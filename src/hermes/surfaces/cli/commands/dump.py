@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.homes.status import dump
+from hermes.homes.status import dump
 from hermes.surfaces.cli.output import Output, json_output, page_lines, with_app
 
 

@@ -10,6 +10,9 @@ from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.models.models import Models, wish_of
+from hermes.models.saving import save_chain
+from hermes.models.shelf import Shelf
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import click
 
 from hermes.app.build import App
-from hermes.app.hooks.desk import Tried, listed, revoke, tried, tryable, unhealthy
-from hermes.app.hooks.shell import allow, undecided
 from hermes.core.errors import UsageError
-from hermes.hooks.admin import Listed, Tried, listed, revoke, tried, tryable, unhealthy
+from hermes.hooks.admin import Tried, listed, revoke, tried, tryable, unhealthy
 from hermes.hooks.shell_hooks import allow, undecided
 from hermes.surfaces.cli.hook_consent import may_run
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
@@ -29,7 +27,7 @@ def hooks_command() -> None:
 @json_output(with_app)
 async def list_hooks(app: App) -> Output:
     _accept(app)
-    found = listed(app)
+    found = listed(app.run)
     if not found:
         return Output(found, NO_HOOKS)
     rows = [(each.event, each.state, each.matcher or "*", each.command) for each in found]
@@ -43,16 +41,16 @@ async def list_hooks(app: App) -> Output:
 @click.option("--for-tool", "tool", metavar="NAME", default="", help="As if for this tool.")
 @json_output(with_app)
 async def test_hook(app: App, event: str, tool: str) -> Output:
-    hooks = tryable(app, event, tool)
+    hooks = tryable(app.run, event, tool)
     _accept(app)
-    open_ = [hook for hook in undecided(app) if hook in hooks]
+    open_ = [hook for hook in undecided(app.run) if hook in hooks]
     if open_ and not sys.stdin.isatty():
         raise UsageError(f"{open_[0].command} is not allowed yet; add --accept-hooks.")
     for hook in open_:
         if may_run(hook.event, hook.command):
-            allow(app, hook)
-    refused = undecided(app)
-    found = [await tried(app, hook, tool) for hook in hooks if hook not in refused]
+            allow(app.run, hook)
+    refused = undecided(app.run)
+    found = [await tried(app.run, hook, tool) for hook in hooks if hook not in refused]
     lines = (line for each in found for line in _trial_lines(each))
     return Output(found, lines, code=any(each.code is None for each in found))
 
@@ -61,7 +59,7 @@ async def test_hook(app: App, event: str, tool: str) -> Output:
 @click.argument("text", metavar="COMMAND")
 @text_output(with_app)
 async def revoke_(app: App, text: str) -> str:
-    return f"Revoked for {revoke(app, text)} hook(s)."
+    return f"Revoked for {revoke(app.run, text)} hook(s)."
 
 
 @hooks_command.command(
@@ -69,7 +67,7 @@ async def revoke_(app: App, text: str) -> str:
 )
 @json_output(with_app)
 async def check_hooks(app: App) -> Output:
-    found = [(hook, unhealthy(hook)) for hook in listed(app)]
+    found = [(hook, unhealthy(hook)) for hook in listed(app.run)]
     data = [{"event": h.event, "command": h.command, "trouble": words} for h, words in found]
     lines = []
     for hook, words in found:

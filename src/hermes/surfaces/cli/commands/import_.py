@@ -7,9 +7,6 @@ from pathlib import Path
 
 import click
 
-from hermes.app.homes.backup import beside_in, looked_into, restore
-from hermes.app.memory.outside import PersonsFiles
-from hermes.app.moving.taking import Wish
 from hermes.config.home import Home
 from hermes.config.secrets import environment
 from hermes.core.errors import UsageError
@@ -52,7 +49,7 @@ def import_command(
 ) -> int:
     if what == HERMES_AGENT:
         # Reading foreign settings needs the YAML library, which is slow to load.
-        from hermes.app.moving.hermes_agent import read_hermes_agent
+        from hermes.homes.moving.hermes_agent import read_hermes_agent
 
         root = folder or Path(environment().get("HOME", "~")).expanduser() / ".hermes"
         wish = Wish(secrets=secrets, overwrite=overwrite, dry_run=dry_run)

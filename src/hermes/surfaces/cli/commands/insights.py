@@ -19,7 +19,9 @@ from hermes.surfaces.cli.style import styled
 @click.option("--source", default="", help="Only sessions from this source: cli, api, acp …")
 @json_output(with_app)
 async def insights_command(app: App, days: int, source: str) -> Output:
-    from hermes.app.sessions.insights import insights
+    from hermes.homes.insights import insights
 
-    found = await insights(app, days=days, source=source)
+    found = await insights(
+        app.run, app.journal, app.library, app.skills(), app.memory, days=days, source=source
+    )
     return Output(plain(found), insight_lines(found, paint=styled))

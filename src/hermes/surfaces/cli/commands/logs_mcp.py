@@ -20,7 +20,6 @@ def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
     files = sorted((home.logs / "mcp").glob("*.log"))
     # Server output is untrusted: it may contain secrets or terminal control sequences.
     # Redaction is slow to load.
-    from hermes.app.secrecy.secrecy import words_for
 
     mask = words_for(home)
     with ExitStack() as stack:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.app.mcp.desk import Desk, Row
 from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.admin import Desk, Row
@@ -51,7 +50,7 @@ def command(ctx: click.Context) -> None:
 
 
 def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    return with_app(ctx, lambda app: work(Desk(app)))
+    return with_app(ctx, lambda app: work(Desk(app.run)))
 
 
 @command.command("list", help="List all servers, with the number of tools each last reported.")

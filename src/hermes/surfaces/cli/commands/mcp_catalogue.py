@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hermes.app.build import App
-from hermes.app.mcp.installing import Installation, Need, offer_of
-from hermes.app.mcp.shelf import Shelf
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.installation import Installation, Need, Offer, offer_of
+from hermes.mcp.installation import Installation, Need, offer_of
 from hermes.mcp.server_catalogue import Shelf
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
@@ -24,7 +22,7 @@ from hermes.surfaces.cli.style import mark
 @click.option("--online", is_flag=True, help="Search the registry instead.")
 @json_output(with_app)
 async def catalog(app: App, words: tuple[str, ...], online: bool) -> Output:
-    catalogue, wanted = Shelf(app), " ".join(words)
+    catalogue, wanted = Shelf(app.settings, app.models.http), " ".join(words)
     rows = await catalogue.online(wanted) if online else catalogue.known(wanted)
     found = [offer_of(each) for each in rows]
 
@@ -71,7 +69,7 @@ def install(
     _confirm_program(own, yes=yes)
     title = called or wanted.name
     screen = TerminalScreen(browser=not no_browser)
-    listing = with_app(ctx, lambda app: wanted.add(app, title, own, screen))
+    listing = with_app(ctx, lambda app: wanted.add(app.run, title, own, screen))
     return f"{mark('ok')} {title}: {len(listing.tools)} tools ({listing.title or 'unnamed'})"
 
 

@@ -7,6 +7,7 @@ import click
 from hermes.app.build import App
 from hermes.codec.json import encode
 from hermes.commands.memory import change_line, entry_line, why_lines
+from hermes.journal.archive import parse_date
 from hermes.surfaces.cli.commands.memory_changes import accept, forget, reject, reset, undo
 from hermes.surfaces.cli.commands.memory_setup import memory_off, memory_setup, memory_status
 from hermes.surfaces.cli.output import Output, columns, json_output, with_app

@@ -10,6 +10,8 @@ import click
 from hermes.app.build import App
 from hermes.commands.memory import change_line, change_number, outcome_words
 from hermes.commands.visible import one_line
+from hermes.memory.forgetting import Forgotten, doomed, traces
+from hermes.memory.forgetting import forget as forget_it
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.output import Output, json_output, with_app
 
@@ -84,7 +86,7 @@ def forget(
         confirm(
             f"Erase {texts} permanently, also in {len(sessions)} session(s)?", otherwise=UNCHANGED
         )
-    done = with_app(ctx, lambda app: forget_it(app, found))
+    done = with_app(ctx, lambda app: forget_it(app.memory, app.library, found))
     return Output(done, _forgotten_lines(done))
 
 

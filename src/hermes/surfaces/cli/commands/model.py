@@ -7,10 +7,6 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.app.models.choice import CUSTOM, EMBEDDED
-from hermes.app.models.models import Models
-from hermes.app.models.saving import save_choice
-from hermes.app.models.shelf import Card, Pick, ProviderRow, Shelf
 from hermes.codec.values import Value
 from hermes.commands.amounts import short_count
 from hermes.commands.cards import card_words, price_words
@@ -19,7 +15,7 @@ from hermes.core.errors import UsageError
 from hermes.models.choice import CUSTOM, EMBEDDED
 from hermes.models.models import Models
 from hermes.models.saving import save_choice
-from hermes.models.shelf import Card, Cards, Pick, ProviderRow, Shelf
+from hermes.models.shelf import Card, Pick, ProviderRow, Shelf
 from hermes.surfaces.cli.commands.model_files import (
     describe_file,
     install,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.secrets import environment
@@ -22,10 +21,6 @@ from hermes.models.weights import (
     runtime_hint,
     size_words,
 )
-from hermes.config.home import Home
-from hermes.config.load import Config
-from hermes.config.secrets import environment
-from hermes.core.errors import HermesError
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import Output, fields, text_output, warn
 from hermes.surfaces.cli.place import home_of

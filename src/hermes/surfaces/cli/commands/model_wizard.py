@@ -15,6 +15,11 @@ from hermes.commands.cards import card_words, price_words
 from hermes.config.edit import set_from_text
 from hermes.config.model_settings import AuxiliarySettings, AuxiliaryTaskSettings, FallbackSettings
 from hermes.core.errors import HermesError
+from hermes.models.choice import EMBEDDED, WITHIN
+from hermes.models.models import Models
+from hermes.models.saving import save_chain, save_choice, save_endpoint, save_task
+from hermes.models.shelf import Card, ProviderRow, Shelf
+from hermes.models.weights import model_rows, size_words
 from hermes.surfaces.cli.commands.fallback import insert_entry
 from hermes.surfaces.cli.commands.model_access import Manner, has_what_it_needs
 from hermes.surfaces.cli.picker import Picker, Row

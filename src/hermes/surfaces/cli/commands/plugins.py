@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hermes.app.build import App
-from hermes.app.plugins.desk import KINDS, About, Desk, Row, findings_of
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
+from hermes.plugins.admin import KINDS, About, Desk, Row, findings_of
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 from hermes.surfaces.cli.style import mark, styled
 
@@ -43,7 +43,7 @@ def command(ctx: click.Context) -> None:
 
 
 def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    return with_app(ctx, lambda app: work(Desk(app)))
+    return with_app(ctx, lambda app: work(Desk(app.run, app.plugged.plugins)))
 
 
 async def _rows(admin: Desk) -> list[Row]:

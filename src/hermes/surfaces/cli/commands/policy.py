@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import click
 
 from hermes.app.build import App
-from hermes.codec.json import encode
 from hermes.commands.visible import exposed, one_line
 from hermes.journal.archive import SessionFilter
 from hermes.policy.rule_setup import (
@@ -19,8 +18,6 @@ from hermes.policy.rule_setup import (
     rules_path,
     standing_rules,
 )
-from hermes.app.sessions.library import SessionFilter
-from hermes.commands.visible import exposed, one_line
 from hermes.surfaces.cli.commands.policy_dialogue import always_json, answer_lines, redact, scan
 from hermes.surfaces.cli.output import Output, json_output, moment, table, with_app
 from hermes.surfaces.cli.place import config_of

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import click
 
-from hermes.app.policy.inquiries import redacted, scanned
 from hermes.codec.values import JsonObject
+from hermes.policy.inquiries import redacted, scanned
 from hermes.surfaces.cli.output import print_json
 from hermes.surfaces.cli.place import config_of
 

@@ -11,6 +11,8 @@ import click
 from hermes.config.home import root_home
 from hermes.config.secrets import environment
 from hermes.core.errors import ConfigError, UsageError
+from hermes.homes.aliases import Aliases
+from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.surfaces.cli.asking import confirm_by_name, yes_option
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import home_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from hermes.app.opening import Opening
-from hermes.app.prompt.sizes import prompt_sizes
+from hermes.app.prompt_size import prompt_sizes
+from hermes.core.session_request import Opening
 from hermes.surfaces.cli.output import Output, json_output, table, with_app
 
 

@@ -12,6 +12,9 @@ from hermes.app.build import App
 from hermes.app.replay import replay
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
+from hermes.replay.gathering import gather
+from hermes.replay.replay import Overrides
+from hermes.replay.report import Divergence, Report
 from hermes.surfaces.cli.output import Output, fields, json_output, with_app
 from hermes.surfaces.cli.style import styled
 

@@ -12,6 +12,7 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
+from hermes.journal.archive import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.surfaces.cli.commands.session_filters import (
     filter_options,
     is_narrowed,

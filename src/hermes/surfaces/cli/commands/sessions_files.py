@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.replay.file import packed
-from hermes.app.replay.gathering import gather
-from hermes.app.sessions.library import Problem
-from hermes.app.sessions.pages import html_page, prompts
 from hermes.core.errors import UsageError
+from hermes.journal.archive import Problem
+from hermes.journal.html_export import html_page, prompts
+from hermes.replay.file import packed
+from hermes.replay.gathering import gather
 from hermes.surfaces.cli.commands.session_filters import (
     filter_options,
     is_narrowed,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.sessions.library import Pruned, parse_age
+from hermes.journal.archive import Pruned, parse_age
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.commands.session_filters import filter_options, parse_filter
 from hermes.surfaces.cli.output import Output, json_output, with_app

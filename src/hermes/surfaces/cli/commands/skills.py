@@ -54,7 +54,7 @@ def here() -> str:
 @click.option("--source", type=click.Choice(SOURCES), default="all", help="Only these.")
 @json_output(with_app)
 async def list_(app: App, source: str) -> Output:
-    skills = skilled(app, here())
+    skills = app.skills(here())
     skills.seed()
     scanned, off = skills.shelf.look(), skills.here("cli").disabled
     origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
@@ -81,7 +81,7 @@ def _facts(entry: Entry, origin: str, off: tuple[str, ...]) -> JsonObject:
 @click.argument("file", required=False, default="")
 @json_output(with_app)
 async def view(app: App, name: str, file: str) -> Output:
-    skills = skilled(app, here())
+    skills = app.skills(here())
     entry = skills.shelf.find(name)
     facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
     text, files = skills.text(entry, file), skills.files(entry)
@@ -93,9 +93,9 @@ async def view(app: App, name: str, file: str) -> Output:
 @click.argument("name", required=False, default="")
 @json_output(with_app)
 async def stats(app: App, name: str) -> Output:
-    from hermes.app.skills.stats import skill_stats
+    from hermes.skills.stats import skill_stats
 
-    every = await skill_stats(app, skilled(app, here()))
+    every = await skill_stats(app.journal, app.skills(here()))
     found = [each for each in every if not name or each.name == name]
     data = [{**fields(each), "versions": plain(each.versions)} for each in found]
     if not found:
@@ -126,7 +126,7 @@ async def disable(app: App, names: tuple[str, ...], platform: str) -> str:
 
 def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> str:
     for name in names if off else ():
-        skilled(app, here()).shelf.find(name)
+        app.skills(here()).shelf.find(name)
     settings = app.settings.skills
     held = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
     left = [name for name in held if name not in names]
@@ -150,7 +150,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
             "description": each.description,
             "value": held.get(each.key, each.default),
         }
-        for entry in skilled(app, here()).shelf.look().entries
+        for entry in app.skills(here()).shelf.look().entries
         for each in entry.skill.options
         if not name or entry.name == name
     ]
@@ -198,7 +198,7 @@ def setup(ctx: click.Context, name: str) -> None:
 @click.option("--no", "revoke", is_flag=True, help="Stop reading them.")
 @text_output()
 def trust(ctx: click.Context, folder: str, revoke: bool) -> str:
-    from hermes.app.skills.index import PROJECT_FOLDERS
+    from hermes.skills.session_index import PROJECT_FOLDERS
 
     path = Path(folder).resolve()
     held = config_of(ctx).settings.skills.trusted_projects

@@ -59,7 +59,7 @@ async def browse(app: App, source: str, limit: int) -> Output:
 
 
 async def _search(app: App, query: str, source: str, limit: int) -> Output:
-    found, problems = await skilled(app).hub.search(query, source=source, limit=limit)
+    found, problems = await app.skills().hub.search(query, source=source, limit=limit)
     for problem in problems:
         warn(clean(problem))
     return Output(found, clean("\n".join(listing_lines(found))) or "Nothing found.")
@@ -69,7 +69,7 @@ async def _search(app: App, query: str, source: str, limit: int) -> Output:
 @click.argument("identifier")
 @json_output(with_app)
 async def inspect(app: App, identifier: str) -> Output:
-    hub = skilled(app).hub
+    hub = app.skills().hub
     prepared = await hub.prepare(identifier)
     hub.drop(prepared)
     text = prepared.package.files["SKILL.md"].decode("utf-8", "replace")
@@ -159,7 +159,7 @@ def _finding(finding: Finding) -> str:
 @click.option("--force", is_flag=True, help="Even if you have edited it.")
 @text_output(with_app)
 async def uninstall(app: App, name: str, force: bool) -> str:
-    await asyncio.to_thread(skilled(app).hub.uninstall, name, force=force)
+    await asyncio.to_thread(app.skills().hub.uninstall, name, force=force)
     return f"{mark('ok')} {name} is removed; `hermes skills revert {name}` restores it."
 
 
@@ -167,7 +167,7 @@ async def uninstall(app: App, name: str, force: bool) -> str:
 @click.argument("names", nargs=-1)
 @json_output(with_app)
 async def check(app: App, names: tuple[str, ...]) -> Output:
-    found = await skilled(app).hub.check(names)
+    found = await app.skills().hub.check(names)
     lines = [f"{each.name:<28} {each.condition}  {clean(each.words)}".rstrip() for each in found]
     return Output(found, lines or "Nothing is installed.")
 
@@ -178,7 +178,7 @@ async def check(app: App, names: tuple[str, ...]) -> Output:
 @yes_option
 @text_output(with_app)
 async def update(app: App, names: tuple[str, ...], force: bool, yes: bool) -> Output:
-    hub, failed = skilled(app).hub, False
+    hub, failed = app.skills().hub, False
     for name in names or tuple(hub.ledger.installed()):
         try:
             done = await hub.update(name, lambda p: _confirm(p, yes), force=force)
@@ -194,7 +194,7 @@ async def update(app: App, names: tuple[str, ...], force: bool, yes: bool) -> Ou
 @click.option("--log", "show_log", is_flag=True, help="Show the installation log.")
 @json_output(with_app)
 async def audit(app: App, deep: bool, show_log: bool) -> Output:
-    hub = skilled(app).hub
+    hub = app.skills().hub
     if show_log:
         log = hub.ledger.log()
         return Output(list(log), clean("\n".join(log)) or "Nothing was installed yet.")
@@ -216,7 +216,7 @@ def tap() -> None:
 @tap.command("list", help="List them.")
 @json_output(with_app)
 async def tap_list(app: App) -> Output:
-    taps = skilled(app).ledger.taps()
+    taps = app.skills().ledger.taps()
     return Output(taps, "\n".join(taps))
 
 
@@ -224,14 +224,14 @@ async def tap_list(app: App) -> Output:
 @click.argument("repo")
 @text_output(with_app)
 async def tap_add(app: App, repo: str) -> str:
-    return "\n".join(skilled(app).hub.add_tap(repo))
+    return "\n".join(app.skills().hub.add_tap(repo))
 
 
 @tap.command("remove", help="Remove one.")
 @click.argument("repo")
 @text_output(with_app)
 async def tap_remove(app: App, repo: str) -> str:
-    return "\n".join(skilled(app).hub.remove_tap(repo))
+    return "\n".join(app.skills().hub.remove_tap(repo))
 
 
 @click.group(help="The list of installed skills, for another home.")
@@ -256,7 +256,7 @@ def snapshot_export(ctx: click.Context, file: str) -> str:
 @yes_option
 @text_output(with_app)
 async def snapshot_import(app: App, file: BinaryIO, force: bool, yes: bool) -> Output:
-    hub, failed = skilled(app).hub, False
+    hub, failed = app.skills().hub, False
     wanted = hub.read_snapshot(file.read())
     for repo in wanted.taps:
         hub.add_tap(repo)
@@ -286,7 +286,7 @@ async def snapshot_import(app: App, file: BinaryIO, force: bool, yes: bool) -> O
 def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
     if not yes and not (sys.stdin.isatty() and click.confirm(f"Send {name} to {repo}?")):
         raise UsageError("Nothing was sent; add --yes to agree.")
-    return f"{mark('ok')} {with_app(ctx, lambda app: skilled(app).hub.publish(name, repo))}"
+    return f"{mark('ok')} {with_app(ctx, lambda app: app.skills().hub.publish(name, repo))}"
 
 
 HUB_COMMANDS = (

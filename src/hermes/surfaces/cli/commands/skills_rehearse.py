@@ -14,11 +14,11 @@ from hermes.commands.visible import clean
 from hermes.config.findings import Level
 from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
+from hermes.core.session_request import Opening
 from hermes.surfaces.cli.output import Output, json_output, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skills.skilled import Skilled
     from hermes.learning.verdicts import Verdict
     from hermes.skills.history import Version
     from hermes.skills.library import Skilled
@@ -51,21 +51,21 @@ SAYS: dict[Verdict, str] = {
 async def rehearse(
     app: App, name: str, version: str, most: int | None, session: str, decide: bool
 ) -> Output:
-    from hermes.app.learning.learning import decide as decide_on
-    from hermes.app.learning.rehearsing import Rehearsals
+    from hermes.learning.learner import decide as decide_on
+    from hermes.learning.rehearsals import Rehearsals
 
-    skills = skilled(app, str(Path.cwd().resolve()))
+    skills = app.skills(str(Path.cwd().resolve()))
     wanted = _find_version(skills, name, version)
     only = await app.library.find(session) if session else ""
     # A session of its own accounts for the cost.
     own = await app.open(Opening(source="tool", attended=False))
-    done = await Rehearsals(app, skills, own.meter).rehearse(
+    done = await Rehearsals(learning_deps(app), skills, own.meter).rehearse(
         wanted, most=most or app.settings.skills.rehearse, session=only
     )
     if any(not trial.problem for trial in done.trials):
         title = await app.library.free_title(f"Rehearsal of {wanted.name}")
         await own.send(Retitle(title=title))
-    words = decide_on(app, skills, wanted, done) if decide else ""
+    words = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
     trials = [{**plain(trial), "judgement": trial.judgement} for trial in done.trials]
     verdict = f"{SAYS[done.verdict]} {words}".rstrip()
     lines = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
 from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
@@ -15,14 +14,14 @@ from hermes.surfaces.cli.style import mark
 @click.option("--restore", is_flag=True, help="Also restore a skill that you have removed.")
 @text_output(with_app)
 async def reset(app: App, name: str, restore: bool) -> str:
-    version = skilled(app).reset(name, restore=restore)
+    version = app.skills().reset(name, restore=restore)
     return f"{mark('ok')} {name} is reset; this is version {version}."
 
 
 @click.command("list-modified", help="List bundled skills that were edited or removed.")
 @json_output(with_app)
 async def list_modified(app: App) -> Output:
-    seeds = skilled(app).seeds
+    seeds = app.skills().seeds
     edited, removed = seeds.modified(), seeds.missing()
     lines = [
         *(f"{name}  edited; see `hermes skills diff {name}`" for name in edited),
@@ -35,12 +34,12 @@ async def list_modified(app: App) -> Output:
 @click.command("opt-out", help="Stop adding bundled skills to this home.")
 @text_output(with_app)
 async def opt_out(app: App) -> str:
-    skilled(app).seeds.opt(out=True)
+    app.skills().seeds.opt(out=True)
     return f"{mark('ok')} Existing skills stay; none is added or updated."
 
 
 @click.command("opt-in", help="Add bundled skills to this home again.")
 @text_output(with_app)
 async def opt_in(app: App) -> str:
-    skilled(app).seeds.opt(out=False)
+    app.skills().seeds.opt(out=False)
     return f"{mark('ok')} The next start adds them."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.homes.status import status
+from hermes.homes.status import status
 from hermes.surfaces.cli.output import Output, json_output, page_lines, with_app
 
 
@@ -17,8 +17,15 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
     if whole or deep:
         # Only these two options need the slower checks.
-        from hermes.app.homes.depth import everything, tried
+        from hermes.homes.status_checks import everything, tried
 
-        more = await everything(app) if whole else {}
+        more = await everything(app, await _plugin_states(app)) if whole else {}
         page = {**page, **more, **(await tried(app) if deep else {})}
     return Output(page, page_lines(page))
+
+
+async def _plugin_states(app: App) -> dict[str, str]:
+    from hermes.plugins.admin import Desk
+
+    await app.plugged.offer()
+    return {row.key: row.fault or row.state for row in Desk(app.run, app.plugged.plugins).rows()}

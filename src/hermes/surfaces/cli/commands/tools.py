@@ -10,6 +10,7 @@ import click
 
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
+from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.surfaces.cli.commands.tools_images import choose_images, images
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
@@ -51,7 +52,7 @@ def _summarize(ctx: click.Context) -> None:
         found = states(config.settings, platform, home=config.home)
         names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
         wanted = wanted_names(config.settings, platform=platform)
-        count = sum(name not in AT_TIMES for name in wanted)
+        count = sum(not declarations()[name].conditional for name in wanted)
         later = f" and {len(wanted) - count} once a provider is set up" if wanted[count:] else ""
         words = f"{count} tools{later}: {', '.join(names) or 'none'}"
         print(f"{styled(f'{platform:<4}', 'bold')} {words}")

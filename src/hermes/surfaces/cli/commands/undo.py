@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from hermes.app.build import App
-from hermes.app.workspaces.undoing import undoing
 from hermes.commands.rollback import line_of, previewed, told
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import Output, json_output, with_app
+from hermes.undo.service import undoing
 
 SHARED = ("kept", "lost", "notes")
 
@@ -40,7 +40,7 @@ async def undo_command(
 ) -> Output:
     if number and turn:
         raise UsageError("Give a number or --to TURN, not both.")
-    undo = undoing(app)
+    undo = undoing(app.run)
     here = str(Path.cwd())
     session_id = await app.library.find(session) if session else await undo.session_of(here)
     if only_list:

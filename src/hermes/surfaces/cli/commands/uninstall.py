@@ -9,6 +9,9 @@ import click
 
 from hermes.config.home import Home, profile_home, root_home, unwritable
 from hermes.core.errors import ConfigError
+from hermes.homes.backup import refuse_if_used
+from hermes.homes.profiles import Profiles
+from hermes.homes.updating import installation, remove_package
 from hermes.surfaces.cli.asking import confirm_by_name, yes_option
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import home_of

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import click
 
 from hermes.config.load import Config
+from hermes.homes.backup import back_up, snapshot
+from hermes.homes.updating import News, installation, migrate_settings, news, update
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import Output, as_json_option, print_output

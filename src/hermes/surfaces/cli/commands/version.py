@@ -6,7 +6,7 @@ import platform
 
 import click
 
-from hermes.app.homes.updating import installation
+from hermes.homes.updating import installation
 from hermes.surfaces.cli.output import Output, json_output
 from hermes.surfaces.cli.place import home_of
 from hermes.version import __version__
