@@ -14,6 +14,7 @@ types:
 
 generate:
 	.venv/bin/python scripts/generate_schemas.py
+	.venv/bin/python scripts/generate_frontmatter.py
 	.venv/bin/python scripts/generate_reference.py
 
 bench:

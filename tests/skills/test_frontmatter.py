@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import UsageError
-from hermes.skills.frontmatter import _Unsure, quickly, read, split, thoroughly
+from hermes.skills.frontmatter import read, split
 
 PLAIN = """\
 name: compare-options
@@ -30,8 +30,8 @@ required_environment_variables:
 """
 
 
-def test_a_plain_block_is_read_without_the_library() -> None:
-    assert quickly(PLAIN) == {
+def test_a_block_is_read_as_json() -> None:
+    assert read(PLAIN) == {
         "name": "compare-options",
         "description": "Compare products and recommend one",
         "version": "1.0",
@@ -48,65 +48,6 @@ def test_a_plain_block_is_read_without_the_library() -> None:
         },
         "required_environment_variables": [{"name": "NOTION_KEY", "optional": True}],
     }
-    assert quickly(PLAIN) == thoroughly(PLAIN)
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        "name: x\ndescription: >\n  folded\n  text",
-        "name: x\ndescription: |\n  kept\n  text",
-        "name: x # remark",
-        "name: 'it''s'",
-        'description: "a \\"quoted\\" word"',
-        "a: {b: c}",
-        "a: &anchor b\nc: *anchor",
-        "description: one\n  two",
-        "a: yes\nb: No\nc: ~\nd: 1.5\ne: 0x10\nf: 2026-01-02",
-        "a:\n- b\n-   c",
-        "description: with: colon",
-        "a: b\na: c",
-        "\ta: b",
-        "a: [b, [c]]",
-        "a: -",
-        "a: - b",
-        "? a\n: b",
-    ],
-)
-def test_what_is_not_plain_means_the_same_as_in_the_library(block: str) -> None:
-    try:
-        expected = thoroughly(block)
-    except UsageError:
-        with pytest.raises(UsageError):
-            read(block)
-        return
-    assert read(block) == expected
-
-
-LINES = st.lists(
-    st.one_of(
-        st.from_regex(
-            r"[ ]{0,4}(- )?[a-z_]{1,4}:( [a-zA-Z0-9 ,.#:'\"\[\]{}|>&*!%@`~-]{0,12})?",
-            fullmatch=True,
-        ),
-        st.from_regex(r"[ ]{0,4}- [a-zA-Z0-9 ,.#:'\"\[\]{}~-]{0,12}", fullmatch=True),
-        st.sampled_from(
-            ["", "  ", "# x", "a: true", "b: null", "c: 12", "d: 007", "e: [x, y]", "f: 1.2.3"]
-        ),
-    ),
-    max_size=8,
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(LINES)
-def test_the_quick_way_never_disagrees_with_the_library(lines: list[str]) -> None:
-    block = "\n".join(lines)
-    try:
-        quick = quickly(block)
-    except _Unsure:
-        return
-    assert quick == thoroughly(block)
 
 
 def test_the_block_ends_at_its_fence() -> None:

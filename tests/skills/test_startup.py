@@ -27,9 +27,21 @@ print(len(text), len(read), *heavy)
 """
 
 
-def start(home: Path) -> list[str]:
+SEED = """
+import sys
+from pathlib import Path
+from hermes.skills.scan import Root, Scan
+from hermes.skills.seeding import Seeds
+skills, cache = Path(sys.argv[1], "skills"), Path(sys.argv[1], "cache", "skills.json")
+added = Seeds(skills, cache).seed_if_new("1").added
+found = Scan((Root(path=str(skills)),), cache).look().entries
+print(len(added) == len(found) > 20, "ruamel" in sys.modules)
+"""
+
+
+def start(home: Path, script: str = SCRIPT) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(home)],
+        [sys.executable, "-c", script, str(home)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         check=True,
         capture_output=True,
@@ -49,3 +61,7 @@ def test_a_second_start_reads_no_skill_and_loads_no_library(tmp_path: Path) -> N
     again, nothing, *heavy = start(tmp_path)
     assert (again, nothing) == (size, "0")
     assert heavy == []
+
+
+def test_the_first_start_in_a_home_does_not_load_the_yaml_library(tmp_path: Path) -> None:
+    assert start(tmp_path, SEED) == ["True", "False"]

@@ -74,7 +74,7 @@ async def test_what_cannot_be_loaded_is_said(bench: Bench) -> None:
     assert "Near: deploy" in said(await call.run(skill_view, name="deplo"))
     assert "disabled" in said(await call.run(skill_view, name="off"))
     assert "unsupported" in said(await call.run(skill_view, name="mac"))
-    assert "cannot be read" in said(await call.run(skill_view, name="bad"))
+    assert "is not valid" in said(await call.run(skill_view, name="bad"))
 
 
 async def test_a_skill_is_created_and_mended(bench: Bench) -> None:

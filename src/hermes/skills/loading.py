@@ -10,8 +10,9 @@ from typing import Any
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills.files import inside
+from hermes.skills.frontmatter import split
 from hermes.skills.scan import Entry
-from hermes.skills.skill import MAIN, READABLE, Skill, parse
+from hermes.skills.skill import MAIN, READABLE, Skill
 
 MOST_STACKED = 5
 MOST_LISTED = 100
@@ -89,7 +90,7 @@ async def command_text(entries: tuple[Entry, ...], instruction: str, loading: Lo
     typed = " ".join((*(f"/{entry.name}" for entry in entries), instruction)).strip()
     parts = [typed, CALLED]
     for entry in entries:
-        body = await filled(parse(read_text(entry))[1].strip(), entry, loading)
+        body = await filled(split(read_text(entry))[1].strip(), entry, loading)
         parts.append(f"# Skill {entry.name}\n\n{body}")
         parts.append(f"[Skill directory: {entry.folder}]")
         if lines := settings_lines(entry.skill, loading.settings):

@@ -12,10 +12,10 @@ from hermes.core.errors import ToolError
 from hermes.core.secret_store import Captured, Need
 from hermes.core.tools import ToolContext, ToolOutput
 from hermes.skills.desk import Desk
+from hermes.skills.frontmatter import split
 from hermes.skills.loading import RunInline, filled, linked_files, read_text, settings_lines
 from hermes.skills.readiness import Readiness
 from hermes.skills.scan import Entry
-from hermes.skills.skill import parse
 
 DONE = "It is set now"
 SKIP = "Go on without"
@@ -36,7 +36,7 @@ async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput
     hidden = await _open_environment(ctx, desk, entry)
     version = await asyncio.to_thread(desk.note_view, entry)
     files = await asyncio.to_thread(linked_files, entry)
-    body = parse(await asyncio.to_thread(read_text, entry))[1].strip()
+    body = split(await asyncio.to_thread(read_text, entry))[1].strip()
     text = await filled(body, entry, desk.loading, _inline(ctx, desk))
     notes = [f"[Skill directory: {entry.folder}]"]
     if files:
