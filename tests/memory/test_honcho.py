@@ -114,7 +114,7 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
         "Name: Ann\nAnn prefers tea",
         "They like tea (medium).",
         "Honcho knows nothing about that yet.",
-        "c1 is taken out.",
+        "c1 is deleted.",
     ]
     assert honcho.conclusions == {}
 
@@ -179,7 +179,7 @@ def test_settings_come_from_the_home_then_from_the_person(tmp_path: Path) -> Non
     found = load_settings(home, person, {"HONCHO_API_KEY": "e"})
     assert (found.api_key, found.write_frequency, found.recall_mode) == ("e", 3, "hybrid")
     (home / "honcho.json").write_text('{"recallMode": "loud"}')
-    with pytest.raises(ConfigError, match=r"honcho\.json cannot be used"):
+    with pytest.raises(ConfigError, match=r"honcho\.json is not valid"):
         load_settings(home, person, {})
 
 

@@ -39,7 +39,7 @@ async def test_the_same_call_is_made_once(notes: Notes) -> None:
     first = await notes.add("one", key="s t c")
     again = await notes.add("one", key="s t c")
     assert first == Applied(message="Entry added.", changes=(1,))
-    assert again == Applied(message="Done already.", changes=(1,), repeated=True)
+    assert again == Applied(message="Already done.", changes=(1,), repeated=True)
     assert len(await notes.memories.changes()) == 1
 
 
@@ -124,7 +124,7 @@ async def test_what_is_rejected_never_stands(notes: Notes) -> None:
     try:
         await notes.memories.accept(waiting.id, source=PERSON)
     except NotFound as error:
-        assert str(error) == f"Nothing waits under c{waiting.id}."
+        assert str(error) == f"No held change c{waiting.id}."
     else:
         raise AssertionError
 
@@ -148,7 +148,7 @@ async def test_undo_goes_back_step_by_step(notes: Notes) -> None:
     try:
         await notes.memories.undo(source=PERSON)
     except UsageError as error:
-        assert str(error) == "There is nothing to take back."
+        assert str(error) == "There is nothing to undo."
     else:
         raise AssertionError
 

@@ -83,7 +83,7 @@ async def test_a_strangers_words_wait_where_no_question_is_asked(talk: Talk) -> 
         await talk.hear(session, origin=STRANGER)
         answer = session.transcript.messages[-2]
         assert isinstance(answer, ToolMessage)
-        assert "Not remembered yet (text from mail:eve is in view)" in answer.results[0].text
+        assert "Not saved yet (text from mail:eve is in view)" in answer.results[0].text
         assert await app.memory.of().entries() == ()
         (waiting,) = await app.memory.of().pending()
         assert waiting.source.origins == (STRANGER,)

@@ -43,7 +43,7 @@ async def test_a_good_call_tells_how_full_it_is(notes: Notes) -> None:
         "usage": "0% — 3/2,200 chars",
         "entry_count": 1,
         "message": "Entry added.",
-        "note": "New sessions see it; this one keeps the memory it began with.",
+        "note": "New sessions see it; this session keeps its initial memory.",
     }
 
 
@@ -76,8 +76,8 @@ async def test_a_batch_says_which_operation_was_bad(notes: Notes) -> None:
 
 async def test_what_is_held_is_not_called_saved(notes: Notes) -> None:
     answer = await Model(notes, held="because").use(target="user", action="add", content="x")
-    assert answer["note"].startswith("Not remembered yet (because)")
-    assert answer["message"] == "It waits for a person to accept it."
+    assert answer["note"].startswith("Not saved yet (because)")
+    assert answer["message"] == "It waits for approval."
 
 
 async def test_effects_are_known_before_the_call(notes: Notes) -> None:

@@ -1,4 +1,4 @@
-"""A memory provider at work for one session: what it does wrong or late never costs a turn."""
+"""Runs a memory provider for one session; its errors and delays never fail a turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTE = "Recalled about the user; data, not words of the user:"
 
 
 class Attached:
-    """Opens the provider with the first use. Jobs after a turn wait in one queue."""
+    """Opens the provider on first use. Work that follows a turn runs in one queue, in order."""
 
     def __init__(
         self,
@@ -35,15 +35,16 @@ class Attached:
         self._began = began
         self._trusted = trusted
         self._seconds = prefetch_seconds
-        self._is_begun = False
+        self._is_open = False
         self._turns = 0
-        self._told: set[str] = set()
+        self._warned_calls: set[str] = set()
         self._newest: tuple[int, Message] | None = None
         self._jobs: asyncio.Queue[Coroutine[Any, Any, object]] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
 
     async def prefetch(self, query: str) -> str:
-        """What goes beside the message, fenced; "" when there is nothing or it takes too long."""
+        """Returns the recalled text for this message in a fence, or "" when there is none or it is
+        late."""
         self._turns += 1
 
         async def work() -> str:
@@ -51,11 +52,11 @@ class Attached:
             await self.provider.on_turn_start(self._turns, query)
             return await self.provider.prefetch(query)
 
-        text = await self._guarded("prefetch", work(), self._seconds, "")
+        text = await self._run_guarded("prefetch", work(), self._seconds, "")
         return fenced(text)
 
     def turn_ended(self, user: str, assistant: str) -> None:
-        """The turn is told to the provider after those before it."""
+        """Queues the turn for the provider."""
         trusted = self._trusted()
 
         async def work() -> None:
@@ -73,12 +74,12 @@ class Attached:
         self._put(work())
 
     def switched(self, cause: SwitchCause) -> None:
-        """The conversation has changed behind what was told of it."""
+        """Queues a notice that the conversation changed: resumed, compacted or rewound."""
         self._put(self._switch(cause))
 
     def turn_begins(self, messages: Sequence[Message], starts: Sequence[int]) -> None:
-        """What was said first in the last turn stands where it stood, unless it was taken back; of
-        turns that are not known here, somebody else was told."""
+        """Detects that the last turn was taken back, or that the session has turns that this object
+        did not see, and notifies the provider."""
         if self._newest is not None:
             place, message = self._newest
             if place >= len(messages) or messages[place] is not message:
@@ -89,7 +90,7 @@ class Attached:
             self._newest = (starts[-1], messages[starts[-1]])
 
     def delegated(self, task: str, result: str, child: str) -> None:
-        """A session that worked for this one is done."""
+        """Queues the result of a delegated session."""
 
         async def work() -> None:
             await self._begin()
@@ -98,56 +99,57 @@ class Attached:
         self._put(work())
 
     async def to_keep(self, messages: Sequence[Message]) -> str:
-        """What the summary of these messages must not lose; "" when that takes too long."""
+        """Returns text that the summary must retain, or "" when the provider is late."""
 
         async def work() -> str:
             await self._begin()
             return await self.provider.on_pre_compress(messages)
 
-        return unfenced(await self._guarded("summary", work(), self._seconds, ""))
+        return unfenced(await self._run_guarded("summary", work(), self._seconds, ""))
 
     async def _switch(self, cause: SwitchCause) -> None:
         await self._begin()
         await self.provider.on_session_switch(self._began.session_id, cause)
 
     async def close(self, messages: Sequence[Message] = ()) -> None:
-        """Tell what was said in all, finish what waits, as far as there is time, and let go."""
-        if self._is_begun:
+        """Reports the end of the session, drains the queue within the time limit, and shuts the
+        provider down."""
+        if self._is_open:
             self._put(self.provider.on_session_end(messages))
         if self._worker is not None:
             try:
                 async with asyncio.timeout(DRAIN_SECONDS):
                     await self._jobs.join()
             except TimeoutError:
-                self._warn("sync", "it took too long; the last turns are not told")
+                self._warn("sync", "it took too long; the last turns were not synchronised")
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
             while not self._jobs.empty():
                 self._jobs.get_nowait().close()
-        if self._is_begun:
-            await self._guarded("shutdown", self.provider.shutdown(), DRAIN_SECONDS, None)
+        if self._is_open:
+            await self._run_guarded("shutdown", self.provider.shutdown(), DRAIN_SECONDS, None)
 
     async def ready(self) -> None:
-        """The provider is open when this returns; it says itself why it cannot be."""
+        """Opens the provider; passes on its error."""
         await self._begin()
 
     async def _begin(self) -> None:
-        if not self._is_begun:
+        if not self._is_open:
             await self.provider.initialize(self._began)
-            self._is_begun = True
+            self._is_open = True
 
     def _put(self, job: Coroutine[Any, Any, object]) -> None:
         self._jobs.put_nowait(job)
         if self._worker is None:
-            self._worker = asyncio.ensure_future(self._work_off())
+            self._worker = asyncio.ensure_future(self._run_jobs())
 
-    async def _work_off(self) -> None:
+    async def _run_jobs(self) -> None:
         while True:
             job = await self._jobs.get()
-            await self._guarded("sync", job, None, None)
+            await self._run_guarded("sync", job, None, None)
             self._jobs.task_done()
 
-    async def _guarded(
+    async def _run_guarded(
         self, what: str, work: Coroutine[Any, Any, T], seconds: float | None, nothing: T
     ) -> T:
         try:
@@ -160,9 +162,9 @@ class Attached:
         return nothing
 
     def _warn(self, what: str, why: str) -> None:
-        """Once for each thing: it would be the same with every turn."""
-        if what not in self._told:
-            self._told.add(what)
+        """Logs each kind of failure once per session."""
+        if what not in self._warned_calls:
+            self._warned_calls.add(what)
             facts = {"provider": self.provider.name, "call": what, "why": why}
             log.warning("a memory provider failed", extra=facts)
 
@@ -172,6 +174,6 @@ def unfenced(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Between marks that the text itself cannot have."""
+    """Fences the text; fence marks inside it are removed."""
     plain = unfenced(text)
     return f"{OPEN}\n{NOTE}\n{plain}\n{CLOSE}" if plain else ""

@@ -1,4 +1,4 @@
-"""Two entries that cannot both be true: the same thing is said to be something else."""
+"""Finds entries that contradict each other: the same subject with a different value."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", 
 
 
 def contradicted(text: str, others: Iterable[str]) -> str:
-    """The first of the others that the text contradicts, "" for none. Only short statements of the
-    same thing count, whose values are names or numbers or whose thing has but one value: a false
-    alarm costs a call, and a wrong one would keep something worth knowing out."""
-    said = _said(text)
-    if said is None:
+    """Returns the first other entry that the text contradicts, or "". Only short statements about
+    the same subject count, whose values are names or numbers, or whose subject can have one value
+    only: a false alarm costs a model call and may block a valid entry."""
+    statement = _parse_statement(text)
+    if statement is None:
         return ""
-    what, link, value = said
+    what, link, value = statement
     for other in others:
-        stands = _said(other)
-        if stands is None or stands[0] != what or stands[1] != link:
+        existing = _parse_statement(other)
+        if existing is None or existing[0] != what or existing[1] != link:
             continue
-        differs = stands[2].casefold() != value.casefold()
-        if differs and (link in _NAMING or _excludes(what, value, stands[2])):
+        differs = existing[2].casefold() != value.casefold()
+        if differs and (link in _NAMING or _excludes(what, value, existing[2])):
             return other
     return ""
 
 
-def _said(text: str) -> tuple[tuple[str, ...], str, str] | None:
-    """What is spoken of, how it is tied to its value, and the value."""
+def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
+    """Parses a statement into its subject, its preposition and its value."""
     found = _SAYS.match(" ".join(text.split()))
     if found is None:
         return None

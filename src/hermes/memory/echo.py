@@ -1,4 +1,4 @@
-"""Takes out of a model's words what was only shown to it beside a message of the person."""
+"""Removes recalled memory from a model's reply when the model repeats it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from hermes.memory.attached import CLOSE, OPEN
 
 
 class Echo:
-    """For one stream of text, piece by piece. A block that is never closed was none: its words
-    come at the end, without the mark."""
+    """Filters one text stream piece by piece. A fence that is never closed is not removed: its text
+    follows at the end, without the mark."""
 
     def __init__(self) -> None:
         self._held = ""
         self._inside = False
 
     def said(self, piece: str) -> str:
-        """What can be shown now; a beginning that may become a mark waits for the next piece."""
+        """Returns the text that can be shown now; a possible start of a mark is held back."""
         self._held += piece
         shown = ""
         while True:
@@ -25,7 +25,7 @@ class Echo:
                 self._held, self._inside = rest, False
             before, mark, rest = _first_mark(self._held)
             if not mark:
-                keep = _begun(self._held)
+                keep = _partial_mark_length(self._held)
                 shown += self._held[: len(self._held) - keep]
                 self._held = self._held[len(self._held) - keep :]
                 return shown
@@ -33,7 +33,7 @@ class Echo:
             self._held, self._inside = rest, mark == OPEN
 
     def rest(self) -> str:
-        """What was still waiting when the stream ended."""
+        """Returns the held-back text at the end of the stream."""
         held, self._held = self._held, ""
         return held
 
@@ -44,7 +44,6 @@ def without_echo(text: str) -> str:
 
 
 def _first_mark(text: str) -> tuple[str, str, str]:
-    """What stands before the first mark, the mark, and what follows."""
     places = [(text.find(mark), mark) for mark in (OPEN, CLOSE) if mark in text]
     if not places:
         return text, "", ""
@@ -52,8 +51,8 @@ def _first_mark(text: str) -> tuple[str, str, str]:
     return text[:at], mark, text[at + len(mark) :]
 
 
-def _begun(text: str) -> int:
-    """How many characters at the end may be the beginning of a mark."""
+def _partial_mark_length(text: str) -> int:
+    """Returns how many characters at the end may be the start of a mark."""
     for length in range(min(len(text), len(CLOSE) - 1), 0, -1):
         if OPEN.startswith(text[-length:]) or CLOSE.startswith(text[-length:]):
             return length

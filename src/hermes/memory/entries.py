@@ -1,4 +1,4 @@
-"""What memory is made of: entries, the changes that made them what they are, and their sources."""
+"""Values of memory: entries, changes, sources, outcomes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ OWNER = "owner"
 
 
 class Source(Value):
-    """Where a change comes from. `kind` is "session" for a call of the memory tool, "review" for
-    one made after a turn, "person" for a command, "file" for an edit of the file by hand. `n` is
-    the record of the session that holds the words which led to it; `origins` are the untrusted
-    places whose text was in view; `approved_by` is who was asked and said yes."""
+    """Where a change comes from. `kind`: "session" for the memory tool, "review" for a review after
+    a turn, "person" for a command, "file" for a manual edit of the file. `n` is the session record
+    that led to the change; `origins` are the untrusted sources in view; `approved_by` is the person
+    who approved it."""
 
     kind: Literal["session", "review", "person", "file"]
     session_id: str = ""
@@ -30,8 +30,8 @@ class Source(Value):
     approved_by: str = ""
 
 
-# One wish; `old_text` is a part of the entry that is meant, which no other entry has. Not in a
-# docstring, which every request would carry to the model.
+# `old_text` is a part of exactly one entry. A comment, because a docstring would be sent to the
+# model with every request.
 class Operation(Value):
     action: Action
     content: str = ""
@@ -39,8 +39,8 @@ class Operation(Value):
 
 
 class Entry(Value):
-    """Something that is remembered now. `change` is the change that gave it this text, `finding`
-    the pattern for which it is not shown to a model."""
+    """A current entry. `change` is the change that set its text; `finding` names the threat pattern
+    that hides it from the model."""
 
     id: int
     target: Target
@@ -51,10 +51,10 @@ class Entry(Value):
 
 
 class Change(Value):
-    """One step in the life of an entry; `text` is what it says afterwards, "" for nothing. A
-    change that is `held` waits for a person for that reason, and is `open` until one has spoken.
-    `settles` names the held change that this one answers, `reverts` the one that it takes back.
-    The text of a `forgotten` one is gone for ever."""
+    """One change of an entry; `text` is the text after it, "" for none. A change with `held` waits
+    for a person for that reason and is `open` until it is answered. `settles` names the held change
+    that this one answers, `reverts` the change that it undoes. The text of a `forgotten` change is
+    deleted for good."""
 
     id: int
     entry: int
@@ -72,8 +72,8 @@ class Change(Value):
 
 
 class Applied(Value):
-    """What was asked for is so now. `held` says why it waits for a person instead; `repeated`
-    means that the same call had done it already."""
+    """The change was made. `held` says why it waits for a person instead; `repeated` means that the
+    same call was applied before."""
 
     message: str
     changes: tuple[int, ...] = ()
@@ -85,8 +85,8 @@ RefusedKind = Literal["limit", "match", "conflict", "threat", "drift", "usage"]
 
 
 class Refused(Value):
-    """Nothing has changed. `kind` is for those who count; `matches` are previews of the entries
-    that could be meant, `number` the place of the bad operation in a batch, from 1."""
+    """Nothing was changed. `matches` are previews of candidate entries, `number` is the position of
+    the failing operation in a batch, from 1."""
 
     kind: RefusedKind
     error: str
@@ -98,7 +98,7 @@ Outcome = Applied | Refused
 
 
 class Limits(Value):
-    """Characters that a file may have."""
+    """Maximum file sizes in characters."""
 
     memory: int = 2_200
     user: int = 1_375
@@ -108,8 +108,8 @@ class Limits(Value):
 
 
 class Snapshot(Value):
-    """What a session is told of memory when it opens, and which entries that is. `forgets` counts
-    how often something was forgotten for good until then."""
+    """The memory block of a new session and the entries in it. `forgets` counts the forget
+    operations up to then."""
 
     text: str = ""
     ids: tuple[int, ...] = ()

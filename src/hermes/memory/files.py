@@ -1,4 +1,4 @@
-"""MEMORY.md and USER.md: written from the ledger, and read back when somebody has edited them."""
+"""Reads and writes MEMORY.md and USER.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = b"-"
 
 
 class Found(Value):
-    """What a file holds; `whole` is False when some of its bytes are no text."""
+    """Content of a file; `whole` is False when it is not valid UTF-8."""
 
     text: str
     digest: bytes
@@ -27,7 +27,7 @@ class Found(Value):
 
 
 class Files:
-    """The files of one person, in `folder` itself for the owner and beneath it for others."""
+    """The files of one person: in `folder` for the owner, in a subfolder for others."""
 
     def __init__(self, folder: Path, scope: str) -> None:
         self._folder = folder if scope == OWNER else folder / "people" / _folder_name(scope)
@@ -36,7 +36,7 @@ class Files:
         return self._folder / FILE_NAMES[target]
 
     def read(self, target: Target) -> Found | None:
-        """None when there is no file."""
+        """Returns None when there is no file."""
         try:
             raw = self.path(target).read_bytes()
         except FileNotFoundError:
@@ -45,11 +45,10 @@ class Files:
         return Found(text=text, digest=digest(raw), whole=text.encode() == raw)
 
     def write(self, target: Target, texts: list[str]) -> None:
-        """Whole or not at all."""
         replace_file(self.path(target), content(texts))
 
     def keep_copy(self, target: Target, now: float) -> Path:
-        """Beside the file, for somebody who has to look into it."""
+        """Writes a backup beside the file."""
         path = self.path(target)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
         copy = path.with_name(f"{path.name}.bak.{stamp}")
@@ -68,7 +67,7 @@ def digest(raw: bytes) -> bytes:
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """One process at a time is inside; the lock of a dead one is free."""
+    """Locks the folder against other processes."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -79,5 +78,5 @@ def sole_writer(folder: Path) -> Iterator[None]:
 
 
 def _folder_name(scope: str) -> str:
-    """Any name of a person as the name of a folder, and no two of them the same."""
+    """Maps a person's name to a unique folder name."""
     return "".join(c if c.isalnum() and c.isascii() else f"%{ord(c):x}." for c in scope)

@@ -1,4 +1,4 @@
-"""How memory is written: in its files, in the prompt, and in numbers."""
+"""Formats entries for the files and for the prompt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HEADINGS: dict[Target, str] = {
 FILE_NAMES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 PREVIEW_CHARS = 80
 _CUT = re.compile(rf"^[ \t]*{SIGN}[ \t]*$", re.M)
-# Control characters but tab and line end.
+# All control characters except tab and newline.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def cleaned(text: str) -> str:
-    """An entry as it is kept: one form of each letter, no control characters, no outer space."""
+    """Normalises an entry: NFC, no control characters, no surrounding white space."""
     plain = text.encode("utf-8", "replace").decode()
     plain = unicodedata.normalize("NFC", plain.replace("\r\n", "\n").replace("\r", "\n"))
     return _CONTROL.sub("", plain).strip()
@@ -34,7 +34,7 @@ def has_delimiter(text: str) -> bool:
 
 
 def split(text: str) -> tuple[str, ...]:
-    """The entries of a file, each once."""
+    """Returns the entries of a file without duplicates."""
     parts = (cleaned(part) for part in _CUT.split(text.removeprefix("\ufeff")))
     return tuple(dict.fromkeys(part for part in parts if part))
 
@@ -58,7 +58,7 @@ def preview(text: str) -> str:
 
 
 def marker(entry: Entry) -> str:
-    """What stands in the prompt for an entry that looks like an order to the model."""
+    """Returns the placeholder for an entry that looks like a prompt injection."""
     return f"[entry m{entry.id} is not shown: it looks like an injected order ({entry.finding})]"
 
 
@@ -67,7 +67,7 @@ def shown(entry: Entry) -> str:
 
 
 def snapshot(entries: Sequence[Entry], wanted: Sequence[Target], limits: Limits) -> Snapshot:
-    """The blocks of the prompt, and the entries whose text stands in them."""
+    """Builds the prompt blocks and lists the entries in them."""
     blocks: list[str] = []
     ids: list[int] = []
     for target in wanted:
@@ -83,7 +83,7 @@ def _block(target: Target, entries: Sequence[Entry], limit: int) -> tuple[str, l
     lines: list[str] = []
     ids: list[int] = []
     for entry in entries:
-        # A file that was edited by hand may be longer than what a prompt has room for.
+        # A manually edited file may exceed the limit.
         if size((*lines, shown(entry))) > limit and lines:
             left = len(entries) - len(lines)
             lines.append(f"[{left} more do not fit; shorten or remove some]")

@@ -1,4 +1,4 @@
-"""The past of memory: what stood there at a time, and how a change is taken back."""
+"""Reconstructs past states of memory and computes how to undo a change."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hermes.memory.planning import Step
 
 
 def as_of(changes: Iterable[Change], at: float) -> list[Entry]:
-    """The entries that were in force at that time, without what was forgotten since."""
-    standing: dict[int, Entry] = {}
+    """Returns the entries at that time, without entries forgotten since."""
+    current: dict[int, Entry] = {}
     for change in changes:
         if change.at > at:
             break
-        fold(standing, change)
-    return [standing[key] for key in sorted(standing)]
+        fold(current, change)
+    return [current[key] for key in sorted(current)]
 
 
-def fold(standing: dict[int, Entry], change: Change) -> None:
-    """Held changes and refusals do nothing; an accepted one comes once more, as a change that
-    settles it."""
+def fold(current: dict[int, Entry], change: Change) -> None:
+    """Applies a change. Held and rejected changes have no effect; an accepted change is applied by
+    a second change that settles it."""
     if change.held or change.action == "reject":
         return
-    standing.pop(change.entry, None)
+    current.pop(change.entry, None)
     if change.action != "remove" and not change.forgotten:
-        standing[change.entry] = Entry(
+        current[change.entry] = Entry(
             id=change.entry,
             target=change.target,
             text=change.text,
@@ -37,51 +37,53 @@ def fold(standing: dict[int, Entry], change: Change) -> None:
 
 
 def newest(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """What was done last and is still in force, newest first: the changes of one call or command.
-    UsageError when there is nothing."""
+    """Returns the changes of the last call or command that are still in effect, newest first.
+    UsageError when there are none."""
     undone = taken_back(changes)
-    standing = [
+    current = [
         each
         for each in reversed(changes)
         if takes_effect(each) and not each.reverts and each.id not in undone and not each.forgotten
     ]
-    if not standing:
-        raise UsageError("There is nothing to take back.")
-    last = standing[0]
-    return tuple(each for each in standing if (each.at, each.source) == (last.at, last.source))
+    if not current:
+        raise UsageError("There is nothing to undo.")
+    last = current[0]
+    return tuple(each for each in current if (each.at, each.source) == (last.at, last.source))
 
 
-def inverse(change: Change, life: Sequence[Change]) -> Step:
-    """What takes a change back; `life` are all changes of its entry. UsageError when something
-    came after it."""
+def inverse(change: Change, history: Sequence[Change]) -> Step:
+    """Returns the step that undoes a change; `history` holds all changes of its entry. UsageError
+    when a later change depends on it."""
     if not takes_effect(change):
-        raise UsageError(f"c{change.id} has changed nothing that could be taken back.")
-    undone = taken_back(life)
+        raise UsageError(f"c{change.id} had no effect that could be undone.")
+    undone = taken_back(history)
     if change.id in undone:
-        raise UsageError(f"c{change.id} is taken back already.")
+        raise UsageError(f"c{change.id} is already undone.")
     later = [
         each
-        for each in life
+        for each in history
         if each.id > change.id and takes_effect(each) and not each.reverts and each.id not in undone
     ]
     if later:
-        raise UsageError(f"c{later[-1].id} came after c{change.id}; take that back first.")
+        raise UsageError(f"c{later[-1].id} came after c{change.id}; undo that first.")
     before: dict[int, Entry] = {}
-    for each in life:
+    for each in history:
         if each.id < change.id:
             fold(before, each)
-    stood = before.get(change.entry)
-    if stood is None:
+    previous = before.get(change.entry)
+    if previous is None:
         if change.action == "remove":
-            raise UsageError(f"What c{change.id} removed was forgotten; it does not come back.")
+            raise UsageError(
+                f"The text that c{change.id} removed was forgotten and cannot be restored."
+            )
         return Step(action="remove", entry=change.entry)
     if change.action == "remove":
-        return Step(action="add", entry=change.entry, text=stood.text)
-    return Step(action="replace", entry=change.entry, text=stood.text)
+        return Step(action="add", entry=change.entry, text=previous.text)
+    return Step(action="replace", entry=change.entry, text=previous.text)
 
 
 def taken_back(changes: Sequence[Change]) -> set[int]:
-    """The changes that are undone, by an undo that is not undone itself."""
+    """Returns the changes that are undone by an undo that is itself in effect."""
     undone: set[int] = set()
     for change in reversed(changes):
         if change.reverts and change.id not in undone:

@@ -1,4 +1,4 @@
-"""The ledger: every change of memory in one SQLite file, and the entries that follow from them."""
+"""The SQLite ledger of memory: all changes and the current entries."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ _CHANGE = (
 _ENTRY = "entry, target, text, change, since, finding"
 
 
-class LedgerError(HermesError):
-    """The ledger of memory cannot be read or written."""
+class LedgerError(HermesError): ...
 
 
 class Ledger:
-    """One open file, used by one thread at a time. Reading and writing make it if need be."""
+    """A connection used by one thread at a time. The file is created on first use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +55,7 @@ class Ledger:
     @property
     def db(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = _opened(self.path)
+            self._db = _open_ledger(self.path)
         return self._db
 
     def close(self) -> None:
@@ -64,7 +63,7 @@ class Ledger:
             self._db.close()
             self._db = None
 
-    # What is remembered
+    # Entries
 
     def entries(self, scope: str, target: Target | None = None) -> list[Entry]:
         where = "scope = ?1 AND (?2 IS NULL OR target = ?2)"
@@ -78,10 +77,10 @@ class Ledger:
     def drop_entry(self, entry: int) -> None:
         self.db.execute("DELETE FROM entries WHERE entry = ?", (entry,))
 
-    # How it came to be
+    # Changes
 
     def changes(self, scope: str) -> list[Change]:
-        """All of them, oldest first."""
+        """Oldest first."""
         query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? ORDER BY change"
         return [_change(row) for row in self.db.execute(query, (scope,))]
 
@@ -99,7 +98,7 @@ class Ledger:
         return _change(row) if row else None
 
     def put_change(self, scope: str, change: Change) -> int:
-        """Its number; that in the value does not count."""
+        """Inserts a change and returns its number; `change.id` is ignored."""
         row = (
             *(change.entry, scope, change.target, change.action, change.text, change.at),
             *(encode(change.source).decode(), change.held, change.open, change.settles),
@@ -114,7 +113,7 @@ class Ledger:
         return made
 
     def settle(self, number: int) -> None:
-        """A held change waits no longer."""
+        """Closes a held change."""
         self.db.execute("UPDATE changes SET open = 0 WHERE change = ?", (number,))
 
     def next_entry(self) -> int:
@@ -122,15 +121,15 @@ class Ledger:
         return int(last) + 1
 
     def moment(self, now: float) -> float:
-        """The time of the next change: a clock that was set back does not mix up the order."""
+        """Returns the time for the next change; it never runs backwards."""
         query = "SELECT at FROM changes ORDER BY change DESC LIMIT 1"
         row = self.db.execute(query).fetchone()
         return max(now, float(row[0])) if row else now
 
-    # Calls that were made
+    # Idempotency keys
 
     def done(self, key: str) -> tuple[int, ...] | None:
-        """The changes of this call, if it was made before."""
+        """Returns the changes of this call if it was made before."""
         row = self.db.execute("SELECT changes FROM calls WHERE key = ?", (key,)).fetchone()
         return decode(tuple[int, ...], row[0]) if row else None
 
@@ -138,10 +137,10 @@ class Ledger:
         row = (key, encode(list(changes)).decode())
         self.db.execute("INSERT INTO calls VALUES (?, ?)", row)
 
-    # What the files held
+    # File digests
 
     def file(self, scope: str, target: Target) -> tuple[bytes, bytes]:
-        """The digest of what the file should hold, and of what it held before."""
+        """Returns the digests of the expected and of the previous content."""
         query = "SELECT digest, before FROM files WHERE scope = ? AND target = ?"
         row = self.db.execute(query, (scope, target)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
@@ -154,7 +153,7 @@ class Ledger:
         query = "SELECT scope, target FROM files ORDER BY scope, target"
         return [(scope, target) for scope, target in self.db.execute(query)]
 
-    # Small facts
+    # Metadata
 
     def fact(self, name: str) -> str:
         row = self.db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -166,12 +165,12 @@ class Ledger:
     # Forgetting
 
     def texts(self) -> list[tuple[int, str, str, str]]:
-        """Every change that still has a text: number, scope, text and source."""
+        """Returns number, scope, text and source of all changes with a text."""
         query = "SELECT change, scope, text, source FROM changes WHERE text <> ''"
         return self.db.execute(query).fetchall()
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Take the text of these changes out; what they did before is not told any more."""
+        """Deletes the text of these changes."""
         for number in numbers:
             self.db.execute(
                 "UPDATE changes SET text = '', finding = '', open = 0, forgotten = 1"
@@ -179,7 +178,7 @@ class Ledger:
                 (number,),
             )
 
-    # What was recalled beside a message
+    # Recalled text, per message
 
     def recalls(self, session: str) -> dict[int, tuple[bytes, str]]:
         query = "SELECT place, said, text FROM recalls WHERE session = ?"
@@ -200,16 +199,16 @@ class Ledger:
                 )
 
     def holders(self, erased: Callable[[str], str]) -> set[str]:
-        """Whose memory has entries that it would change."""
+        """Returns the scopes with entries that `erased` would change."""
         found = self.db.execute("SELECT scope, text FROM entries").fetchall()
         return {scope for scope, text in found if erased(text) != text}
 
     def wipe(self, patience_seconds: float) -> bool:
-        """Whether nothing that was taken out is left in the file or its log, see `wiped`."""
+        """Returns whether no deleted text remains in the file or its WAL."""
         return wiped(self.db, patience_seconds=patience_seconds)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_ledger(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     try:
@@ -222,7 +221,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         _prepare(db)
     except sqlite3.Error as error:
         raise LedgerError(
-            f"Memory cannot be opened ({error}); move {path} away and it is made again from "
+            f"Memory cannot be opened ({error}); move {path} away to rebuild it from "
             "MEMORY.md and USER.md."
         ) from error
     return db
@@ -235,7 +234,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     if found > FORMAT:
         raise LedgerError("Memory was written by a newer Hermes; update this one.")
     db.execute("BEGIN IMMEDIATE")
-    # Another process may have been quicker.
+    # Another process may have created the tables meanwhile.
     if db.execute("PRAGMA user_version").fetchone() == (0,):
         for statement in SCHEMA.split(";\n"):
             if statement.strip():

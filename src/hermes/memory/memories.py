@@ -1,4 +1,4 @@
-"""The memory of one person: what is remembered, changed, looked up, taken back and forgotten."""
+"""The memory of one person: query, change, undo and forget."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORGETS = "forgets"
 
 
 class Doomed(Value):
-    """What forgetting is about: the texts, the changes that hold them and where they come from."""
+    """Texts to forget, the changes that hold them and the sources of those changes."""
 
     texts: tuple[str, ...]
     changes: tuple[int, ...]
@@ -45,8 +45,8 @@ class Doomed(Value):
 
 
 class Memories:
-    """Safe to use from several processes and tasks at once. `scan` names the threat pattern that a
-    text matches, "" for none. Nothing is made before something is remembered."""
+    """Safe across processes and tasks. `scan` returns the threat pattern that a text matches, or
+    "". No file is created before the first entry."""
 
     def __init__(
         self,
@@ -61,61 +61,61 @@ class Memories:
         self.limits = limits or Limits()
         person = Person(scope=scope, limits=self.limits, version=version)
         self._work = Work(folder, person, scan, world)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             self._work.ledger.close()
 
-    # Looking
+    # Queries
 
     async def entries(self) -> tuple[Entry, ...]:
-        return await self._looking(lambda work: tuple(work.ledger.entries(work.scope)), ())
+        return await self._query(lambda work: tuple(work.ledger.entries(work.scope)), ())
 
     async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> Snapshot:
-        """What a session that opens now is told; it does not change with memory."""
-        forgets = await self._looking(_forgets, 0)
+        """Returns the memory block for a new session; it stays fixed for that session."""
+        forgets = await self._query(_forgets, 0)
         return replace(snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
 
     def is_outdated(self, taken: Snapshot) -> bool:
-        """Whether something was forgotten since, so that nobody may write it down any more."""
-        return self._look(_forgets, 0) != taken.forgets
+        """Returns whether something was forgotten since, so that the snapshot must not be written
+        any more."""
+        return self._query_now(_forgets, 0) != taken.forgets
 
     async def changes(self) -> tuple[Change, ...]:
         """Oldest first."""
-        return await self._looking(lambda work: tuple(work.ledger.changes(work.scope)), ())
+        return await self._query(lambda work: tuple(work.ledger.changes(work.scope)), ())
 
     async def pending(self) -> tuple[Change, ...]:
-        """What waits for a person."""
-        return await self._looking(lambda work: tuple(work.ledger.open_changes(work.scope)), ())
+        """Returns held changes."""
+        return await self._query(lambda work: tuple(work.ledger.open_changes(work.scope)), ())
 
     async def life(self, entry: int) -> tuple[Change, ...]:
-        """All changes of an entry, oldest first; NotFound."""
+        """Returns all changes of an entry, oldest first; NotFound."""
         mine = tuple(each for each in await self.changes() if each.entry == entry)
         if not mine:
             raise NotFound(f"There is no entry m{entry}; `hermes memory list --all` shows them.")
         return mine
 
     async def as_of(self, at: float) -> tuple[Entry, ...]:
-        """What was in force at that time."""
         return tuple(history.as_of(await self.changes(), at))
 
     async def meant(self, text: str) -> int:
-        """The number of the entry that somebody names: m7, 7, or a part of its text; NotFound."""
+        """Returns the entry id for m7, 7 or a part of the text; NotFound."""
         number = text.strip().removeprefix("m")
         if number.isdecimal():
             return (await self.life(int(number)))[0].entry
         wanted = " ".join(text.casefold().split())
-        standing = await self.entries()
-        found = [each for each in standing if wanted in " ".join(each.text.casefold().split())]
+        current = await self.entries()
+        found = [each for each in current if wanted in " ".join(each.text.casefold().split())]
         if len(found) == 1:
             return found[0].id
         if not found:
-            raise NotFound(f"Nothing that is remembered says “{preview(text)}”.")
+            raise NotFound(f"No entry contains “{preview(text)}”.")
         near = tuple(f"m{each.id}  {preview(each.text)}" for each in found)
-        raise NotFound("Several entries say that; name one by its number.", near)
+        raise NotFound("Several entries match; name one by its number.", near)
 
-    # Changing
+    # Changes
 
     async def change(
         self,
@@ -126,12 +126,12 @@ class Memories:
         key: str = "",
         held: str = "",
     ) -> Outcome:
-        """All operations or none. The same key is carried out once; `held` says why it has to wait
+        """Applies all operations or none. A key is applied once; `held` says why the change waits
         for a person."""
 
         def work(work: Work) -> Outcome:
             if key and (done := work.ledger.done(key)) is not None:
-                return Applied(message="Done already.", changes=done, held=held, repeated=True)
+                return Applied(message="Already done.", changes=done, held=held, repeated=True)
             if drift := _drift(work, target, operations):
                 return drift
             planned = plan(
@@ -143,28 +143,28 @@ class Memories:
             )
             if isinstance(planned, Refused):
                 return planned
-            return _recorded(work, target, planned, source, key, held)
+            return _record(work, target, planned, source, key, held)
 
-        return await self._changing(work)
+        return await self._change(work)
 
     async def accept(self, number: int, *, source: Source) -> Outcome:
-        """What was held is done now; NotFound."""
+        """Applies a held change; NotFound."""
 
         def work(work: Work) -> Outcome:
-            change = _waiting(work, number)
+            change = _held_change(work, number)
             assert change.action != "reject"
             step = Step(action=change.action, entry=change.entry, text=change.text)
-            if refused := self._is_past(work, change, step):
+            if refused := self._refusal(work, change, step):
                 return refused
             work.ledger.settle(number)
             made = work.record(change.target, (step,), source, settles=number)
             return Applied(message=f"Accepted: {preview(change.text)}", changes=made)
 
-        return await self._correcting(work)
+        return await self._change_existing(work)
 
     async def reject(self, number: int, *, source: Source) -> Outcome:
         def work(work: Work) -> Outcome:
-            change = _waiting(work, number)
+            change = _held_change(work, number)
             work.ledger.settle(number)
             at = work.ledger.moment(work.world.clock.now())
             answer = Change(
@@ -180,11 +180,11 @@ class Memories:
             made = work.ledger.put_change(work.scope, answer)
             return Applied(message=f"Rejected: {preview(change.text)}", changes=(made,))
 
-        return await self._correcting(work)
+        return await self._change_existing(work)
 
     async def undo(self, number: int = 0, *, source: Source) -> tuple[Change, ...]:
-        """Take back a change or, for 0, all that was done last in one go; by changes of their own.
-        UsageError when something came after it, NotFound."""
+        """Undoes a change or, for 0, the last group of changes. UsageError when a later change
+        depends on it; NotFound."""
 
         def work(work: Work) -> tuple[Change, ...]:
             if not number:
@@ -197,13 +197,13 @@ class Memories:
                 self._take_back(work, each, source)
             return doomed
 
-        return await self._correcting(work)
+        return await self._change_existing(work)
 
     async def undo_session(
         self, session_id: str, *, source: Source
     ) -> tuple[list[Change], list[Change]]:
-        """Take back all that came from a session, newest first; what was taken back, and what
-        stays because something else was built on it."""
+        """Undoes all changes of a session, newest first; returns the undone changes and those that
+        later changes depend on."""
 
         def work(work: Work) -> tuple[list[Change], list[Change]]:
             everything = work.ledger.changes(work.scope)
@@ -228,10 +228,10 @@ class Memories:
                         back.append(change)
             return back, kept
 
-        return await self._correcting(work)
+        return await self._change_existing(work)
 
     async def clear(self, target: Target, *, source: Source) -> int:
-        """Remove everything of one file, in a way that can be undone; how much it was."""
+        """Removes all entries of one file (undoable) and returns their number."""
 
         def work(work: Work) -> int:
             entries = work.ledger.entries(work.scope, target)
@@ -239,12 +239,13 @@ class Memories:
             work.record(target, steps, source)
             return len(steps)
 
-        return await self._correcting(work)
+        return await self._change_existing(work)
 
     # Forgetting
 
     async def doomed(self, *, entry: int = 0, text: str = "") -> Doomed:
-        """What would be forgotten: all versions of an entry, or all that says this text."""
+        """Returns what would be forgotten: all versions of an entry, or all changes containing the
+        text."""
         from hermes.memory.phrases import Phrases
 
         changes = await self.changes()
@@ -260,15 +261,15 @@ class Memories:
         )
 
     async def holders(self, doomed: Doomed) -> set[str]:
-        """The scopes in which it stands now, be it this one or not."""
+        """Returns the scopes that contain it now."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(doomed.texts)
-        return await self._looking(lambda work: work.ledger.holders(phrases.erased), set())
+        return await self._query(lambda work: work.ledger.holders(phrases.erased), set())
 
     async def forget(self, doomed: Doomed) -> None:
-        """Take the texts out of the ledger and this person's files, so that nobody finds them
-        there; `wipe` takes them off the disk."""
+        """Deletes the texts from the ledger and from this person's files; `wipe` then scrubs the
+        disk."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(doomed.texts)
@@ -284,49 +285,47 @@ class Memories:
             work.ledger.erase_recalls(phrases.erased)
 
         if not self._work.is_untouched():
-            await self._changing(work)
+            await self._change(work)
 
     async def wipe(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-        """Whether no page on the disk has what was forgotten, see `core.wiping`."""
-        return await self._looking(lambda work: work.wipe(patience_seconds), True)
+        """Scrubs the files; returns whether no forgotten text remains on disk."""
+        return await self._query(lambda work: work.wipe(patience_seconds), True)
 
-    # Recalled beside a message, see `core` prompts
+    # Recalled text, per message
 
     async def recalled(self, session_id: str) -> dict[int, tuple[bytes, str]]:
-        """What was added to messages of a session, by their place in it."""
-        return await self._looking(lambda work: work.ledger.recalls(session_id), {})
+        """Returns the text added to messages of a session, by position."""
+        return await self._query(lambda work: work.ledger.recalls(session_id), {})
 
     async def note_recalled(self, session_id: str, place: int, said: bytes, text: str) -> None:
-        await self._changing(lambda work: work.ledger.put_recall(session_id, place, said, text))
-
-    # Inside
+        await self._change(lambda work: work.ledger.put_recall(session_id, place, said, text))
 
     def _take_back(self, work: Work, change: Change, source: Source) -> None:
         step = history.inverse(change, work.ledger.changes_of(change.entry))
         if step.action == "add" and step.text in work.texts(change.target):
-            raise UsageError("It is remembered again already.")
-        if refused := self._is_past(work, change, step):
+            raise UsageError("The entry exists again already.")
+        if refused := self._refusal(work, change, step):
             raise UsageError(refused.error)
         work.record(change.target, (step,), source, reverts=change.id, findings=work.scan)
 
-    def _is_past(self, work: Work, change: Change, step: Step) -> Refused | None:
-        """Whether a step cannot be made any more as things are now."""
-        standing = {entry.id: entry for entry in work.ledger.entries(work.scope, change.target)}
-        if step.action != "add" and step.entry not in standing:
-            gone = f"The entry m{step.entry} that this is about is gone; reject it."
+    def _refusal(self, work: Work, change: Change, step: Step) -> Refused | None:
+        """Returns a refusal when the step no longer applies."""
+        current = {entry.id: entry for entry in work.ledger.entries(work.scope, change.target)}
+        if step.action != "add" and step.entry not in current:
+            gone = f"Entry m{step.entry} no longer exists; reject this change."
             return Refused(kind="match", error=gone)
-        texts = [entry.text for key, entry in standing.items() if key != step.entry]
+        texts = [entry.text for key, entry in current.items() if key != step.entry]
         limit = self.limits.of(change.target)
         if step.action != "remove" and size((*texts, step.text)) > limit:
-            full = f"There is no room for it within {limit:,} characters; remove something first."
+            full = f"It does not fit into {limit:,} characters; remove something first."
             return Refused(kind="limit", error=full)
         return None
 
-    async def _looking(self, work: Callable[[Work], T], nothing: T) -> T:
-        return await asyncio.to_thread(self._look, work, nothing)
+    async def _query(self, work: Callable[[Work], T], nothing: T) -> T:
+        return await asyncio.to_thread(self._query_now, work, nothing)
 
-    def _look(self, work: Callable[[Work], T], nothing: T) -> T:
-        with self._turn:
+    def _query_now(self, work: Callable[[Work], T], nothing: T) -> T:
+        with self._lock:
             if self._work.is_untouched():
                 return nothing
             if not self._work.is_current():
@@ -334,28 +333,28 @@ class Memories:
                     pass
             return work(self._work)
 
-    async def _correcting(self, work: Callable[[Work], T]) -> T:
-        """A change of what is there; NotFound where nothing ever was."""
+    async def _change_existing(self, work: Callable[[Work], T]) -> T:
+        """Runs a change; NotFound when memory is empty."""
         if self._work.is_untouched():
             raise NotFound("Nothing is remembered yet.")
-        return await self._changing(work)
+        return await self._change(work)
 
-    async def _changing(self, work: Callable[[Work], T]) -> T:
-        return await asyncio.to_thread(self._change, work)
+    async def _change(self, work: Callable[[Work], T]) -> T:
+        return await asyncio.to_thread(self._change_now, work)
 
-    def _change(self, work: Callable[[Work], T]) -> T:
-        with self._turn, self._work.changing():
+    def _change_now(self, work: Callable[[Work], T]) -> T:
+        with self._lock, self._work.changing():
             return work(self._work)
 
 
-def _recorded(
+def _record(
     work: Work, target: Target, planned: Planned, source: Source, key: str, held: str
 ) -> Applied:
     made = work.record(target, planned.steps, source, held=held)
     if key:
         work.ledger.note_done(key, made)
     held = held if made else ""
-    message = "It waits for a person to accept it." if held else planned.message
+    message = "It waits for approval." if held else planned.message
     return Applied(message=message, changes=made, held=held)
 
 
@@ -363,19 +362,19 @@ def _forgets(work: Work) -> int:
     return int(work.ledger.fact(FORGETS) or 0)
 
 
-def _waiting(work: Work, number: int) -> Change:
+def _held_change(work: Work, number: int) -> Change:
     change = work.ledger.change(work.scope, number)
     if change is None or not change.open:
         waiting = tuple(
             f"c{each.id}  {preview(each.text)}" for each in work.ledger.open_changes(work.scope)
         )
-        raise NotFound(f"Nothing waits under c{number}.", waiting)
+        raise NotFound(f"No held change c{number}.", waiting)
     return change
 
 
 def _drift(work: Work, target: Target, operations: Sequence[Operation]) -> Refused | None:
-    """A file that somebody has stuffed with an entry beyond the limit is not rewritten by anything
-    but an added entry, or a change of that very one, before a person has seen to it."""
+    """Refuses to rewrite a file with an entry over the limit, except to add an entry or to change
+    that entry."""
     found, limit = work.found(target), work.person.limits.of(target)
     if found is None or (len(operations) == 1 and operations[0].action == "add"):
         return None
@@ -385,8 +384,8 @@ def _drift(work: Work, target: Target, operations: Sequence[Operation]) -> Refus
     copy = work.files.keep_copy(target, work.world.clock.now())
     error = (
         f"{work.files.path(target)} has an entry beyond the limit of {limit:,} characters, so "
-        f"nothing was changed; a copy is in {copy.name}. Ask the person to shorten it by hand, or "
-        "change that entry alone."
+        f"nothing was changed; a copy is in {copy.name}. Ask the user to shorten it, or change "
+        "that entry alone."
     )
     return Refused(kind="drift", error=error)
 

@@ -1,4 +1,4 @@
-"""Finds what is to be forgotten in any text: as it was written, wrapped, escaped, or cut short."""
+"""Finds copies of texts to forget: verbatim, re-wrapped, escaped or truncated."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 MARK = "[forgotten]"
-# A copy that was cut off counts from so many characters on.
+# Minimum length at which a truncated copy counts.
 LEAST_CUT = 24
-# A text that is a part of it counts from so many on, in the turn in which it was said.
+# Minimum length at which a substring counts, in the turn that said it.
 LEAST_PART = 5
-# A sentence with so much of the words says the same, in the turn in which it was said.
+# Share of words at which a sentence counts as a paraphrase, in the turn that said it.
 MOST_WORDS = 0.6
 
 _GAP = r"(?:\s|\\+[nrt]|\\+u00(?:0[9aAdD]|20|[aA]0))+"
@@ -25,25 +25,24 @@ _SMALL = frozenset(
 
 
 class Phrases:
-    """Some texts that must not be found any more. Small and capital letters are the same; white
-    space is any white space; quotes and letters may stand as JSON writes them, at any depth."""
+    """Texts to forget. Matching ignores case and the kind of white space, and accepts JSON escapes
+    at any depth."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         given = dict.fromkeys(" ".join(text.split()) for text in texts)
-        # The longest first: one may be a part of another.
+        # Longest first: one may contain another.
         self._phrases = [_Phrase(text) for text in sorted(given, key=len, reverse=True) if text]
 
     def __bool__(self) -> bool:
         return bool(self._phrases)
 
     def might(self, raw: str) -> bool:
-        """False only if nothing of it can be in the text; much quicker than a search."""
+        """A fast pre-check: False only if no phrase can be in the text."""
         low = raw.lower()
         return any(phrase.hint in low for phrase in self._phrases)
 
     def erased(self, text: str, *, near: bool = False) -> str:
-        """The text with a mark in place of each copy; `near` also takes sentences that say the
-        same in other words, and texts that are but a part of it."""
+        """Replaces each copy by a mark; `near` also replaces paraphrases and substrings."""
         if near:
             if any(phrase.contains(text) for phrase in self._phrases):
                 return MARK
@@ -55,7 +54,7 @@ class Phrases:
 
     def _sentence(self, found: re.Match[str]) -> str:
         words = _telling(found[0])
-        if any(phrase.is_said_by(words) for phrase in self._phrases):
+        if any(phrase.is_paraphrased_by(words) for phrase in self._phrases):
             tail = "\n" if found[0].endswith("\n") else ""
             return MARK + tail
         return found[0]
@@ -69,7 +68,7 @@ class _Phrase:
         head = 1
         while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
             head += 1
-        # Every copy has at least the head of it.
+        # Every copy contains at least this head.
         begun = " ".join(words[:head])
         self.hint = max(re.findall(r"[A-Za-z0-9]+", begun), key=len, default="").lower()
         start = _BEFORE if words[0][:1].isalnum() else ""
@@ -84,7 +83,7 @@ class _Phrase:
         part = " ".join(text.casefold().split())
         return len(part) >= LEAST_PART and part in self._text
 
-    def is_said_by(self, words: frozenset[str]) -> bool:
+    def is_paraphrased_by(self, words: frozenset[str]) -> bool:
         if len(self._words) < 2:
             return False
         return len(self._words & words) >= MOST_WORDS * len(self._words)
@@ -99,7 +98,7 @@ class _Phrase:
         return "".join((*parts, text[done:])) if parts else text
 
     def _end(self, text: str, at: int) -> int:
-        """Where the copy ends, 0 when it is something else that begins alike."""
+        """Returns the end of the copy, or 0 when the text continues differently."""
         for place, word in enumerate(self._rest):
             found = word.match(text, at)
             if found is None:
@@ -108,7 +107,7 @@ class _Phrase:
         return at
 
     def _cut(self, text: str, at: int, place: int) -> int:
-        """A copy that was cut off ends with dots or with the text."""
+        """A truncated copy ends with dots or at the end of the text."""
         gap = re.compile(_GAP).match(text, at)
         end = gap.end() if gap else at
         for letter in self._letters[place] if gap else ():
@@ -127,7 +126,7 @@ def _word(word: str) -> str:
 
 
 def _letter(letter: str) -> str:
-    """A letter as it is, or escaped by JSON once or more often."""
+    """Matches a letter verbatim or with JSON escapes."""
     plain = re.escape(letter)
     if letter == "\\":
         return r"\\+"

@@ -1,4 +1,4 @@
-"""From wishes to steps: what some operations would make of the entries, or why they cannot."""
+"""Validates operations and turns them into steps on the entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Scan = Callable[[str], str]
 
 
 class Step(Value):
-    """One change to be made; entry 0 is a new one."""
+    """One change to make; entry 0 is a new entry."""
 
     action: Action
     entry: int
@@ -20,14 +20,14 @@ class Step(Value):
 
 
 class Planned(Value):
-    """What is to be done, none when everything is so already, and a word about it."""
+    """Steps to make (none when nothing differs) and a message."""
 
     steps: tuple[Step, ...]
     message: str
 
 
 class Problem(Exception):
-    """An operation that cannot be carried out. Never leaves this module."""
+    """An operation that cannot be applied; caught in this module."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.error)
@@ -37,13 +37,13 @@ class Problem(Exception):
 def plan(
     entries: Sequence[Entry], operations: Sequence[Operation], *, limit: int, scan: Scan, held: bool
 ) -> Planned | Refused:
-    """All operations or none. The limit counts for what stands at the end; what is held does not
-    stand yet, but must be able to."""
+    """Plans all operations or none. The limit applies to the result; held operations are checked
+    but do not count yet."""
     draft = {entry.id: entry.text for entry in entries}
     messages: list[str] = []
     for number, operation in enumerate(operations, start=1):
         try:
-            messages.append(_carry_out(operation, draft, entries, limit, scan, held))
+            messages.append(_apply(operation, draft, entries, limit, scan, held))
         except Problem as problem:
             many = len(operations) > 1
             return replace(problem.refused, number=number) if many else problem.refused
@@ -53,7 +53,7 @@ def plan(
     return Planned(steps=steps, message=" ".join(dict.fromkeys(messages)))
 
 
-def _carry_out(
+def _apply(
     operation: Operation,
     draft: dict[int, str],
     entries: Sequence[Entry],
@@ -63,7 +63,7 @@ def _carry_out(
 ) -> str:
     content = cleaned(operation.content)
     if operation.action == "remove":
-        del draft[_meant(operation.old_text, draft, entries)]
+        del draft[_find_entry(operation.old_text, draft, entries)]
         return "Entry removed."
     _check_content(content, limit, scan)
     if operation.action == "add":
@@ -73,35 +73,35 @@ def _carry_out(
             _check_others(content, draft)
         draft[min(0, *draft, 0) - 1] = content
         return "Entry added."
-    meant = _meant(operation.old_text, draft, entries)
-    if content in (text for key, text in draft.items() if key != meant):
-        del draft[meant]
-        return "The new text exists already; the old entry was removed."
-    draft[meant] = content
+    entry_id = _find_entry(operation.old_text, draft, entries)
+    if content in (text for key, text in draft.items() if key != entry_id):
+        del draft[entry_id]
+        return "The new text already exists; the old entry was removed."
+    draft[entry_id] = content
     return "Entry replaced."
 
 
 def _check_others(content: str, draft: dict[int, str]) -> None:
-    # Most runs only read.
+    # Loaded late: most runs only read.
     from hermes.memory.conflicts import contradicted
 
     if other := contradicted(content, draft.values()):
         raise _problem(
             "conflict",
             f"Not added: it contradicts “{preview(other)}”. If the new one is right, use replace "
-            "with that as old_text; if both hold, say in one entry how.",
+            "with that as old_text; if both are true, write one entry.",
             (preview(other),),
         )
 
 
 def _check_content(content: str, limit: int, scan: Scan) -> None:
     if not content:
-        raise _problem("usage", "content is missing: say what is to be remembered.")
+        raise _problem("usage", "content is missing: give the text to remember.")
     if has_delimiter(content):
-        raise _problem("usage", "An entry cannot hold a line with § alone; it separates entries.")
+        raise _problem("usage", "An entry cannot contain a line with only §; it separates entries.")
     if len(content) > limit:
         raise _problem(
-            "limit", f"{len(content):,} characters are too long for one entry; shorten it."
+            "limit", f"{len(content):,} characters exceed the limit for one entry; shorten it."
         )
     if found := scan(content):
         raise _problem(
@@ -109,11 +109,11 @@ def _check_content(content: str, limit: int, scan: Scan) -> None:
         )
 
 
-def _meant(old_text: str, draft: dict[int, str], entries: Sequence[Entry]) -> int:
-    """The entry that has this text, by a part of it that no other has, or by its number."""
+def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[Entry]) -> int:
+    """Finds an entry by a unique part of its text or by its number."""
     wanted = cleaned(old_text)
     if not wanted:
-        raise _problem("usage", "old_text is missing: give a part of the entry that is meant.")
+        raise _problem("usage", "old_text is missing: give a part of the entry to change.")
     hidden = {marker(entry): entry.id for entry in entries if entry.finding}
     named = {f"m{key}": key for key in draft} | hidden
     if wanted in named and named[wanted] in draft:
@@ -148,7 +148,7 @@ def _steps(entries: Sequence[Entry], draft: dict[int, str]) -> tuple[Step, ...]:
 
 
 def _too_long(entries: Sequence[Entry], draft: dict[int, str], limit: int) -> Refused | None:
-    """Whatever makes it shorter is welcome, also while it is still too long."""
+    """Allows any change that shortens the file, even while it stays too long."""
     before, after = size(entry.text for entry in entries), size(draft.values())
     if after <= limit or after < before:
         return None

@@ -1,4 +1,4 @@
-"""What may model the user besides the two files: the interface of memory providers."""
+"""The interface of memory providers, which model the user beside the two files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SwitchCause = Literal["resumed", "compacted", "rewound"]
 
 
 class Began(Value):
-    """The session that a provider is asked to serve. `context` says who works in it."""
+    """The session that a provider serves. `context` says which kind of agent works in it."""
 
     session_id: str
     cwd: str = ""
@@ -24,44 +24,43 @@ class Began(Value):
 
 
 class MemoryProvider:
-    """All but `name` may be left as it is. Whatever a provider raises is logged and the turn goes
-    on without it; `prefetch` has eight seconds, `shutdown` five. Calls after a turn are made one
-    after the other, in the order of the turns."""
+    """Every method but `name` has a default. Errors are logged and the turn continues; `prefetch`
+    has eight seconds, `shutdown` five. Calls after a turn run one at a time, in the order of the
+    turns."""
 
     name = ""
 
     def is_available(self) -> bool:
-        """By settings alone: nothing is contacted."""
+        """Checks settings only; contacts no server."""
         return True
 
     async def initialize(self, began: Began) -> None:
-        """Before the first use in a session."""
+        """Called before the first use in a session."""
 
     def system_prompt_block(self) -> str:
-        """Text for the system prompt; the same for as long as the session lives."""
+        """Returns text for the system prompt; it must not change within a session."""
         return ""
 
     async def prefetch(self, query: str) -> str:
-        """What may help with this message of the user; shown to the model beside it."""
+        """Returns context for this message; the model sees it beside the message."""
         return ""
 
     async def queue_prefetch(self, query: str) -> None:
-        """A turn is over: get ready for the next."""
+        """Called after a turn to prepare for the next."""
 
     async def on_turn_start(self, number: int, message: str) -> None: ...
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """A turn ended well. What was said in sight of strangers' words is not `trusted`."""
+        """Called after a successful turn. `trusted` is False when untrusted text was in view."""
 
     async def on_session_end(self, messages: Sequence[Message]) -> None:
-        """The person has left it. It may be taken up again."""
+        """Called when the session closes. It may be resumed later."""
 
     async def on_session_switch(self, session_id: str, cause: SwitchCause) -> None:
-        """The conversation is not what it was a moment ago: it was taken up again, its older part
-        was summarised, or its last turns were taken back."""
+        """Called when the conversation was resumed, compacted or rewound."""
 
     async def on_pre_compress(self, messages: Sequence[Message]) -> str:
-        """Text that the summary of these messages should take up."""
+        """Returns text that the summary of these messages should include."""
         return ""
 
     async def on_memory_write(self, action: Action, target: Target, content: str) -> None: ...
@@ -69,11 +68,11 @@ class MemoryProvider:
     async def on_delegation(self, task: str, result: str, child_session_id: str) -> None: ...
 
     async def forget(self, erased: Callable[[str], str]) -> list[str]:
-        """Take out what `erased` changes; sentences about what cannot be taken out."""
+        """Deletes what `erased` changes; returns notes about what cannot be deleted."""
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Files outside of the home that belong to a backup."""
+        """Returns files outside the home to back up."""
         return ()
 
     async def shutdown(self) -> None: ...

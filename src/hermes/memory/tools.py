@@ -1,4 +1,4 @@
-"""The tool with which a model keeps what later sessions should know."""
+"""The memory tool: the model stores facts for later sessions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from hermes.memory.format import shown, usage
 from hermes.memory.memories import Memories
 
 MOST_FAILURES = 3
-CLOSED = "Nothing can be remembered in this session."
-OFF = "Remembering in “{}” is switched off in the settings."
-ENOUGH = "Memory could not be tidied up in this turn. Stop trying and answer the user."
-LATER = "New sessions see it; this one keeps the memory it began with."
+CLOSED = "Memory is not available in this session."
+OFF = "Memory “{}” is disabled in the settings."
+ENOUGH = "Memory changes failed repeatedly in this turn. Stop trying and answer the user."
+LATER = "New sessions see it; this session keeps its initial memory."
 WAITS = (
-    "Not remembered yet ({}): it waits for a person, who says `hermes memory accept c{}` or "
+    "Not saved yet ({}): it waits for approval by `hermes memory accept c{}` or "
     "`hermes memory reject c{}`. Say so; do not say that it was saved."
 )
 
 
 class Call(Value):
-    """What is known of a call: where it comes from, the key under which it is made once, and why
-    it has to wait for a person, if it has."""
+    """Source, idempotency key and, if the call must wait for a person, the reason."""
 
     source: Source
     key: str
@@ -39,8 +38,8 @@ Witness = Callable[[str], Awaitable[Call]]
 
 
 class Desk:
-    """What the tool of one session works with; the program gives it the memory of its person and
-    the witness of its calls. `heard` is told what was changed."""
+    """State of the memory tool in one session. `witness` returns the source of a call; `heard` is
+    called with applied changes."""
 
     def __init__(
         self,
@@ -81,36 +80,36 @@ async def memory(
     old_text: Annotated[str, "Part of the old entry"] = "",
     operations: Annotated[tuple[Operation, ...], "Several, all or none"] = (),
 ) -> ToolOutput:
-    """Keep short facts for later sessions: wishes and corrections of the user, then environment,
+    """Save short facts for later sessions: preferences and corrections of the user, environment,
     conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
-    wishes = _operations(action, content, old_text, operations)
-    return await carry_out(ctx.kept(Desk), ctx.call_id, target, wishes)
+    operations = _operations(action, content, old_text, operations)
+    return await carry_out(ctx.kept(Desk), ctx.call_id, target, operations)
 
 
 async def carry_out(
-    desk: Desk, call_id: str, target: Target, wishes: Sequence[Operation]
+    service: Desk, call_id: str, target: Target, operations: Sequence[Operation]
 ) -> ToolOutput:
-    """One call, whoever makes it; ToolError when there is nothing to change here."""
-    if desk.memories is None or desk.witness is None:
+    """Executes one call; ToolError when memory is unavailable or the target disabled."""
+    if service.memories is None or service.witness is None:
         raise ToolError(CLOSED)
-    if target not in desk.targets:
+    if target not in service.targets:
         raise ToolError(OFF.format(target))
-    call = await desk.witness(call_id)
-    if desk.failures[call.source.turn_id] >= MOST_FAILURES:
+    call = await service.witness(call_id)
+    if service.failures[call.source.turn_id] >= MOST_FAILURES:
         return _answer({"success": False, "done": True, "error": ENOUGH}, failed=True)
-    outcome = await desk.memories.change(
-        target, wishes, source=call.source, key=call.key, held=call.held
+    outcome = await service.memories.change(
+        target, operations, source=call.source, key=call.key, held=call.held
     )
     if isinstance(outcome, Refused):
-        desk.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
-        return await _refused(desk.memories, target, outcome)
+        service.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
+        return await _report_refused(service.memories, target, outcome)
     if outcome.changes and not outcome.held and not outcome.repeated:
-        desk.heard(target, wishes, call.source)
-    return await _applied(desk.memories, target, outcome)
+        service.heard(target, operations, call.source)
+    return await _report_applied(service.memories, target, outcome)
 
 
 def wishes_of(arguments: JsonObject) -> tuple[Operation, ...]:
-    """What decoded arguments of the tool ask for; ToolError."""
+    """Returns the operations in decoded arguments; ToolError."""
     return _operations(**{name: arguments[name] for name in _WISHES})
 
 
@@ -123,11 +122,11 @@ def _operations(
     if operations:
         return operations
     if not action:
-        raise ToolError("Say what to do: action, or operations.")
+        raise ToolError("Give action or operations.")
     return (Operation(action=action, content=content, old_text=old_text),)
 
 
-async def _applied(memories: Memories, target: Target, done: Applied) -> ToolOutput:
+async def _report_applied(memories: Memories, target: Target, done: Applied) -> ToolOutput:
     texts = [entry.text for entry in await memories.entries() if entry.target == target]
     first = done.changes[0] if done.changes else 0
     return _answer(
@@ -144,7 +143,7 @@ async def _applied(memories: Memories, target: Target, done: Applied) -> ToolOut
     )
 
 
-async def _refused(memories: Memories, target: Target, refused: Refused) -> ToolOutput:
+async def _report_refused(memories: Memories, target: Target, refused: Refused) -> ToolOutput:
     entries = [entry for entry in await memories.entries() if entry.target == target]
     place = f"Operation {refused.number}: " if refused.number else ""
     answer: JsonObject = {"success": False, "error": place + refused.error}

@@ -1,4 +1,4 @@
-"""One change of memory from beginning to end: files looked at, ledger written, files renewed."""
+"""Runs one memory transaction: imports file edits, writes the ledger, rewrites the files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ SCANNED_BY = "scanned_by"
 
 
 class Person(Value):
-    """Whose memory it is, and what holds for it. `version` names the scanner: another one looks
-    at everything anew."""
+    """The person's scope and limits. A new scanner `version` rescans all entries."""
 
     scope: str
     limits: Limits
@@ -28,7 +27,7 @@ class Person(Value):
 
 
 class Work:
-    """The files and the ledger of one person, inside of one thread."""
+    """The files and the ledger of one person, used by one thread."""
 
     def __init__(self, folder: Path, person: Person, scan: Scan, world: World) -> None:
         self.folder = folder
@@ -41,13 +40,12 @@ class Work:
         self._seen: dict[Target, Found | None] = {}
 
     def is_untouched(self) -> bool:
-        """There is nothing that anybody could have remembered."""
         if self.ledger.path.exists():
             return False
         return not any(self.files.path(target).exists() for target in TARGETS)
 
     def is_current(self) -> bool:
-        """The files hold what the ledger says, as far as the files are there."""
+        """Returns whether existing files match the ledger."""
         if self.ledger.fact(SCANNED_BY) != self.person.version:
             return False
         return all(self._agrees(target) for target in TARGETS)
@@ -58,13 +56,13 @@ class Work:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """All that is done inside is durable at the end, or nothing is done. Edits of the files are
-        taken in before, and the files are written after."""
-        with sole_writer(self.folder), _told():
+        """A transaction: commits everything or nothing. File edits are imported before, and files
+        are written after."""
+        with sole_writer(self.folder), _translate_errors():
             db = self.ledger.db
             db.execute("BEGIN IMMEDIATE")
             try:
-                self._take_in()
+                self._import_edits()
                 yield
                 due = [target for target in TARGETS if self._is_due(target)]
                 self.world.reach("memory.before_commit")
@@ -79,15 +77,15 @@ class Work:
             self.world.reach("memory.written")
 
     def wipe(self, patience_seconds: float) -> bool:
-        """Whether nothing that was taken out is left; nobody writes meanwhile."""
-        with sole_writer(self.folder), _told():
+        """Scrubs the ledger under the lock; returns whether no deleted text remains."""
+        with sole_writer(self.folder), _translate_errors():
             return self.ledger.wipe(patience_seconds)
 
     def texts(self, target: Target) -> list[str]:
         return [entry.text for entry in self.ledger.entries(self.scope, target)]
 
     def found(self, target: Target) -> Found | None:
-        """What the file held when the change began."""
+        """Returns the file's content at the start of the transaction."""
         return self._seen.get(target)
 
     def record(
@@ -101,7 +99,7 @@ class Work:
         reverts: int = 0,
         findings: Callable[[str], str] = lambda _text: "",
     ) -> tuple[int, ...]:
-        """Write steps down as changes, and carry them out unless they are held."""
+        """Records steps as changes and applies them unless held."""
         at = self.ledger.moment(self.world.clock.now())
         made: list[int] = []
         for step in steps:
@@ -139,17 +137,17 @@ class Work:
             self.ledger.put_entry(self.scope, entry)
         return number
 
-    def _take_in(self) -> None:
-        """What somebody did to the files by hand becomes changes like any other."""
+    def _import_edits(self) -> None:
+        """Imports manual edits of the files as changes."""
         for target in TARGETS:
             found = self.files.read(target)
             self._seen[target] = found
             wanted, before = self.ledger.file(self.scope, target)
-            # A file as it was before the last change: whoever made that died before writing it.
+            # The previous content: the last writer crashed before it wrote the file.
             if found is None or found.digest in (wanted, before):
                 continue
             if not found.whole:
-                # The bytes that are no text would be gone with the next writing.
+                # The next write would drop the invalid bytes.
                 self.files.keep_copy(target, self.world.clock.now())
             steps = edited(self.ledger.entries(self.scope, target), split(found.text))
             if steps:
@@ -165,7 +163,7 @@ class Work:
         self.ledger.put_fact(SCANNED_BY, self.person.version)
 
     def _is_due(self, target: Target) -> bool:
-        """Whether the file must be written; what it will hold is noted before it is."""
+        """Returns whether the file must be written; first stores the digest of its new content."""
         texts, found = self.texts(target), self._seen[target]
         if found is None and not texts and self.ledger.file(self.scope, target) == (b"", b""):
             return False
@@ -178,11 +176,11 @@ class Work:
 
 
 def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
-    """What makes the entries say what a file says."""
+    """Returns the steps that make the entries match a file."""
     old = [entry.text for entry in entries]
     if set(old) == set(texts):
         return []
-    # Needed for edits by hand only, and slow to load.
+    # Slow to load and only needed for manual edits.
     from difflib import SequenceMatcher
 
     gone = [entry for entry in entries if entry.text not in texts]
@@ -206,7 +204,7 @@ def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""The HTTP interface of a Honcho server, version 3, as far as it is used here."""
+"""HTTP client for the Honcho API, version 3."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = 50
 
 
 class HonchoError(HermesError):
-    """`status` is that of the server, 0 when it was not reached."""
+    """`status` is the HTTP status, 0 when the server could not be reached."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Answer(Value):
 
 
 Fetch = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Answer]]
-"""Method, address, headers and body to an answer; HermesError when the server is not reached."""
+"""Sends method, URL, headers and body; HermesError when the server cannot be reached."""
 
 
 class PeerContext(Value):
@@ -50,7 +50,7 @@ class Conclusion(Value):
 
 
 class Client:
-    """One workspace. What must exist is made when it is first needed."""
+    """A client for one workspace. Missing objects are created on first use."""
 
     def __init__(self, fetch: Fetch, url: str, key: str, workspace: str) -> None:
         self._fetch = fetch
@@ -68,7 +68,7 @@ class Client:
         await self._call("POST", f"{self._root}/sessions", {"id": session, "peers": dict(peers)})
 
     async def add_messages(self, session: str, messages: Sequence[tuple[str, str]]) -> None:
-        """Who said what, in order."""
+        """Adds (peer, text) pairs in order."""
         path = f"{self._root}/sessions/{quote(session, safe='')}/messages"
         for start in range(0, len(messages), MOST_MESSAGES):
             some = messages[start : start + MOST_MESSAGES]
@@ -78,7 +78,7 @@ class Client:
     async def context(self, peer: str, *, target: str = "", query: str = "") -> PeerContext:
         given = {"target": target, "search_query": query}
         found = await self._call("GET", self._peer(peer, "context"), query=given)
-        return _converted(PeerContext, found)
+        return _convert(PeerContext, found)
 
     async def card(self, peer: str, *, target: str = "") -> tuple[str, ...]:
         found = await self._call("GET", self._peer(peer, "card"), query={"target": target})
@@ -95,7 +95,7 @@ class Client:
     async def chat(
         self, peer: str, question: str, *, level: Level, target: str = "", session: str = ""
     ) -> str:
-        """The dialectic: an answer in words about a peer."""
+        """Asks the dialectic endpoint a question about a peer."""
         body: JsonObject = {"query": question, "stream": False, "reasoning_level": level}
         body |= {"target": target} if target else {}
         body |= {"session_id": session} if session else {}
@@ -103,7 +103,7 @@ class Client:
         return str((found or {}).get("content") or "")
 
     async def search(self, peer: str, words: str, *, limit: int = 10) -> tuple[str, ...]:
-        """Messages of a peer, best first."""
+        """Searches the messages of a peer, best match first."""
         body = {"query": words, "limit": limit}
         found = await self._call("POST", self._peer(peer, "search"), body)
         return tuple(str(each.get("content", "")) for each in found or ())
@@ -111,10 +111,9 @@ class Client:
     async def conclude(self, observer: str, observed: str, text: str) -> tuple[Conclusion, ...]:
         one = {"observer_id": observer, "observed_id": observed, "content": text}
         found = await self._call("POST", f"{self._root}/conclusions", {"conclusions": [one]})
-        return _converted(tuple[Conclusion, ...], found)
+        return _convert(tuple[Conclusion, ...], found)
 
     async def conclusions(self, observer: str, observed: str) -> tuple[Conclusion, ...]:
-        """All of them."""
         filters = {"filters": {"observer_id": observer, "observed_id": observed}}
         every: list[Conclusion] = []
         page, pages = 1, 1
@@ -125,7 +124,7 @@ class Client:
                 filters,
                 query={"page": str(page), "size": str(PAGE)},
             )
-            every += _converted(tuple[Conclusion, ...], (found or {}).get("items", []))
+            every += _convert(tuple[Conclusion, ...], (found or {}).get("items", []))
             pages = int((found or {}).get("pages", 1))
             page += 1
         return tuple(every)
@@ -160,12 +159,12 @@ class Client:
 
 def _read(answer: Answer, path: str) -> JsonValue:
     if answer.status in (401, 403):
-        words = "Honcho does not take the key; set HONCHO_API_KEY."
+        words = "Honcho rejected the key; set HONCHO_API_KEY."
         raise HonchoError(words, answer.status)
     try:
         found = decode(object, answer.body) if answer.body.strip() else None
     except DecodeError as error:
-        words = f"Honcho answered {path} with {answer.status} and no JSON."
+        words = f"Honcho answered {path} with status {answer.status} and no JSON."
         raise HonchoError(words, answer.status) from error
     if answer.status >= 400:
         why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
@@ -173,8 +172,8 @@ def _read(answer: Answer, path: str) -> JsonValue:
     return found
 
 
-def _converted(kind: type[T], raw: JsonValue) -> T:
+def _convert(kind: type[T], raw: JsonValue) -> T:
     try:
         return convert(kind, raw if raw is not None else {})
     except DecodeError as error:
-        raise HonchoError(f"Honcho gave an answer that is not understood: {error}.") from error
+        raise HonchoError(f"Honcho sent an unexpected response: {error}.") from error

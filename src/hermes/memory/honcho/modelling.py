@@ -1,4 +1,4 @@
-"""A model of the user on a Honcho server: what is said goes there, what it concludes comes back."""
+"""A memory provider backed by a Honcho server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hermes.memory.provider import Began, MemoryProvider
 
 COLD = "Who is this person? What do they want, how do they work, what should be kept in mind?"
 WARM = "Given what was just said, what about this person matters most now?"
-AUDIT = "Check this for claims that nothing supports, and say it again without them:\n\n{}"
+AUDIT = "Check this for unsupported claims and restate it without them:\n\n{}"
 RECONCILE = "Where these two disagree, say which is right, in one short text:\n\n{}\n\n{}"
 CHARS_PER_TOKEN = 4
 LEFT = (
@@ -31,7 +31,7 @@ class HonchoModel(MemoryProvider):
     name = "honcho"
 
     def __init__(self, settings: HonchoSettings, client: Client, outside: Path) -> None:
-        """`outside` is the file of settings that lies not in the home."""
+        """`outside` is the settings file outside the home."""
         self.settings = settings
         self._outside = outside
         self.client = client
@@ -73,13 +73,13 @@ class HonchoModel(MemoryProvider):
         return "\n\n".join(part for part in parts if part)
 
     async def queue_prefetch(self, query: str) -> None:
-        """The dialectic is slow: what the next message will need is asked for now."""
+        """Asks the slow dialectic endpoint ahead of the next message."""
         due = self._turns % max(1, self.settings.dialectic_cadence) == 0
         if due and self.settings.recall_mode != "tools":
             self._supplement = await self.reason(f"{WARM}\n\n{query}")
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Words that strangers may have led to are not told as the user's."""
+        """Skips turns that may be influenced by untrusted text."""
         if not self.settings.save_messages or not trusted:
             return
         self._unsent += [(self.user, part) for part in self._chunks(user)]
@@ -93,12 +93,12 @@ class HonchoModel(MemoryProvider):
         await self._send()
 
     async def on_memory_write(self, action: Action, target: Target, content: str) -> None:
-        """What is remembered of the user is a conclusion there, too."""
+        """Stores facts about the user as conclusions."""
         if target == "user" and action == "add" and content:
             await self.client.conclude(self.ai, self.user, content)
 
     async def forget(self, erased: Callable[[str], str]) -> list[str]:
-        """Conclusions and cards can be taken out; messages only with their whole session."""
+        """Deletes conclusions and card lines; messages can only be deleted with their session."""
         for conclusion in await self.client.conclusions(self.ai, self.user):
             if erased(conclusion.content) != conclusion.content:
                 await self.client.drop_conclusion(conclusion.id)
@@ -112,7 +112,7 @@ class HonchoModel(MemoryProvider):
         await self._send()
 
     async def reason(self, query: str, level: Level | None = None) -> str:
-        """An answer about the user, thought over as often as the settings say."""
+        """Asks about the user, in as many passes as the settings say."""
         answer = await self._chat(query, level)
         depth = min(max(1, self.settings.dialectic_depth), MOST_DEPTH)
         if depth >= 2 and answer:
@@ -132,7 +132,7 @@ class HonchoModel(MemoryProvider):
         )
 
     async def _base(self, query: str) -> str:
-        """What is known for sure, cut to the size that the settings allow."""
+        """Returns card and representation, cut to the configured size."""
         found = await self.client.context(self.ai, target=self.user, query=query)
         lines = [f"- {line}" for line in found.peer_card or ()]
         text = "\n".join((*lines, found.representation or "")).strip()
@@ -140,7 +140,7 @@ class HonchoModel(MemoryProvider):
         return text if tokens is None else text[: tokens * CHARS_PER_TOKEN]
 
     async def _send(self) -> None:
-        """What could not be sent stays for the next time."""
+        """Sends queued messages; on failure they stay queued."""
         if not self._unsent:
             return
         unsent, self._unsent = self._unsent, []
@@ -155,7 +155,7 @@ class HonchoModel(MemoryProvider):
         return [text[at : at + size] for at in range(0, len(text), size)]
 
     def _peers(self) -> dict[str, JsonObject]:
-        """Directional: the assistant watches the user; unified: each is seen by itself only."""
+        """Directional: the assistant observes the user. Unified: neither observes the other."""
         watches = self.settings.observation_mode == "directional"
         return {
             self.user: {"observe_me": True, "observe_others": False},

@@ -1,4 +1,4 @@
-"""The settings of the Honcho provider, as `honcho.json` has them."""
+"""Settings of the Honcho provider (`honcho.json`)."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ class HonchoSettings(Value, rename="camel"):
     observation_mode: Literal["directional", "unified"] = "directional"
     save_messages: bool = True
     sessions: dict[str, str] = {}
-    """Folders whose sessions have a name of their own there."""
+    """Session names by folder."""
 
     @property
     def url(self) -> str:
         return (self.base_url or HOSTED).rstrip("/")
 
     def session_name(self, session_id: str, cwd: str) -> str:
-        """Under which name a session is known there."""
         if own := self.sessions.get(cwd):
             return safe_name(own)
         match self.session_strategy:
@@ -65,7 +64,7 @@ class HonchoSettings(Value, rename="camel"):
                 return safe_name(Path(cwd).name or "root")
 
     def level_for(self, query: str, wanted: Level | None = None) -> Level:
-        """A long question is thought about harder, up to the cap."""
+        """Raises the reasoning level for long questions, up to the cap."""
         if wanted:
             return wanted
         more = 2 if len(query) >= LONGER_QUERY else 1 if len(query) >= LONG_QUERY else 0
@@ -74,8 +73,8 @@ class HonchoSettings(Value, rename="camel"):
 
 
 def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None:
-    """Write some of them, by their names in the file, into that of the home; what else stands
-    there, or in that of the person, stays. ConfigError for a value that cannot be one."""
+    """Changes settings, by their names in the file, in the home's `honcho.json`; other settings
+    stay, including those copied from the shared file. ConfigError for an invalid value."""
     raw: JsonObject = {}
     for path in _files(home, person_home):
         try:
@@ -83,31 +82,32 @@ def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None
         except FileNotFoundError:
             continue
         except (DecodeError, OSError) as error:
-            raise ConfigError(f"{path} cannot be used ({error}); mend or remove it.") from error
+            raise ConfigError(f"{path} is not valid ({error}); fix or remove it.") from error
         break
     raw |= changes
     try:
         convert(HonchoSettings, raw)
     except DecodeError as error:
-        raise ConfigError(f"That cannot be set: {error}.") from error
+        raise ConfigError(f"Invalid setting: {error}.") from error
     replace_file(home / "honcho.json", json.dumps(raw, indent=2, ensure_ascii=False).encode())
 
 
 def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> HonchoSettings:
-    """Of the home, else of the person; variables win. ConfigError for a bad file."""
+    """Reads the home's file, else the shared one; environment variables win. ConfigError for an
+    invalid file."""
     for path in _files(home, person_home):
         try:
             found = decode(HonchoSettings, path.read_bytes())
         except FileNotFoundError:
             continue
         except (DecodeError, OSError) as error:
-            raise ConfigError(f"{path} cannot be used ({error}); mend or remove it.") from error
+            raise ConfigError(f"{path} is not valid ({error}); fix or remove it.") from error
         return _with_variables(found, env)
     return _with_variables(HonchoSettings(), env)
 
 
 def shared_settings(person_home: Path) -> Path:
-    """The file of the person, which other programs use as well."""
+    """The settings file that other programs share."""
     return person_home / ".honcho" / "config.json"
 
 
@@ -124,7 +124,8 @@ def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSett
 
 
 def safe_name(text: str) -> str:
-    """Letters, digits, - and _; a name that had to be changed keeps something of its own."""
+    """Replaces characters that Honcho does not accept; a changed name gets a hash suffix to stay
+    unique."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:80]
     if plain == text:
         return plain

@@ -1,4 +1,4 @@
-"""Tools for the model of the user on a Honcho server."""
+"""Tools that query and change the user model on a Honcho server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hermes.memory.honcho.settings import Level
 
 T = TypeVar("T")
 
-CLOSED = "Honcho is not set up here; `hermes memory setup honcho` does it."
-HELD = "Nothing was changed: {}, and nobody was asked. Tell the user what should be known."
+CLOSED = "Honcho is not set up; run `hermes memory setup honcho`."
+HELD = "Nothing was changed: {}, and no one could approve. Tell the user the fact instead."
 NOTHING = "Honcho knows nothing about that yet."
 
 
 class HonchoDesk:
-    """What the tools of one session work with; `opened` gives the model once it is ready, and
-    `against` says why a call may not change what is known of the user, "" when it may."""
+    """State of the Honcho tools in one session. `opened` returns the model once it is ready;
+    `against` returns why a call may not change it, or ""."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class HonchoDesk:
         self._against = against
 
     async def check(self, call_id: str) -> None:
-        """Before a change; ToolError."""
+        """Raises ToolError when the call may not change the model."""
         if self._against is not None and (why := await self._against(call_id)):
             raise ToolError(HELD.format(why))
 
     async def use(self, work: Callable[[HonchoModel], Awaitable[T]]) -> T:
-        """HonchoError becomes words for the model."""
+        """Runs `work`; HonchoError becomes ToolError."""
         if self._opened is None:
             raise ToolError(CLOSED)
         try:
@@ -48,8 +48,8 @@ class HonchoDesk:
             raise ToolError(str(error)) from error
 
 
-def _asks(*changing: str) -> Effects:
-    """The memory of the user's own choice is looked into; with one of these arguments, changed."""
+def _effects(*changing: str) -> Effects:
+    """Reads; with one of these arguments, writes."""
 
     def effects(_place: Place, arguments: JsonObject) -> list[Effect]:
         given = {key: value for key, value in arguments.items() if value}
@@ -61,33 +61,33 @@ def _asks(*changing: str) -> Effects:
     return effects
 
 
-@tool(effects=_asks("card"), repeat="safe", toolset="honcho")
+@tool(effects=_effects("card"), repeat="safe")
 async def honcho_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
-    """Read the card of facts about the user, or write it anew."""
+    """Read or replace the card of facts about the user."""
 
     async def work(model: HonchoModel) -> tuple[str, ...]:
         if card:
             return await model.client.set_card(model.ai, card, target=model.user)
         return await model.client.card(model.ai, target=model.user)
 
-    desk = ctx.kept(HonchoDesk)
+    service = ctx.kept(HonchoDesk)
     if card:
-        await desk.check(ctx.call_id)
-    return _lines(await desk.use(work))
+        await service.check(ctx.call_id)
+    return _lines(await service.use(work))
 
 
-@tool(effects=_asks(), repeat="safe", toolset="honcho")
+@tool(effects=_effects(), repeat="safe")
 async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
-    """Find what the user has said, by meaning."""
-    desk = ctx.kept(HonchoDesk)
-    return _lines(await desk.use(lambda model: model.client.search(model.user, query)))
+    """Search what the user has said, by meaning."""
+    service = ctx.kept(HonchoDesk)
+    return _lines(await service.use(lambda model: model.client.search(model.user, query)))
 
 
-@tool(effects=_asks(), repeat="safe", toolset="honcho")
+@tool(effects=_effects(), repeat="safe")
 async def honcho_context(ctx: ToolContext) -> ToolOutput:
-    """All that is known about the user, as far as it fits."""
+    """Show what is known about the user."""
 
     async def work(model: HonchoModel) -> str:
         found = await model.client.context(model.ai, target=model.user)
@@ -96,39 +96,39 @@ async def honcho_context(ctx: ToolContext) -> ToolOutput:
     return ToolOutput.text(await ctx.kept(HonchoDesk).use(work) or NOTHING)
 
 
-@tool(effects=_asks(), repeat="safe", toolset="honcho")
+@tool(effects=_effects(), repeat="safe")
 async def honcho_reasoning(
     ctx: ToolContext,
     query: Annotated[str, "A question about the user"],
     reasoning_level: Level | None = None,
 ) -> ToolOutput:
-    """Ask for an answer about the user that takes thinking."""
-    desk = ctx.kept(HonchoDesk)
+    """Answer a question about the user by reasoning."""
+    service = ctx.kept(HonchoDesk)
     return ToolOutput.text(
-        await desk.use(lambda model: model.reason(query, reasoning_level)) or NOTHING
+        await service.use(lambda model: model.reason(query, reasoning_level)) or NOTHING
     )
 
 
-@tool(effects=_asks("conclusion", "delete_id"), toolset="honcho")
+@tool(effects=_effects("conclusion", "delete_id"))
 async def honcho_conclude(
     ctx: ToolContext,
     conclusion: Annotated[str, "A fact about the user"] = "",
-    delete_id: Annotated[str, "Or the id of one that is wrong"] = "",
+    delete_id: Annotated[str, "Or the id of a wrong one"] = "",
 ) -> ToolOutput:
-    """Add a fact about the user, or take one out."""
+    """Add or delete a fact about the user."""
 
     async def work(model: HonchoModel) -> str:
         if delete_id:
             await model.client.drop_conclusion(delete_id)
-            return f"{delete_id} is taken out."
+            return f"{delete_id} is deleted."
         made = await model.client.conclude(model.ai, model.user, conclusion)
         return "\n".join(f"{each.id}: {each.content}" for each in made)
 
     if bool(conclusion) == bool(delete_id):
         raise ToolError("Give either a conclusion or a delete_id.")
-    desk = ctx.kept(HonchoDesk)
-    await desk.check(ctx.call_id)
-    return ToolOutput.text(await desk.use(work))
+    service = ctx.kept(HonchoDesk)
+    await service.check(ctx.call_id)
+    return ToolOutput.text(await service.use(work))
 
 
 def _lines(lines: tuple[str, ...]) -> ToolOutput:

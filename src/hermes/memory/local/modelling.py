@@ -1,5 +1,5 @@
-"""A model of the user without a server: cards and conclusions kept here, questions answered by a
-small model, or by the facts alone where there is none."""
+"""A memory provider without a server: cards and conclusions in SQLite, questions answered by a
+small model or by the stored facts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.memory.planning import Scan
 from hermes.memory.provider import Began, MemoryProvider
 
 Ask = Callable[[str, str], Awaitable[str]]
-"""A system text and a question to a small model; HermesError when there is none."""
+"""Sends a system text and a question to a small model; HermesError when there is none."""
 
 CONCLUDE = (
     "Below is one exchange of a user with an assistant. Write down what it newly tells about the "
@@ -34,7 +34,7 @@ UNKNOWN = "Nothing is known about that yet."
 
 
 class LocalModel(MemoryProvider):
-    """`ask` reaches a small model; `scan` keeps orders out, as for memory itself."""
+    """`scan` rejects prompt injections, as in memory itself."""
 
     name = "local"
 
@@ -50,7 +50,7 @@ class LocalModel(MemoryProvider):
         self._session = began.session_id
 
     async def prefetch(self, query: str) -> str:
-        """The card and what fits the message, within a few hundred characters."""
+        """Returns the card and matching facts, up to SHOWN_CHARS."""
         card = await self.people.card()
         lines = [f"- {line}" for line in card]
         lines += [f"- {line}" for line in await self._facts_for(query) if line not in card]
@@ -62,7 +62,7 @@ class LocalModel(MemoryProvider):
         return "\n".join(shown)
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Strangers' words neither enter nor lead to conclusions."""
+        """Skips turns that may be influenced by untrusted text."""
         if not trusted:
             return
         at = self._clock.now()
@@ -87,13 +87,12 @@ class LocalModel(MemoryProvider):
         await self.people.conclude(safe, session=self._session, at=self._clock.now())
 
     async def set_card(self, lines: list[str]) -> list[str]:
-        """The card from now on, without lines that look like orders."""
+        """Replaces the card, without lines that look like injections."""
         safe = [line.strip() for line in lines if line.strip() and not self._scan(line)]
         await self.people.set_card(safe, session=self._session, at=self._clock.now())
         return safe
 
     async def answer(self, query: str) -> str:
-        """What is known about the user in the light of a question."""
         card = await self.people.card()
         facts = (
             await self.people.relevant(query, EVIDENCE)

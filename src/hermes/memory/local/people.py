@@ -1,5 +1,4 @@
-"""What is known of people without any server: their card, what follows from their words, and the
-words themselves, in one SQLite file."""
+"""Stores a person's card, conclusions and messages in one SQLite file."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _SMALL = frozenset("the and for with that this from are was you your what who ho
 
 
 class Fact(Value):
-    """`kind` is "card" for what the person has settled, else "conclusion"."""
+    """`kind` is "card" for facts that the person set, else "conclusion"."""
 
     id: int
     kind: str
@@ -42,7 +41,7 @@ class Fact(Value):
 
 
 class People:
-    """Safe to use from several processes; opened with the first use."""
+    """Safe across processes; opened on first use."""
 
     def __init__(self, path: Path, person: str) -> None:
         self.path = path
@@ -54,7 +53,6 @@ class People:
         return [fact.text for fact in await self.facts("card")]
 
     async def set_card(self, lines: Sequence[str], *, session: str, at: float) -> None:
-        """The card is these lines from now on."""
 
         def work(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM facts WHERE person = ? AND kind = 'card'", (self._person,))
@@ -64,7 +62,6 @@ class People:
         await self._run(work)
 
     async def conclude(self, lines: Sequence[str], *, session: str, at: float) -> None:
-        """Add what is new."""
         rows = [(self._person, "conclusion", line, session, at) for line in lines]
         await self._run(lambda db: _insert(db, rows))
 
@@ -84,7 +81,7 @@ class People:
         return await self._run(work) if self.path.exists() else []
 
     async def hear(self, said: Sequence[tuple[str, str]], *, session: str, at: float) -> None:
-        """Keep who said what; of very much only the newest."""
+        """Stores messages; only the newest MOST_SAID are kept."""
 
         def work(db: sqlite3.Connection) -> None:
             rows = [(self._person, session, role, t[:LONGEST_SAID], at) for role, t in said if t]
@@ -100,7 +97,7 @@ class People:
         await self._run(work)
 
     async def relevant(self, query: str, limit: int) -> list[str]:
-        """Facts that share words with the question, then words that were said, best first."""
+        """Returns facts, then messages, that share words with the query, best first."""
         wanted = telling(query)
         if not wanted or not self.path.exists():
             return []
@@ -121,7 +118,7 @@ class People:
         return [text for _, _, text in reversed(ranked)][:limit]
 
     async def erase(self, erased: Callable[[str], str]) -> bool:
-        """Rows that it changes go. Whether nothing of them is left in the file, see `wiped`."""
+        """Deletes rows that `erased` changes; returns whether no deleted text remains on disk."""
 
         def work(db: sqlite3.Connection) -> None:
             for table in ("facts", "said"):
@@ -145,7 +142,7 @@ class People:
 
     def _work(self, work: Callable[[sqlite3.Connection], T], plain: bool) -> T:
         with self._turn:
-            db = self._opened()
+            db = self._open_db()
             if plain:
                 return work(db)
             db.execute("BEGIN IMMEDIATE")
@@ -157,7 +154,7 @@ class People:
                 db.execute("ROLLBACK")
                 raise
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_db(self) -> sqlite3.Connection:
         if self._db is None:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

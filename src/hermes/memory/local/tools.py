@@ -1,4 +1,4 @@
-"""Tools for the model of the user that is kept here."""
+"""Tools that query and change the local user model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hermes.core.errors import ToolError
 from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 from hermes.memory.local.modelling import LocalModel
 
-CLOSED = "There is no model of the user here; `hermes memory setup local` makes one."
+CLOSED = "There is no user model; run `hermes memory setup local`."
 
 
-HELD = "The card was not changed: {}, and nobody was asked. Tell the user what it should say."
+HELD = "The card was not changed: {}, and no one could approve. Tell the user the fact instead."
 
 
 async def _nothing_against(_call_id: str) -> str:
@@ -22,8 +22,8 @@ async def _nothing_against(_call_id: str) -> str:
 
 
 class UserModel:
-    """What the tools of one session work with. `against` says why a call may not change what is
-    known of the user, "" when it may."""
+    """State of the user-model tools in one session. `against` returns why a call may not change the
+    model, or ""."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ def _query_effects(_place: Place, arguments: JsonObject) -> list[Effect]:
 async def user_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
-    """Read the card of facts about the user, or write it anew."""
-    desk = ctx.kept(UserModel)
-    model = desk.get()
-    if card and (why := await desk.against(ctx.call_id)):
+    """Read or replace the card of facts about the user."""
+    user_model = ctx.kept(UserModel)
+    model = user_model.get()
+    if card and (why := await user_model.against(ctx.call_id)):
         raise ToolError(HELD.format(why))
     lines = await model.set_card(list(card)) if card else await model.people.card()
     return ToolOutput.text("\n".join(f"- {line}" for line in lines) or "The card is empty.")
