@@ -104,7 +104,7 @@ def test_nothing_is_put_over_what_is_there(bench: Bench) -> None:
     one = curator(bench)
     one.archive("one")
     bench.write("own/one", skill_text("one", "Another"))
-    with pytest.raises(UsageError, match="in the way"):
+    with pytest.raises(UsageError, match="exists; move it"):
         one.restore("one")
     with pytest.raises(NotFound):
         one.restore("absent")

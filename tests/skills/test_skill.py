@@ -84,9 +84,9 @@ def test_all_fields_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (skill_text("Bad Name"), "cannot name a skill"),
-        (skill_text("a" * 65), "cannot name a skill"),
-        (skill_text("..x"), "cannot name a skill"),
+        (skill_text("Bad Name"), "is not a valid skill name"),
+        (skill_text("a" * 65), "is not a valid skill name"),
+        (skill_text("..x"), "is not a valid skill name"),
         ("---\nname: x\n---\nbody", "description"),
         ("---\ndescription: x\n---\nbody", "name"),
         (skill_text("x", "d" * 1025), "1024"),

@@ -112,13 +112,13 @@ async def test_a_skill_is_created_and_mended(bench: Bench) -> None:
     ("arguments", "words"),
     [
         ({"action": "create", "content": skill_text("deploy")}, "already"),
-        ({"action": "create", "name": "Bad!", "content": "x"}, "cannot name"),
+        ({"action": "create", "name": "Bad!", "content": "x"}, "not a valid skill name"),
         ({"action": "create", "name": "x", "content": "no frontmatter"}, "must begin"),
         ({"action": "edit", "content": skill_text("other")}, "names the skill"),
         ({"action": "patch", "old_string": "name: deploy", "new_string": "a: b"}, "needs `name"),
         ({"action": "patch", "old_string": "absent", "new_string": "x"}, "not in the text"),
-        ({"action": "write_file", "file_path": "SKILL.md", "file_content": "x"}, "lie in"),
-        ({"action": "write_file", "file_path": "../x", "file_content": "x"}, "no path"),
+        ({"action": "write_file", "file_path": "SKILL.md", "file_content": "x"}, "must be in"),
+        ({"action": "write_file", "file_path": "../x", "file_content": "x"}, "not a valid path"),
         ({"action": "remove_file", "file_path": "references/none"}, "has no file"),
         ({"action": "delete", "absorbed_into": "nothing"}, "no skill 'nothing'"),
         ({"action": "delete", "absorbed_into": "deploy"}, "itself"),
@@ -144,7 +144,7 @@ async def test_what_is_not_the_agents_own_changes_only_on_a_persons_word(bench: 
     refused = await call.run(skill_manage, **edit)
     assert refused.failed
     assert bench.tree("mine") == before
-    assert call.asked == ["The skill mine is yours. Shall I change it?"]
+    assert call.asked == ["The skill mine is yours. Change it?"]
     call.answer = lambda question: "yes"
     assert not (await call.run(skill_manage, **edit)).failed
     # It stays the person's, and can be taken back.

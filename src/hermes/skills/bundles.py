@@ -1,4 +1,4 @@
-"""Bundles: several skills and an instruction under one name, each in a small file."""
+"""Bundles: several skills and an instruction under one name, one YAML file each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Bundle(Value):
 
 
 class Bundles:
-    """`folder` is `skill-bundles` of a home."""
+    """`folder` is the home's `skill-bundles`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class Bundles:
         return tuple(sorted(path.stem for path in self._folder.glob("*.yaml")))
 
     def all(self) -> tuple[Bundle, ...]:
-        """Those that can be read."""
+        """Returns the readable bundles."""
         found: list[Bundle] = []
         for name in self.names():
             try:
@@ -47,15 +47,15 @@ class Bundles:
         try:
             return convert(Bundle, {**fields, "name": name})
         except DecodeError as error:
-            raise UsageError(f"The bundle {name} cannot be used: {error}.") from error
+            raise UsageError(f"The bundle {name} is not valid: {error}.") from error
 
     def write(self, bundle: Bundle) -> Path:
         path = self._folder / f"{check_name(bundle.name)}.yaml"
         lines = [
-            f"description: {_quoted(bundle.description)}",
+            f"description: {_quote(bundle.description)}",
             "skills:",
             *(f"  - {check_name(name)}" for name in bundle.skills),
-            f"instruction: {_quoted(bundle.instruction)}",
+            f"instruction: {_quote(bundle.instruction)}",
         ]
         replace_file(path, ("\n".join(lines) + "\n").encode())
         return path
@@ -67,6 +67,6 @@ class Bundles:
             raise NotFound(f"There is no bundle {name!r}.", near=self.names()) from error
 
 
-def _quoted(text: str) -> str:
-    """YAML's double quotes take the escapes of JSON."""
+def _quote(text: str) -> str:
+    """Quotes a YAML string; YAML accepts JSON escapes in double quotes."""
     return encode(text).decode()

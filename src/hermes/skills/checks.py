@@ -1,4 +1,4 @@
-"""What must be true of the files of a skill before they are written."""
+"""Validates the files of a skill before they are written."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _COMMON = frozenset(
 
 
 def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, strict: bool) -> None:
-    """UsageError for files that no skill has. What is `strict` is so only for new ones: they lie
-    in the folders for support files."""
+    """Raises UsageError for invalid files. With `strict`, new files must be in the support
+    folders."""
     if MAIN not in after:
         raise UsageError(f"A skill needs a {MAIN}.")
     try:
@@ -29,7 +29,7 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
     except UnicodeDecodeError as error:
         raise UsageError(f"{MAIN} is not UTF-8 text.") from error
     if len(after) > MOST_FILES or sum(map(len, after.values())) > MOST_BYTES:
-        raise UsageError(f"A skill has at most {MOST_FILES} files and {MOST_BYTES} bytes.")
+        raise UsageError(f"A skill may have at most {MOST_FILES} files and {MOST_BYTES} bytes.")
     for name, data in after.items():
         safe_member(name)
         if name == MAIN or before.get(name) == data:
@@ -41,15 +41,15 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
 
 
 def check_support(path: str) -> str:
-    """A path at which a support file may be written."""
+    """Returns the path if a support file may be written there; UsageError."""
     folder, _, rest = safe_member(path).partition("/")
     if folder not in SUPPORT or not rest:
-        raise UsageError(f"Files of a skill lie in {', '.join(SUPPORT)}; {path!r} does not.")
+        raise UsageError(f"Files of a skill must be in {', '.join(SUPPORT)}, not {path!r}.")
     return path
 
 
 def near_duplicate(skill: Skill, entries: Sequence[Entry]) -> str:
-    """The name of a skill that is about the same thing, or nothing."""
+    """Returns the name of a similar skill, or ""."""
     words = _words(skill)
     for entry in entries:
         others = _words(entry.skill)

@@ -1,4 +1,4 @@
-"""Where a skill shows: by system, by what is switched off, by what tools there are."""
+"""Decides which skills a session can use and which the prompt lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hermes.skills.skill import Conditions
 
 
 class Here(Value):
-    """A session as skills see it: the surface, the system, what is offered and switched off."""
+    """What decides whether a skill applies to a session: surface, system, tools, disabled
+    skills."""
 
     platform: str = "cli"
     system: str = "linux"
@@ -26,16 +27,16 @@ def disabled_names(
 
 
 def listed(entry: Entry, here: Here) -> bool:
-    """It can be used here at all."""
+    """Returns whether the skill can be used in this session."""
     return entry.name not in here.disabled and entry.skill.runs_on(here.system)
 
 
 def indexed(entry: Entry, here: Here) -> bool:
-    """It is worth a line in the prompt."""
-    return listed(entry, here) and _met(entry.skill.conditions, here)
+    """Returns whether the prompt lists the skill."""
+    return listed(entry, here) and _conditions_hold(entry.skill.conditions, here)
 
 
-def _met(conditions: Conditions, here: Here) -> bool:
+def _conditions_hold(conditions: Conditions, here: Here) -> bool:
     return (
         set(conditions.requires_tools) <= set(here.tools)
         and set(conditions.requires_toolsets) <= set(here.toolsets)

@@ -1,4 +1,4 @@
-"""Keeps the agent's own skills few: what nobody uses goes to the archive, never away."""
+"""Archives unused skills of the agent; archived skills can be restored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY = 86_400.0
 
 
 class CuratorSettings(Value):
-    """`backups` are the copies that are kept; with 0 none is made unless somebody asks for it."""
+    """`backups` is the number of backups to keep; 0 disables automatic backups."""
 
     stale_after_days: float = 30
     archive_after_days: float = 90
@@ -35,7 +35,7 @@ class CuratorSettings(Value):
 
 
 class Move(Value):
-    """What becomes, or would become, of a skill."""
+    """A planned or completed change of a skill's state."""
 
     name: str
     to: Literal["stale", "archived"]
@@ -43,7 +43,7 @@ class Move(Value):
 
 
 class Curator:
-    """`needed` names skills that something depends on, such as a schedule."""
+    """`needed` returns skills that must stay, such as those of a schedule."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Curator:
         write_state(self._folder, replace(self.state(), paused=paused))
 
     def plan(self, archive_after_days: float = 0) -> tuple[Move, ...]:
-        """What a run would do now. Only the agent's own skills, and those that are pinned or
-        needed stay."""
+        """Returns what a run would do. Only the agent's own skills move; pinned and needed
+        skills stay."""
         limit = archive_after_days or self._settings.archive_after_days
         movable, surplus = self._movable(), self._surplus()
         moves: list[Move] = []
@@ -93,25 +93,25 @@ class Curator:
         return moves
 
     def make_room(self) -> tuple[str, ...]:
-        """More than `most_skills` of the agent's own are not kept at hand: those that were not used
-        for longest go to the archive at once. Their names."""
+        """Archives the longest unused of the agent's skills beyond `most_skills`; returns their
+        names."""
         surplus = self._surplus()
         for name in surplus:
             self.archive(name)
         return surplus
 
     def archive(self, name: str) -> Path:
-        """Moved as it is; UsageError for one that does not lie in the home."""
+        """Moves the skill to the archive; UsageError for one outside the home."""
         entry = self._shelf.find(name)
         if entry.kind != "home":
-            raise UsageError(f"The skill {name} lies in {entry.folder}, which is read-only.")
+            raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
         with sole_writer(self._folder):
             target = self._folder / ARCHIVE / name
             if target.exists():
                 target = target.with_name(f"{name}.{int(self._clock.now())}")
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             place = Path(entry.folder).relative_to(self._folder).as_posix()
-            # Where it came from is written first, so that it can go back there.
+            # Written before the move, so that `restore` can always put it back.
             replace_file(self._folder / ARCHIVE / f"{target.name}.place", place.encode())
             Path(entry.folder).rename(target)
             sync_folder(target.parent)
@@ -132,7 +132,7 @@ class Curator:
         place = note.read_text(encoding="utf-8").strip() if note.is_file() else name
         target = (self._folder / place).resolve()
         if not target.is_relative_to(self._folder.resolve()) or target.exists():
-            raise UsageError(f"{target} is in the way; move it and restore again.")
+            raise UsageError(f"{target} exists; move it and restore again.")
         with sole_writer(self._folder):
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             source.rename(target)
@@ -140,12 +140,12 @@ class Curator:
         self._usages.change(
             target.name,
             lambda now: replace(
-                now, state="active", archived_at=None, last_used_at=_moment(self._clock)
+                now, state="active", archived_at=None, last_used_at=_timestamp(self._clock)
             ),
         )
         return target
 
-    # Copies of all skills, as they were before a run.
+    # Backups of all skills, made before a run.
 
     def backup(self) -> str:
         stamp = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -165,13 +165,13 @@ class Curator:
         return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
     def rollback(self, stamp: str = "") -> tuple[str, ...]:
-        """Bring back the skills that a copy has and the home has not. What is there stays: it may
-        be newer. The names that came back."""
+        """Restores the skills that the backup has and the home lacks; existing skills stay.
+        Returns the restored names."""
         known = self.backups()
         chosen = stamp or (known[-1] if known else "")
         if chosen not in known:
-            raise NotFound(f"There is no copy {stamp!r}.", near=known[-3:])
-        # Read before the next copy is made: that may take the place of this one.
+            raise NotFound(f"There is no backup {stamp!r}.", near=known[-3:])
+        # Read before the next backup, which may delete this one.
         packed = (self._folder / BACKUPS / chosen / "skills.tar.gz").read_bytes()
         self.backup()
         back: list[str] = []
@@ -183,7 +183,7 @@ class Curator:
                 if place.startswith(".") or (self._folder / place).exists():
                     continue
                 inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
-                # Copies of our own; and Python before 3.11.4 has no filters yet.
+                # Our own archives; Python before 3.11.4 has no filters.
                 if hasattr(tarfile, "data_filter"):
                     tar.extractall(self._folder, members=inner, filter="data")
                 else:
@@ -192,7 +192,7 @@ class Curator:
         return tuple(back)
 
     def _movable(self) -> dict[str, tuple[float, str]]:
-        """The days without use and the state of each skill that may go."""
+        """Returns idle days and state of each skill that may be archived."""
         known, needed = self._usages.all(), set(self._needed())
         found: dict[str, tuple[float, str]] = {}
         for entry in self._shelf.look().entries:
@@ -217,7 +217,7 @@ class Curator:
         return origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
 
     def _idle_days(self, entry: Entry, usage: Usage) -> float:
-        """A skill that was never counted is as old as its file."""
+        """Uses the file's age for a skill that was never used."""
         if usage.last_at:
             last = datetime.fromisoformat(usage.last_at).timestamp()
         else:
@@ -225,5 +225,5 @@ class Curator:
         return (self._clock.now() - last) / DAY
 
 
-def _moment(clock: Clock) -> str:
+def _timestamp(clock: Clock) -> str:
     return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")

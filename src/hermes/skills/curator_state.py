@@ -1,4 +1,4 @@
-"""When the curator ran last, and whether it is time for it: asked at every start of a chat."""
+"""Stores when the curator last ran; read at every start of a chat."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_state(folder: Path, state: CuratorState) -> None:
 
 
 def is_due(folder: Path, now: float, interval_hours: float) -> bool:
-    """The first look only begins the count."""
+    """Returns whether a run is due. The first call only starts the interval."""
     state = read_state(folder)
     if state.paused or not folder.is_dir():
         return False

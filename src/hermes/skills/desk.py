@@ -22,14 +22,14 @@ from hermes.skills.usage import Usages
 VERSION_DIGITS = 12
 
 Edit = Callable[[str, str, str, bool], str]
-"""A text with one piece replaced, forgiving as the patch tool is: text, old, new, everywhere."""
+"""Replaces text like the patch tool: text, old, new, everywhere."""
 
 AllowEnvironment = Callable[[Iterable[str]], tuple[str, ...]]
-"""Lets the commands of this session see variables; those that they see from now on."""
+"""Exposes variables to the session's commands; returns those exposed."""
 
 
 Capture = Callable[[Need], Awaitable[Captured]]
-"""Has a person type a secret where nobody else sees it, and keeps it."""
+"""Asks a person for a secret and stores it."""
 
 
 def allow_none(names: Iterable[str]) -> tuple[str, ...]:
@@ -41,10 +41,10 @@ async def capture_none(need: Need) -> Captured:
 
 
 class Desk:
-    """`cause` tells who changes something, given the id of a call. `staged` changes wait for a
-    person's word. `loaded` hears of each skill that the model was given, with its version;
-    `foreign` tells whether a stranger wrote one. Commands in the text of a skill run for
-    `inline_seconds`, 0 for not at all."""
+    """`cause` maps a call id to the author of a change. With `staged`, changes wait for
+    approval. `loaded` is called with name and version of each skill given to the model;
+    `foreign` tells whether an untrusted author wrote it. Inline commands run for at most
+    `inline_seconds`; 0 disables them."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Desk:
         return tuple(entry for entry in self.look().entries if listed(entry, self.here))
 
     def find(self, name: str) -> Entry:
-        """NotFound, or UsageError for one that is switched off."""
+        """Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
             raise UsageError(f"The skill {name} is disabled.")
         return self.shelf.find(name)
@@ -106,19 +106,19 @@ class Desk:
         return self.shelf.provenance(entry)
 
     def note_view(self, entry: Entry, *, used: bool = False) -> str:
-        """Count it; the version of the skill that was seen."""
+        """Counts the view and returns the skill's version."""
         version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
         count = self.usages.used if used else self.usages.viewed
         count(entry.name, version)
         self._loaded(entry.name, version)
         return version
 
-    # Changes: each of them is checked and becomes one version, or nothing.
+    # Changes: each is validated and becomes one version.
 
     def create(self, call: str, name: str, content: str, category: str) -> Version:
         entry = self.look().named(name)
         if entry is not None:
-            raise UsageError(f"There is a skill {name} already ({entry.folder}); patch or edit it.")
+            raise UsageError(f"The skill {name} already exists ({entry.folder}); patch or edit it.")
         change = Change(
             name=name,
             action="create",
@@ -140,13 +140,13 @@ class Desk:
         text = read_text(self.shelf.find(name), path)
         after = self._edit(text, old, new, everywhere)
         if after == text:
-            raise UsageError("The text is the same afterwards; nothing was changed.")
+            raise UsageError("The patch changes nothing.")
         return self._change(call, name, "patch", {path: after.encode()})
 
     def write_file(self, call: str, name: str, path: str, content: str) -> Version:
         data = content.encode()
         if len(data) > MOST_FILE_BYTES:
-            raise UsageError(f"A file of a skill has at most {MOST_FILE_BYTES} bytes.")
+            raise UsageError(f"A file of a skill may have at most {MOST_FILE_BYTES} bytes.")
         return self._change(call, name, "write_file", {check_support(path): data})
 
     def remove_file(self, call: str, name: str, path: str) -> Version:

@@ -1,4 +1,4 @@
-"""Files and folders of skills: replaced whole or not at all, read and written within bounds."""
+"""Reads and atomically replaces the folders of skills."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EXCHANGE = 2
 _HERE = -100
 
 Tree = dict[str, bytes]
-"""The files of a skill by path, with `/` between folders."""
+"""File contents by relative POSIX path."""
 
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """While inside, no other process changes the skills of this folder."""
+    """Locks the skills folder against other processes."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
@@ -33,23 +33,22 @@ def sole_writer(folder: Path) -> Iterator[None]:
 
 
 def read_tree(folder: Path) -> Tree:
-    """All plain files below a folder. Links and hidden files belong to nobody's version."""
+    """Returns all regular files; links and hidden files are not part of a version."""
     found: Tree = {}
     for where, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _foreign(Path(where, name))]
+        folders[:] = [name for name in folders if not _is_ignored(Path(where, name))]
         for name in names:
             path = Path(where, name)
-            if not _foreign(path) and path.is_file():
+            if not _is_ignored(path) and path.is_file():
                 found[path.relative_to(folder).as_posix()] = path.read_bytes()
     return found
 
 
-def _foreign(path: Path) -> bool:
+def _is_ignored(path: Path) -> bool:
     return path.name.startswith(".") or path.name == "__pycache__" or path.is_symlink()
 
 
 def content_hash(tree: Mapping[str, bytes]) -> str:
-    """One number for all files of a skill."""
     whole = hashlib.sha256()
     for name in sorted(tree):
         whole.update(f"{name}\0{hashlib.sha256(tree[name]).hexdigest()}\n".encode())
@@ -57,7 +56,7 @@ def content_hash(tree: Mapping[str, bytes]) -> str:
 
 
 def safe_member(path: str) -> str:
-    """A path inside a skill; UsageError for one that leads out of it or cannot be a file's."""
+    """Returns the path if it is a valid relative path; UsageError."""
     plain = PurePosixPath(path)
     wrong = (
         not path
@@ -70,12 +69,12 @@ def safe_member(path: str) -> str:
         or len(path) > 240
     )
     if wrong:
-        raise UsageError(f"{path!r} is no path inside a skill.")
+        raise UsageError(f"{path!r} is not a valid path inside a skill.")
     return path
 
 
 def inside(folder: Path, path: str) -> Path:
-    """Where a file of a skill lies, links followed; UsageError when that is outside of it."""
+    """Resolves links; UsageError when the path leads outside the skill."""
     real = (folder / safe_member(path)).resolve()
     if not real.is_relative_to(folder.resolve()):
         raise UsageError(f"{path!r} leads out of the skill.")
@@ -90,10 +89,9 @@ def put_folder(
     reach: Callable[[str], None] = nothing_here,
     durable: bool = True,
 ) -> None:
-    """Make `target` hold these files. Others see the old folder or the new one, never a mixture,
-    and after a crash it is one of the two. Hidden files and links of the old one are carried
-    along; files that run may still run."""
-    # Most runs replace no folder, and it is slow to load.
+    """Replaces the content of `target` atomically, also across a crash. Hidden files, links and
+    executable bits of the old folder are kept."""
+    # Slow to load, and most runs replace no folder.
     import shutil
 
     staging.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -142,8 +140,8 @@ def _fill(fresh: Path, tree: Mapping[str, bytes], old: Path, *, durable: bool) -
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Two folders change places, at once where the system can do that."""
-    # Needed only when a whole folder is replaced.
+    """Swaps two folders, atomically where the system supports it."""
+    # Only needed to replace a folder.
     import ctypes
 
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -157,7 +155,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def drop_folder(target: Path, staging: Path) -> None:
-    """Gone at once for all who look, and then piece by piece."""
+    """Removes a folder: renames it away first, then deletes it."""
     import shutil
 
     staging.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""Every version of every skill: contents by their hash, what happened to them line by line."""
+"""Stores every version of every skill: contents by hash, records in append-only logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Outcome = Literal["intended", "proposed", "active", "refused", "abandoned"]
 
 
 class Cause(Value):
-    """Who changed a skill, and in which call of which session, by which model."""
+    """Author of a change, with session, call and model."""
 
     who: Who
     session: str = ""
@@ -32,9 +32,9 @@ class Cause(Value):
 
 
 class Version(Value, tag="version"):
-    """The files of a skill at one time: their hashes by path, none for a skill that was removed.
-    `place` is its folder below the home's skills; `base` the hash of what it was made from.
-    `state` is not stored: it follows from the records after it."""
+    """The files of a skill at one time, as hashes by path; none for a removed skill. `place` is
+    its folder below the skills folder, `base` the hash of the version it was made from. `state`
+    is not stored: it follows from later records."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class Version(Value, tag="version"):
 
 
 class Settled(Value, tag="settled"):
-    """What became of a version. "intended" is a proposal that is just coming into use."""
+    """A new state of a version. "intended" marks a proposal that is being activated."""
 
     id: str
     state: Outcome
@@ -67,8 +67,7 @@ Line = Version | Settled
 
 
 class History:
-    """Append-only: nothing that was written here is ever changed. Writers hold the lock of the
-    skills folder."""
+    """Append-only. Writers hold the lock of the skills folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -79,7 +78,7 @@ class History:
         return tuple(sorted(path.stem for path in self._logs.glob("*.jsonl")))
 
     def read(self, name: str) -> tuple[Version, ...]:
-        """Oldest first, each with its state."""
+        """Returns all versions with their states, oldest first."""
         found: dict[str, Version] = {}
         active = ""
         for line in self._lines(name):
@@ -96,8 +95,8 @@ class History:
         return tuple(found.values())
 
     def holding(self, name: str, digest: str) -> Version | None:
-        """The version in use, if these are its files. One whose end was not written down, because
-        the process died just then, is in use when its files are there."""
+        """Returns the version in use if it has this hash. A version whose activation was not
+        recorded because of a crash counts as in use when its files are there."""
         for one in reversed(self.read(name)):
             if one.state in ("active", "intended") and one.hash == digest:
                 return one
@@ -106,7 +105,7 @@ class History:
         return None
 
     def version(self, name: str, id: str) -> Version:
-        """By its id or the beginning of it; NotFound."""
+        """Finds a version by id or id prefix; NotFound."""
         versions = self.read(name)
         found = [one for one in versions if id and one.id.startswith(id)]
         if len(found) != 1:
@@ -120,19 +119,19 @@ class History:
         return {name: self._content(digest) for name, digest in version.files.items()}
 
     def keep(self, tree: Mapping[str, bytes]) -> dict[str, str]:
-        """The contents, durable when it returns; their hashes by path."""
+        """Stores contents durably; returns their hashes by path."""
         return {name: self._keep(data) for name, data in tree.items()}
 
     def append(self, name: str, line: Line) -> None:
-        """Durable when it returns. A line that a crash has cut is closed, and is no line."""
+        """Appends durably. A line truncated by a crash is terminated and ignored."""
         self._logs.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._logs / f"{name}.jsonl"
         fresh = not path.exists()
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             end = file.seek(0, os.SEEK_END)
-            torn = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
-            file.write(b"\n" * torn + encode(line) + b"\n")
+            is_truncated = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
+            file.write(b"\n" * is_truncated + encode(line) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         if fresh:
@@ -161,7 +160,7 @@ class History:
     def _content(self, digest: str) -> bytes:
         data = (self._objects / digest[:2] / digest).read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
-            raise NotFound(f"The kept content {digest[:12]} is damaged.")
+            raise NotFound(f"The stored content {digest[:12]} is damaged.")
         return data
 
 
@@ -177,7 +176,7 @@ def new_version(
     cause: Cause,
     proposal: bool,
 ) -> Version:
-    """Its id follows from what it holds, from when and why."""
+    """Creates a version; its id is a hash of its fields."""
     digest = content_hash(tree) if tree else ""
     blank = Version(
         id="",

@@ -1,4 +1,4 @@
-"""The list of skills in the system prompt: as much of it as fits into a fixed size."""
+"""Builds the skill index of the system prompt within a fixed size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.skills.conditions import Here, indexed
 from hermes.skills.scan import Entry
 
 HEAD = (
-    "Before a task, load each skill that fits it with skill_view and follow it. Mend a skill that "
+    "Before a task, load each skill that fits it with skill_view and follow it. Fix a skill that "
     "proved wrong with skill_manage; after hard or corrected work, save one."
 )
 OPENING = "<available_skills>"
@@ -18,8 +18,7 @@ MORE = "skills_list shows all."
 LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 60
 LONGEST_LINE = 60
 NO_CATEGORY = "general"
-# About what models count as one token: a short word, three digits, a sign; a hyphen goes with the
-# word behind it.
+# Approximates one token: a short word, three digits or a sign; a hyphen joins the next word.
 _PIECE = re.compile(
     r"[A-Za-z]{1,9}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
 )
@@ -31,9 +30,9 @@ Recent = Callable[[], Sequence[str]]
 def index_text(
     entries: Sequence[Entry], here: Here, *, most_chars: int, recent: Recent = tuple
 ) -> str:
-    """Never longer than `most_chars`, nor than so much plain English in bytes or tokens, whatever
-    is installed; "" when there is nothing to show or no room to show it. `recent` names the skills
-    that were used last, newest first: where room is short they come first."""
+    """Returns the index, at most `most_chars` long in characters, bytes or tokens; "" when
+    nothing is shown or fits. `recent` names skills by last use: they come first when space is
+    short."""
     shown = [entry for entry in entries if indexed(entry, here)]
     if not shown or most_chars < LEAST:
         return ""
@@ -41,16 +40,15 @@ def index_text(
     if _size(whole) <= most_chars:
         return whole
     ranks = {name: rank for rank, name in enumerate(recent())}
-    by_use = sorted(_by_turns(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
+    by_use = sorted(_interleave(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
     names = _text(shown, set(), hidden=0)
     if _size(names) <= most_chars:
-        return _text(shown, _described(by_use, most_chars - _size(names)), hidden=0)
-    return _some(by_use, most_chars)
+        return _text(shown, _fitting_descriptions(by_use, most_chars - _size(names)), hidden=0)
+    return _names_that_fit(by_use, most_chars)
 
 
-def _by_turns(entries: Sequence[Entry]) -> list[Entry]:
-    """The first of each category, then the second of each: whatever is left out, every kind of
-    task is there."""
+def _interleave(entries: Sequence[Entry]) -> list[Entry]:
+    """Interleaves the categories, so that every kind of task stays listed."""
     seen: dict[str, int] = {}
     places: list[int] = []
     for entry in entries:
@@ -59,20 +57,20 @@ def _by_turns(entries: Sequence[Entry]) -> list[Entry]:
     return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
 
 
-def _described(by_use: Sequence[Entry], room: int) -> set[str]:
-    """Those whose descriptions fit into the room that the bare names leave."""
+def _fitting_descriptions(by_use: Sequence[Entry], space: int) -> set[str]:
+    """Returns the skills whose descriptions fit into the remaining space."""
     found: set[str] = set()
     for entry in by_use:
-        # Its name moves from a list to a line of its own.
-        room -= _size(_line(entry)) + _CHARS_PER_PIECE
-        if room < 0:
+        # Its name moves from the list to its own line.
+        space -= _size(_line(entry)) + _CHARS_PER_PIECE
+        if space < 0:
             break
         found.add(entry.name)
     return found
 
 
-def _some(by_use: Sequence[Entry], most_chars: int) -> str:
-    """As many names as fit, and how many there are besides."""
+def _names_that_fit(by_use: Sequence[Entry], most_chars: int) -> str:
+    """Lists as many names as fit, and counts the rest."""
     low, high = 0, len(by_use)
     while low < high:
         middle = (low + high + 1) // 2
@@ -84,8 +82,8 @@ def _some(by_use: Sequence[Entry], most_chars: int) -> str:
 
 
 def _size(text: str) -> int:
-    """In characters of plain English. Names with many digits and signs weigh more than that, and
-    so do other scripts."""
+    """Returns the size in characters of plain English; digits, signs and other scripts weigh
+    more."""
     pieces = sum(1 for _ in _PIECE.finditer(text))
     return max(len(text.encode()), pieces * _CHARS_PER_PIECE)
 
@@ -109,8 +107,8 @@ def _line(entry: Entry) -> str:
 
 
 def listed_line(name: str, description: str) -> str:
-    """How one skill stands in the list."""
-    # What a stranger wrote cannot close the list.
+    """Formats one skill for the index."""
+    # A description must not close the list.
     words = description.replace("<", "‹").replace(">", "›")
     short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
     return f"- {name}: {short}"

@@ -1,4 +1,4 @@
-"""The text of a skill as a session gets it: places filled in, files named, settings told."""
+"""Renders the text of a skill for a session: variables, inline commands, files, settings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from hermes.skills.skill import MAIN, READABLE, Skill
 
 MOST_STACKED = 5
 MOST_LISTED = 100
+# Stored in journals: `commands` recognises invoked skills by this line.
 CALLED = "[The person calls for the skills below. Follow them.]"
 _INLINE = re.compile(r"!`([^`\n]+)`")
 
 RunInline = Callable[[str], Awaitable[str]]
-"""The output of a command line of a skill, cut and never failing."""
+"""Runs an inline command; returns its truncated output and never raises."""
 
 
 class Loading(Value):
-    """How texts are filled in. `settings` are the values of `skills.config`."""
+    """Values for rendering. `settings` are those of `skills.config`."""
 
     session_id: str = ""
     template_vars: bool = True
@@ -32,10 +33,10 @@ class Loading(Value):
 
 
 def read_text(entry: Entry, path: str = MAIN) -> str:
-    """A file of a skill; UsageError for a way out of it, NotFound with what there is."""
+    """Reads a file of a skill; UsageError for an invalid path, NotFound with the existing files."""
     folder = Path(entry.folder)
     if path != MAIN and path.split("/")[0] not in READABLE and "/" in path:
-        raise UsageError(f"Files of a skill lie in {', '.join(READABLE)}; {path!r} does not.")
+        raise UsageError(f"Files of a skill must be in {', '.join(READABLE)}, not {path!r}.")
     file = inside(folder, path)
     try:
         return file.read_text(encoding="utf-8")
@@ -47,7 +48,7 @@ def read_text(entry: Entry, path: str = MAIN) -> str:
 
 
 def linked_files(entry: Entry) -> dict[str, tuple[str, ...]]:
-    """The support files by folder. Links that lead out of the skill are not among them."""
+    """Returns the support files by folder, without links."""
     folder = Path(entry.folder)
     found: dict[str, tuple[str, ...]] = {}
     for kind in READABLE:
@@ -64,7 +65,7 @@ def linked_files(entry: Entry) -> dict[str, tuple[str, ...]]:
 async def filled(
     text: str, entry: Entry, loading: Loading, run_inline: RunInline | None = None
 ) -> str:
-    """The text with `${HERMES_…}` and, where that is allowed, !`commands` replaced."""
+    """Replaces `${HERMES_…}` and, where allowed, !`commands`."""
     if loading.template_vars:
         text = text.replace("${HERMES_SKILL_DIR}", entry.folder)
         text = text.replace("${HERMES_SESSION_ID}", loading.session_id)
@@ -79,14 +80,13 @@ async def filled(
 
 
 def settings_lines(skill: Skill, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The settings of a skill with the values they have."""
     return tuple(
         f"{option.key} = {settings.get(option.key, option.default)}" for option in skill.options
     )
 
 
 async def command_text(entries: tuple[Entry, ...], instruction: str, loading: Loading) -> str:
-    """The message that stands for `/<name> instruction`: what was typed, then the skills."""
+    """Renders `/<name> instruction`: the typed text, then the skills."""
     typed = " ".join((*(f"/{entry.name}" for entry in entries), instruction)).strip()
     parts = [typed, CALLED]
     for entry in entries:
@@ -99,7 +99,7 @@ async def command_text(entries: tuple[Entry, ...], instruction: str, loading: Lo
 
 
 def leading_skills(line: str, is_skill: Callable[[str], bool]) -> tuple[tuple[str, ...], str]:
-    """Up to five skill commands at the beginning of a line, and what follows them."""
+    """Splits up to five leading skill commands from the rest of a line."""
     names: list[str] = []
     rest = line.strip()
     while rest.startswith("/") and len(names) < MOST_STACKED:

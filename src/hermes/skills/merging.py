@@ -1,4 +1,4 @@
-"""Skills that become one: what is asked of a model for it, and what such a merge must not lose."""
+"""Merges similar skills: the prompt for the model and the check that nothing is lost."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hermes.codec.values import Value
 from hermes.core.prompt import ToolSpec
 
 MOST_NAMED = 5
-INSTRUCTIONS = """You look after a library of skills: short procedures that an assistant loads when
-a task fits. Below are all that it wrote itself. Find those that are about the same kind of task
-and call merge_skills for each such group: one text that has every step, command, pitfall and check
-of its parts, said once, in the order in which they are needed, with a description by which the
-right moment to load it is known. Merge only what somebody would look for under one name. Most
-libraries need few merges or none: say “nothing to merge” then."""
+INSTRUCTIONS = """You maintain a library of skills: short procedures that an assistant loads when a
+task fits. Below are all skills that it wrote itself. Find skills about the same kind of task and
+call merge_skills for each group: one text with every step, command, pitfall and check of its
+parts, stated once, in the order of use, with a description that tells when to load it. Merge only
+what people would look up under one name. Most libraries need few merges or none: then say
+“nothing to merge”."""
 
 TOOL = ToolSpec(
     name="merge_skills",
-    description="Let one skill take the place of several.",
+    description="Replace several skills by one.",
     parameters={
         "type": "object",
         "properties": {
-            "into": {"type": "string", "description": "Its name: one of them, or a new one"},
+            "into": {"type": "string", "description": "Name: one of them or a new one"},
             "skills": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "All skills whose place it takes",
+                "description": "All skills that it replaces",
             },
             "content": {"type": "string", "description": "The whole SKILL.md"},
         },
@@ -39,7 +39,7 @@ _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 
 
 class Merge(Value):
-    """What a model wants; `skills` may name `into` too."""
+    """A merge that the model requests; `skills` may include `into`."""
 
     into: str
     skills: tuple[str, ...]
@@ -47,7 +47,6 @@ class Merge(Value):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """All that it is made of."""
         return tuple(dict.fromkeys(self.skills))
 
     @property
@@ -56,21 +55,21 @@ class Merge(Value):
 
 
 def lost(originals: Mapping[str, str], merged: str) -> tuple[str, ...]:
-    """Commands and names in code that a part has and the whole has not."""
+    """Returns code snippets of the parts that the merged text lacks."""
     there = _flat(merged)
     wanted = dict.fromkeys(code for text in originals.values() for code in codes(text))
-    return tuple(code for code in wanted if not _stands(code, there))[:MOST_NAMED]
+    return tuple(code for code in wanted if not _contains_code(code, there))[:MOST_NAMED]
 
 
 def codes(text: str) -> list[str]:
-    """Everything that is set as code: spans, and each line of a block."""
+    """Returns all code spans and all lines of code blocks."""
     blocks = [line for found in _FENCE.findall(text) for line in found[1].splitlines()]
     spans = _SPAN.findall(_FENCE.sub("", text))
     return [flat for code in (*blocks, *spans) if (flat := _flat(code))]
 
 
-def _stands(code: str, text: str) -> bool:
-    """As words of its own, not as a part of others."""
+def _contains_code(code: str, text: str) -> bool:
+    """Matches whole words only."""
     return re.search(rf"(?<!\w){re.escape(code)}(?!\w)", text) is not None
 
 

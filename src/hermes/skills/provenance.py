@@ -1,4 +1,4 @@
-"""Whose a skill is: shipped, installed, made by the agent, or a person's own."""
+"""Determines the provenance of a skill: bundled, hub, agent or user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
 
 
 class Origins:
-    """`bundled` and `installed` are the hashes of what was put there, by name of the skill."""
+    """`bundled` and `installed` are content hashes by skill name."""
 
     def __init__(
         self, history: History, bundled: Mapping[str, str], installed: Mapping[str, str]
@@ -24,8 +24,7 @@ class Origins:
         self._installed = installed
 
     def of(self, entry: Entry) -> Provenance:
-        """A skill that differs from what was put there has been edited by a person and is theirs,
-        whoever made it first."""
+        """Returns the provenance. A skill edited by a person counts as the user's own."""
         if entry.kind != "home":
             return entry.kind
         present = content_hash(read_tree(Path(entry.folder)))

@@ -1,4 +1,4 @@
-"""What a skill needs of the machine, and what of that is missing."""
+"""Checks whether the requirements of a skill are met."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Status = Literal["available", "setup_needed", "unsupported"]
 
 
 class Readiness(Value):
-    """Names of what is missing. `status` follows from it."""
+    """Missing requirements; `status` follows from them."""
 
     status: Status
     variables: tuple[Variable, ...] = ()
@@ -24,9 +24,9 @@ class Readiness(Value):
 
     @property
     def note(self) -> str:
-        """One line for whoever reads the skill."""
+        """Describes the missing requirements in one line."""
         if self.status == "unsupported":
-            return "This skill is not for this system."
+            return "This skill does not support this system."
         missing = (
             *(f"the variable {each.name}{_for(each)}" for each in self.variables),
             *(f"the file {path}" for path in self.files),
@@ -47,7 +47,7 @@ def readiness(
     home: Path,
     has_program: Callable[[str], bool],
 ) -> Readiness:
-    """`variables` are those of the environment and of `.env`."""
+    """`variables` are those of the environment and `.env`."""
     if not skill.runs_on(system):
         return Readiness(status="unsupported")
     missing = tuple(
@@ -55,9 +55,9 @@ def readiness(
     )
     files = tuple(each.path for each in skill.credential_files if not _is_there(home, each.path))
     commands = tuple(name for name in skill.commands if not has_program(name))
-    wanting = missing or files or commands
+    is_incomplete = missing or files or commands
     return Readiness(
-        status="setup_needed" if wanting else "available",
+        status="setup_needed" if is_incomplete else "available",
         variables=missing,
         files=files,
         commands=commands,
@@ -65,7 +65,7 @@ def readiness(
 
 
 def _is_there(home: Path, path: str) -> bool:
-    """A path that leads out of the home is missing, whatever lies there."""
+    """A path outside the home counts as missing."""
     try:
         real = (home / safe_member(path)).resolve()
     except UsageError:

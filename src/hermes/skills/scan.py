@@ -1,4 +1,4 @@
-"""Finds the skills below some folders, and remembers what their files said until they change."""
+"""Finds skills below the root folders, with a cache keyed by file time and size."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RootKind = Literal["home", "external", "project"]
 
 
 class Root(Value):
-    """A folder with skills below it. Only those of the home may be changed."""
+    """A folder with skills. Only those of the home may be changed."""
 
     path: str
     kind: RootKind = "home"
 
 
 class Entry(Value):
-    """A skill that was found: its folder, and the folders between it and its root."""
+    """A found skill. `category` is the path between its root and its folder."""
 
     skill: Skill
     folder: str
@@ -43,15 +43,15 @@ class Entry(Value):
 
 
 class Broken(Value):
-    """A folder with a SKILL.md that cannot be used."""
+    """A folder with an invalid SKILL.md."""
 
     folder: str
     problem: str
 
 
 class Scanned(Value):
-    """What there is now. Of several skills of one name the first counts; the others can be had by
-    their folder. `categories` are the descriptions that were given."""
+    """Result of a scan. The first of several skills of one name counts; `shadowed` ones are
+    addressed by folder. `categories` holds descriptions."""
 
     entries: tuple[Entry, ...] = ()
     shadowed: tuple[Entry, ...] = ()
@@ -63,7 +63,7 @@ class Scanned(Value):
 
 
 class _Seen(Value, array_like=True):
-    """A file as it was when it was read last."""
+    """The cached content of a file."""
 
     modified_ns: int
     size: int
@@ -77,8 +77,7 @@ class _Snapshot(Value):
 
 
 class Scan:
-    """Looks below `roots`. What a file said is kept in `cache`, keyed by its time and size, unless
-    nothing is to be `kept`."""
+    """Scans `roots`. Parsed files are cached in `cache` unless `kept` is False."""
 
     def __init__(self, roots: Sequence[Root], cache: Path, *, kept: bool = True) -> None:
         self._roots = roots
@@ -88,7 +87,7 @@ class Scan:
         self._last: Scanned | None = None
 
     def look(self) -> Scanned:
-        """The very same value as before while nothing has changed."""
+        """Returns the same object while nothing has changed."""
         known = self._load() if self._known is None else self._known
         found = [
             (path, category, root.kind, _current(path, stat, known))
@@ -99,7 +98,7 @@ class Scan:
         if self._last is None or seen != known:
             if seen != known and self._kept:
                 self._save(seen)
-            self._known, self._last = seen, _sorted(found)
+            self._known, self._last = seen, _build_result(found)
         return self._last
 
     def _load(self) -> dict[str, _Seen]:
@@ -114,12 +113,12 @@ class Scan:
         try:
             replace_file(self._cache, data, durable=False)
         except OSError:
-            # Without it the next start reads the files again.
+            # Without the cache the next start reads the files again.
             return
 
 
-def _sorted(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> Scanned:
-    """By path, category and kind of root, in the order in which they count."""
+def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> Scanned:
+    """Builds the result; earlier roots take precedence."""
     entries: dict[str, Entry] = {}
     shadowed: list[Entry] = []
     broken: list[Broken] = []
@@ -144,7 +143,7 @@ def _sorted(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> Scanned:
 
 
 def _files(folder: str, category: str, depth: int) -> Iterator[tuple[str, str, os.stat_result]]:
-    """The SKILL.md files below a folder, and the descriptions of categories, sorted by path."""
+    """Yields SKILL.md and category files below a folder, sorted by path."""
     try:
         with os.scandir(folder) as found:
             inner = sorted((each for each in found if _may_hold(each)), key=lambda each: each.name)
@@ -186,7 +185,7 @@ def _current(path: str, stat: os.stat_result, known: dict[str, _Seen]) -> _Seen:
 
 
 def _read(path: str) -> tuple[Skill | None, str]:
-    """The skill, or what is wrong with it; of a category its description."""
+    """Returns the skill or an error; for a category file, its description."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(CATEGORY_FILE):

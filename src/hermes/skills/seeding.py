@@ -1,4 +1,4 @@
-"""Puts the skills that come with the program into a home, and never over what a person wrote."""
+"""Copies the bundled skills into a home without overwriting edits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTIONAL = Path(__file__).with_name("optional")
 
 
 class Seeded(Value):
-    """Names of skills: put there, brought up to date, left alone because they were edited."""
+    """Names of added, updated and (because edited) kept skills."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -32,18 +32,17 @@ class Seeded(Value):
 
 
 class Seeds:
-    """`source` is the folder of shipped skills, `folder` the skills of a home. `sign` is what the
-    shipped ones looked like when they were put there last: while it stays the same, nothing is
-    read."""
+    """`source` is the folder of bundled skills, `folder` the home's skills. Seeding is skipped
+    while the fingerprint of the bundled skills is unchanged."""
 
     def __init__(self, folder: Path, cache: Path, source: Path = SHIPPED) -> None:
         self._folder = folder
         self._source = source
         self._cache = cache
-        self._sign = cache.with_name("skills-seeded")
+        self._fingerprint_file = cache.with_name("skills-seeded")
 
     def manifest(self) -> dict[str, str]:
-        """The hashes of what was put there, by name."""
+        """Returns the hashes of seeded skills by name."""
         try:
             text = (self._folder / MANIFEST).read_text(encoding="utf-8")
         except (OSError, UnicodeError):
@@ -61,20 +60,20 @@ class Seeds:
     def opt(self, *, out: bool) -> None:
         marker = self._folder / OPT_OUT
         if out:
-            replace_file(marker, b"Shipped skills are not put here.\n")
+            replace_file(marker, b"Bundled skills are not copied here.\n")
         else:
             marker.unlink(missing_ok=True)
-            self._sign.unlink(missing_ok=True)
+            self._fingerprint_file.unlink(missing_ok=True)
 
     def seed_if_new(self, version: str) -> Seeded:
-        """At every start: only when the program is another than last time, or never before."""
-        sign = self._look(version)
-        if (self._folder / MANIFEST).exists() and self._known_sign() == sign:
+        """Called at every start; seeds only after an update or on first use."""
+        fingerprint = self._fingerprint(version)
+        if (self._folder / MANIFEST).exists() and self._stored_fingerprint() == fingerprint:
             return Seeded()
         if self.opted_out():
             return Seeded()
         done = self.seed()
-        replace_file(self._sign, sign.encode(), durable=False)
+        replace_file(self._fingerprint_file, fingerprint.encode(), durable=False)
         return done
 
     def seed(self) -> Seeded:
@@ -90,7 +89,7 @@ class Seeds:
                     self._put(entry, tree, self._folder / entry.category / entry.name)
                     added.append(entry.name)
                 elif before is None or place is None or before == digest:
-                    # Somebody's own of that name, one that was removed, or nothing new.
+                    # A user's skill of that name, a removed skill, or no update.
                     present = content_hash(read_tree(place)) if place else ""
                     if before is None and present != digest:
                         continue
@@ -106,7 +105,7 @@ class Seeds:
         return Seeded(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
 
     def is_as_shipped(self, path: Path) -> bool:
-        """Whether a file belongs to a skill of this home that is, file for file, as it came."""
+        """Returns whether a file belongs to an unmodified bundled skill."""
         home = self._folder.resolve()
         if not path.is_relative_to(home):
             return False
@@ -119,7 +118,7 @@ class Seeds:
         return False
 
     def modified(self) -> tuple[str, ...]:
-        """The shipped skills that a person has edited."""
+        """Returns bundled skills that were edited."""
         known, own = self.manifest(), self._own_names()
         return tuple(
             name
@@ -128,19 +127,19 @@ class Seeds:
         )
 
     def missing(self) -> tuple[str, ...]:
-        """The shipped skills that a person has removed."""
+        """Returns bundled skills that were removed."""
         own = self._own_names()
         return tuple(name for name in self.manifest() if name not in own)
 
     def tree(self, name: str) -> tuple[Tree, str]:
-        """The files of a shipped skill and its category; NotFound."""
+        """Returns the files of a bundled skill and its category; NotFound."""
         for entry in self.shipped():
             if entry.name == name:
                 return read_tree(Path(entry.folder)), entry.category
-        raise NotFound(f"No skill {name!r} comes with Hermes.")
+        raise NotFound(f"Hermes ships no skill {name!r}.")
 
     def forget(self, name: str, digest: str = "") -> None:
-        """The manifest no longer knows the skill, or knows it with this hash."""
+        """Removes the skill from the manifest or, with `digest`, updates its hash."""
         with sole_writer(self._folder):
             known = {key: each for key, each in self.manifest().items() if key != name}
             if digest:
@@ -149,7 +148,7 @@ class Seeds:
             replace_file(self._folder / MANIFEST, lines.encode())
 
     def _own_names(self) -> dict[str, Path]:
-        """The folders of a home's skills by name, read afresh."""
+        """Returns the folders of the home's skills by name."""
         found = Scan((Root(path=str(self._folder)),), self._cache).look()
         names = {Path(each.folder).name: Path(each.folder) for each in found.broken}
         return names | {each.name: Path(each.folder) for each in found.entries}
@@ -161,8 +160,8 @@ class Seeds:
         if entry.category and words.is_file() and not there.exists():
             replace_file(there, words.read_bytes(), durable=False)
 
-    def _look(self, version: str) -> str:
-        """Changes whenever the program or a shipped SKILL.md does, and takes no time."""
+    def _fingerprint(self, version: str) -> str:
+        """Returns a cheap fingerprint of the program version and all bundled SKILL.md files."""
         newest = [f"{version} {self._source}"]
         for category in sorted(self._source.iterdir()) if self._source.is_dir() else ():
             for skill in sorted(category.iterdir()) if category.is_dir() else ():
@@ -172,8 +171,8 @@ class Seeds:
                     newest.append(f"{skill.name} {stat.st_mtime_ns} {stat.st_size}")
         return "\n".join(newest)
 
-    def _known_sign(self) -> str:
+    def _stored_fingerprint(self) -> str:
         try:
-            return self._sign.read_text(encoding="utf-8")
+            return self._fingerprint_file.read_text(encoding="utf-8")
         except (OSError, UnicodeError):
             return ""

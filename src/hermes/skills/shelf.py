@@ -1,4 +1,4 @@
-"""The skills of a home and their versions: found, changed, proposed, taken back."""
+"""The skills of a home and their versions: find, change, propose, promote, revert."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NEAR = 5
 _AUTONOMOUS = ("review", "curator")
 
 Guard = Callable[[str, Tree], None]
-"""Raises UsageError when these files must not become the skill of this name."""
+"""Raises UsageError when these files must not become this skill."""
 
 
 class Change(Value):
-    """What is to become of a skill. `files` are new contents by path, None for one that goes; with
-    `whole` they are all that there will be. Without files the skill is removed."""
+    """A requested change. `files` maps paths to new contents, None to delete; with `whole` they
+    are the complete skill. Without files the skill is removed."""
 
     name: str
     action: str
@@ -44,8 +44,7 @@ class Change(Value):
 
 
 class Shelf:
-    """`folder` is the `skills` folder of a home. Everything here is quick and blocks; callers in
-    an event loop use a thread."""
+    """`folder` is the home's `skills` folder. Methods block; call them in a thread."""
 
     def __init__(
         self,
@@ -64,34 +63,36 @@ class Shelf:
         self._new_origins = origins
         self._guard = guard
 
-    # What there is.
+    # Queries
 
     def look(self) -> Scanned:
         return self._scan.look()
 
     def find(self, name: str) -> Entry:
-        """By name, or by category and name, or by folder; NotFound."""
+        """Finds a skill by name, category and name, or folder; NotFound."""
         scanned = self.look()
         if (entry := scanned.named(name)) is not None:
             twins = [each for each in scanned.shadowed if _alike(each, entry)]
             if twins:
                 places = ", ".join(each.folder for each in (entry, *twins))
-                raise UsageError(f"Several skills are called {name}; name one by folder: {places}")
+                raise UsageError(
+                    f"Several skills have the name {name}; choose one by folder: {places}"
+                )
             return entry
         for entry in (*scanned.entries, *scanned.shadowed):
             if name in (f"{entry.category}/{entry.name}", entry.folder):
                 return entry
         for broken in scanned.broken:
             if Path(broken.folder).name == name:
-                raise UsageError(f"The skill {name} cannot be used: {broken.problem}")
+                raise UsageError(f"The skill {name} is not valid: {broken.problem}")
         raise NotFound(f"There is no skill {name!r}.", near=_near(name, scanned))
 
     def provenance(self, entry: Entry) -> Provenance:
         return self._new_origins(self._history).of(entry)
 
     def active(self, name: str) -> Version | None:
-        """The version that is in use; None for a skill that was never changed from here, or that
-        a person has edited since."""
+        """Returns the version in use; None when the skill was never changed here or was edited
+        since."""
         entry = self.look().named(name)
         if entry is None or entry.kind != "home":
             return None
@@ -101,18 +102,21 @@ class Shelf:
         return self._history.read(name)
 
     def remembered(self) -> tuple[str, ...]:
-        """The names of all skills that have a history, also those that are gone."""
+        """Returns the names of all skills with a history, including removed ones."""
         return self._history.names()
 
     def proposals(self) -> tuple[Version, ...]:
-        """What waits for a word, oldest first."""
+        """Returns open proposals, oldest first."""
         waiting = [
-            one for name in self._history.names() for one in self.history(name) if self._waits(one)
+            one
+            for name in self._history.names()
+            for one in self.history(name)
+            if self._is_open(one)
         ]
         return tuple(sorted(waiting, key=lambda one: one.at))
 
-    def _waits(self, one: Version) -> bool:
-        """Also one that a process was about to put into use when it died."""
+    def _is_open(self, one: Version) -> bool:
+        """Includes proposals whose activation a crash interrupted."""
         if one.state == "proposed":
             return True
         return one.proposal and one.state == "intended" and self._present(one.place)[1] != one.hash
@@ -124,48 +128,48 @@ class Shelf:
         found = [one for one in self.proposals() if one.id.startswith(id)]
         if len(found) != 1:
             near = tuple(one.id for one in self.proposals()[:NEAR])
-            raise NotFound(f"Nothing that waits is called {id!r}.", near=near)
+            raise NotFound(f"There is no open proposal {id!r}.", near=near)
         return found[0]
 
     def tree(self, version: Version) -> Tree:
         return self._history.tree(version)
 
-    # What becomes of it.
+    # Changes
 
     def propose(self, change: Change) -> Version:
-        """Kept and checked, not in use and in no index, until it is promoted or refused."""
+        """Stores and validates a change without activating it."""
         with sole_writer(self.folder):
-            return self._intend(change, proposal=True)[0]
+            return self._record_intent(change, proposal=True)[0]
 
     def apply(self, change: Change) -> Version:
-        """In use when it returns. Whatever a person has written there before is in the history."""
+        """Applies a change. A manual edit made before is kept in the history."""
         with sole_writer(self.folder):
-            version, tree = self._intend(change, proposal=False)
+            version, tree = self._record_intent(change, proposal=False)
             return self._activate(version, tree)
 
     def promote(self, version: Version, reason: str = "") -> Version:
-        """A proposal comes into use; UsageError when the skill has changed since it was made."""
+        """Activates a proposal; UsageError when the skill changed since."""
         with sole_writer(self.folder):
-            present = self._waiting(version)
+            present = self._open_proposal(version)
             if self._present(present.place)[1] != present.base:
                 raise UsageError(
-                    f"The skill {version.name} has changed since {version.id} was proposed; "
-                    "refuse it and propose again."
+                    f"The skill {version.name} changed since {version.id} was proposed; "
+                    "reject it and propose again."
                 )
             self._settle(present, "intended")
             return self._activate(present, self._history.tree(present), reason)
 
     def refuse(self, version: Version, reason: str) -> Version:
         with sole_writer(self.folder):
-            self._settle(self._waiting(version), "refused", reason)
+            self._settle(self._open_proposal(version), "refused", reason)
             return self._history.version(version.name, version.id)
 
     def revert(self, name: str, id: str, cause: Cause) -> Version:
-        """Bring back the files of an older version, as a new one."""
+        """Restores an older version as a new one."""
         with sole_writer(self.folder):
             old = self._history.version(name, id)
             if old.removed:
-                raise UsageError(f"Version {old.id} is the removal of the skill; choose another.")
+                raise UsageError(f"Version {old.id} removed the skill; choose another.")
             tree = self._history.tree(old)
             change = Change(
                 name=name,
@@ -175,24 +179,22 @@ class Shelf:
                 whole=True,
                 category=str(Path(old.place).parent) if "/" in old.place else "",
             )
-            version, tree = self._intend(change, proposal=False)
+            version, tree = self._record_intent(change, proposal=False)
             return self._activate(version, tree)
 
     def adopt(self, name: str, cause: Cause) -> Version | None:
-        """Take down what lies in a skill's folder as its present version, if that is not known."""
+        """Records the current files as a version, if they are not one."""
         with sole_writer(self.folder):
             entry = self._own(name)
-            return self._adopted(entry, cause.who, cause) if entry else None
+            return self._record_found(entry, cause.who, cause) if entry else None
 
-    # How.
-
-    def _waiting(self, version: Version) -> Version:
+    def _open_proposal(self, version: Version) -> Version:
         present = self._history.version(version.name, version.id)
-        if not self._waits(present):
-            raise UsageError(f"Version {version.id} does not wait: it is {present.state}.")
+        if not self._is_open(present):
+            raise UsageError(f"Version {version.id} is not open: it is {present.state}.")
         return present
 
-    def _intend(self, change: Change, *, proposal: bool) -> tuple[Version, Tree]:
+    def _record_intent(self, change: Change, *, proposal: bool) -> tuple[Version, Tree]:
         check_name(change.name)
         entry = self._own(change.name)
         if entry is None and not change.files:
@@ -200,9 +202,9 @@ class Shelf:
         place = self._place(change, entry)
         before, base = self._present(place)
         if entry is not None:
-            self._defend(entry, change.cause)
-            self._adopted(entry, None, change.cause)
-        after = _changed(before, change)
+            self._check_author(entry, change.cause)
+            self._record_found(entry, None, change.cause)
+        after = _apply_to_tree(before, change)
         if after:
             self._check(change, before, after, fresh=entry is None)
         kept = self._history.keep(after)
@@ -237,7 +239,8 @@ class Shelf:
         if before is not None:
             changed = [name for name in tree if before.get(name) != tree[name]]
             if len(changed) <= 1 and set(before) <= set(tree):
-                # One file changes at once by itself, and programs that run in the folder stay.
+                # A single file is replaced atomically, so programs that run in the folder keep
+                # working.
                 for name in changed:
                     replace_file(folder / safe_member(name), tree[name])
                 return
@@ -250,8 +253,8 @@ class Shelf:
         )
         self._world.reach("skill.settled")
 
-    def _adopted(self, entry: Entry, who: Who | None, cause: Cause) -> Version | None:
-        """What a person, an installation or an interrupted run left there, as a version."""
+    def _record_found(self, entry: Entry, who: Who | None, cause: Cause) -> Version | None:
+        """Records files left by a person, an installation or an interrupted run."""
         tree = read_tree(Path(entry.folder))
         digest = content_hash(tree)
         for one in reversed(self._history.read(entry.name)):
@@ -281,10 +284,10 @@ class Shelf:
         self._settle(version, "active")
         return version
 
-    def _defend(self, entry: Entry, cause: Cause) -> None:
+    def _check_author(self, entry: Entry, cause: Cause) -> None:
         if cause.who in _AUTONOMOUS and (origin := self.provenance(entry)) != "agent":
             raise UsageError(
-                f"The skill {entry.name} is not the agent's own ({origin}); it stays as it is."
+                f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
             )
 
     def _check(self, change: Change, before: Tree, after: Tree, *, fresh: bool) -> None:
@@ -294,18 +297,16 @@ class Shelf:
         if fresh and by_agent and change.action == "create":
             twin = near_duplicate(skill, self.look().entries)
             if twin:
-                raise UsageError(
-                    f"The skill {twin} is about the same thing; patch it instead of a new one."
-                )
+                raise UsageError(f"The skill {twin} covers the same task; patch it instead.")
         if self._guard is not None and by_agent:
             self._guard(change.name, after)
 
     def _own(self, name: str) -> Entry | None:
-        """The skill of this name that may be changed; UsageError for one of another root."""
+        """Returns the changeable skill of this name; UsageError for one of another root."""
         entry = self.look().named(name)
         if entry is not None and entry.kind != "home":
             raise UsageError(
-                f"The skill {name} lies in {entry.folder}, which is read-only for Hermes."
+                f"The skill {name} is in {entry.folder}, which is read-only for Hermes."
             )
         return entry
 
@@ -332,7 +333,7 @@ def _alike(one: Entry, other: Entry) -> bool:
     return (one.name, one.kind) == (other.name, other.kind)
 
 
-def _changed(before: Tree, change: Change) -> Tree:
+def _apply_to_tree(before: Tree, change: Change) -> Tree:
     if not change.files:
         return {}
     after: Tree = {} if change.whole else dict(before)
@@ -346,7 +347,7 @@ def _changed(before: Tree, change: Change) -> Tree:
 
 
 def _near(name: str, scanned: Scanned) -> tuple[str, ...]:
-    # Needed on the way out only, and slow to load.
+    # Slow to load and only needed for an error.
     import difflib
 
     known = [entry.name for entry in scanned.entries]

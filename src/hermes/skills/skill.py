@@ -1,4 +1,4 @@
-"""What a skill is: the frontmatter of its SKILL.md as a value, checked, and its limits."""
+"""The frontmatter of a SKILL.md as a value, its validation and limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Variable(Value):
-    """A variable of the environment that a skill needs."""
+    """An environment variable that a skill needs."""
 
     name: str
     prompt: str = ""
@@ -33,14 +33,14 @@ class Variable(Value):
 
 
 class CredentialFile(Value):
-    """A file of the home, named by its path there."""
+    """A file in the home, by relative path."""
 
     path: str
     description: str = ""
 
 
 class Option(Value):
-    """A setting of a skill, kept at `skills.config.<key>`."""
+    """A setting of a skill, stored at `skills.config.<key>`."""
 
     key: str
     description: str = ""
@@ -49,8 +49,8 @@ class Option(Value):
 
 
 class Conditions(Value):
-    """When a skill is worth a line in the index: all that it requires is there, and nothing that
-    it stands in for."""
+    """Conditions for listing a skill: all required tools exist and none of those it is a
+    fallback for."""
 
     requires_toolsets: tuple[str, ...] = ()
     requires_tools: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Conditions(Value):
 
 
 class Skill(Value):
-    """The frontmatter. `platforms` are systems (macos, linux, windows); none means all."""
+    """The frontmatter. `platforms` lists macos, linux or windows; empty means all."""
 
     name: str
     description: str
@@ -84,16 +84,18 @@ class Skill(Value):
 
 
 def parse(text: str) -> tuple[Skill, str]:
-    """The skill and its body; UsageError says what is wrong with the text."""
+    """Parses a SKILL.md into skill and body; UsageError."""
     block, body = frontmatter.split(text)
     return from_fields(frontmatter.read(block)), body
 
 
 def checked(text: str, name: str) -> Skill:
-    """A SKILL.md that is going to be written for the skill of this name."""
+    """Validates a SKILL.md for the skill of this name; UsageError."""
     check_name(name)
     if len(text) > MOST_CHARS:
-        raise UsageError(f"A SKILL.md holds at most {MOST_CHARS} characters, this one {len(text)}.")
+        raise UsageError(
+            f"A SKILL.md may have at most {MOST_CHARS} characters; this one has {len(text)}."
+        )
     skill, body = parse(text)
     if skill.name != name:
         raise UsageError(f"The frontmatter names the skill {skill.name!r}, not {name!r}.")
@@ -105,8 +107,8 @@ def checked(text: str, name: str) -> Skill:
 def check_name(name: str) -> str:
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
-            f"{name[:80]!r} cannot name a skill: small letters, digits, '.', '_' and '-', at most "
-            f"{LONGEST_NAME}, beginning with a letter or digit."
+            f"{name[:80]!r} is not a valid skill name: use lower-case letters, digits, '.', '_' and "
+            f"'-', at most {LONGEST_NAME}, starting with a letter or digit."
         )
     return name
 
@@ -151,7 +153,7 @@ def from_fields(fields: JsonObject) -> Skill:
             commands=_words(needed.get("commands")),
         )
     except DecodeError as error:
-        raise UsageError(f"The frontmatter cannot be used: {error}.") from error
+        raise UsageError(f"The frontmatter is not valid: {error}.") from error
 
 
 def _variables(fields: JsonObject, needed: JsonObject) -> tuple[Variable, ...]:
@@ -159,7 +161,7 @@ def _variables(fields: JsonObject, needed: JsonObject) -> tuple[Variable, ...]:
     found = [convert(Variable, {"name": v} if isinstance(v, str) else v) for v in given]
     for variable in found:
         if not _VARIABLE.fullmatch(variable.name):
-            raise UsageError(f"{variable.name!r} cannot be a variable of the environment.")
+            raise UsageError(f"{variable.name!r} is not a valid name for an environment variable.")
     return tuple({each.name: each for each in reversed(found)}.values())[::-1]
 
 
@@ -174,7 +176,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    """A list, or a text with commas or blanks between the words."""
+    """Accepts a list or a string separated by commas or spaces."""
     if isinstance(value, str):
         return tuple(word for word in re.split(r"[,\s]+", value) if word)
     return tuple(_text(each) for each in _list(value))

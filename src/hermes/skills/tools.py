@@ -1,4 +1,4 @@
-"""The tools about skills: list them, load one, write and mend them."""
+"""The skill tools: list, load, write and fix skills."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hermes.skills.scan import Entry
 from hermes.skills.skill import MAIN
 from hermes.skills.viewing import file_output, skill_output
 
-CLOSED = "There are no skills here."
+CLOSED = "There are no skills."
 LINE = 120
 
 Action = Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
 
 
 class Skills:
-    """What the tools of one session work with; the program gives it the session's desk."""
+    """State of the skill tools in one session."""
 
     def __init__(self, desk: Desk | None = None) -> None:
         self._desk = desk
@@ -44,7 +44,7 @@ class Skills:
 async def skills_list(
     ctx: ToolContext, category: Annotated[str, "Only this category"] = ""
 ) -> ToolOutput:
-    """All skills with their descriptions."""
+    """List all skills with descriptions."""
     desk = ctx.kept(Skills).desk
     scanned, shown = await asyncio.to_thread(lambda: (desk.look(), desk.visible()))
     entries = [entry for entry in shown if not category or entry.category == category]
@@ -82,7 +82,7 @@ def _line(entry: Entry) -> str:
 async def skill_view(
     ctx: ToolContext,
     name: str,
-    file_path: Annotated[str, "One of its files, instead of its text"] = "",
+    file_path: Annotated[str, "One of its files instead of its text"] = "",
 ) -> ToolOutput:
     """Load a skill: how to do a kind of task here. Follow it."""
     desk = ctx.kept(Skills).desk
@@ -119,14 +119,14 @@ async def skill_manage(
     replace_all: bool = False,
     file_path: Annotated[str, "In references, templates, scripts or assets"] = "",
     file_content: str = "",
-    absorbed_into: Annotated[str | None, "delete: the skill that has its content now"] = None,
+    absorbed_into: Annotated[str | None, "delete: the skill that now has its content"] = None,
 ) -> ToolOutput:
-    """Save how to do a kind of task, or mend a skill. Prefer patch; name the kind of task, not the
-    case; no passing failures. Steps, pitfalls, verification."""
+    """Save how to do a kind of task, or fix a skill. Prefer patch; name the kind of task, not the
+    case; no temporary failures. Steps, pitfalls, checks."""
     desk = ctx.kept(Skills).desk
     try:
         if action != "create":
-            await _directed(ctx, desk, name)
+            await _confirm_change(ctx, desk, name)
         arguments: JsonObject = {
             "action": action,
             "name": name,
@@ -144,11 +144,11 @@ async def skill_manage(
         raise ToolError(f"{error} skills_list shows all.") from error
     except HermesError as error:
         raise ToolError(str(error)) from error
-    return _told(desk, version)
+    return _report(desk, version)
 
 
 def change(desk: Desk, call_id: str, given: JsonObject) -> Version:
-    """What the decoded arguments of `skill_manage` ask for."""
+    """Executes decoded arguments of `skill_manage`."""
     name, path = given["name"], given["file_path"]
     steps: dict[Action, Callable[[], Version]] = {
         "create": lambda: desk.create(call_id, name, given["content"], given["category"]),
@@ -169,23 +169,23 @@ def change(desk: Desk, call_id: str, given: JsonObject) -> Version:
     return steps[action]()
 
 
-async def _directed(ctx: ToolContext, desk: Desk, name: str) -> None:
-    """What is not the agent's own changes only on a person's word."""
+async def _confirm_change(ctx: ToolContext, desk: Desk, name: str) -> None:
+    """Asks before changing a skill that is not the agent's own."""
     entry = await asyncio.to_thread(desk.find, name)
     origin = await asyncio.to_thread(desk.provenance, entry)
     if origin == "agent" or desk.staged:
         return
     whose = {"bundled": "came with Hermes", "hub": "was installed", "user": "is yours"}
-    question = f"The skill {name} {whose.get(origin, 'is not mine')}. Shall I change it?"
+    question = f"The skill {name} {whose.get(origin, 'is not mine')}. Change it?"
     answer = await ctx.ask(question, ("yes", "no"))
     if answer != "yes":
         raise ToolError(
-            f"The skill {name} is not yours ({origin}) and the person has not agreed to a change. "
-            "Leave it; a skill of your own may say what is different."
+            f"The skill {name} is not yours ({origin}) and the user declined the change. "
+            "Leave it; write what differs into a skill of your own."
         )
 
 
-def _told(desk: Desk, version: Version) -> ToolOutput:
+def _report(desk: Desk, version: Version) -> ToolOutput:
     details: JsonObject = {
         "name": version.name,
         "version": version.id,
@@ -194,9 +194,9 @@ def _told(desk: Desk, version: Version) -> ToolOutput:
         "staged": desk.staged,
     }
     if desk.staged:
-        text = f"{version.id} waits until the person approves it (/skills approve {version.id})."
+        text = f"{version.id} waits for approval (/skills approve {version.id})."
     elif version.removed:
-        text = f"The skill {version.name} is gone; `hermes skills revert` brings it back."
+        text = f"The skill {version.name} is removed; `hermes skills revert` restores it."
     else:
         text = f"The skill {version.name} is saved as version {version.id} in {version.place}."
     return ToolOutput.text(text, details=details)

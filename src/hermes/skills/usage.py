@@ -1,4 +1,4 @@
-"""How often each skill was looked at, used and changed, and how it went, by version."""
+"""Counts views, uses, changes and outcomes of skills, by version."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hermes.core.world import Clock
 from hermes.skills.files import sole_writer
 
 FILE = ".usage.json"
-# Older versions than these are counted in the sums alone.
+# Older versions count only in the totals.
 MOST_VERSIONS = 20
 
 
 class Outcomes(Value):
-    """Of one version, by the beginning of its hash."""
+    """Counters of one version, keyed by a hash prefix."""
 
     views: int = 0
     uses: int = 0
@@ -44,14 +44,14 @@ class Usage(Value, omit_defaults=False):
 
     @property
     def last_at(self) -> str:
-        """When anything was done with it last."""
+        """Time of the last activity."""
         moments = (self.created_at, self.last_viewed_at, self.last_used_at, self.last_patched_at)
         return max(moment or "" for moment in moments)
 
 
 class Usages:
-    """Counters of all skills of a home, in one file, changed by one process at a time. They are
-    worth keeping but not worth failing for: a file that cannot be read counts from the start."""
+    """Counters in one file under a lock. They are best effort: an unreadable file restarts the
+    counts."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
@@ -68,7 +68,7 @@ class Usages:
         return self.all().get(name, Usage())
 
     def recent(self) -> tuple[str, ...]:
-        """Names by last use, newest first."""
+        """Returns names by last use, newest first."""
         known = self.all()
         return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
@@ -79,7 +79,7 @@ class Usages:
         self._count(name, version, uses=1)
 
     def ended(self, name: str, version: str, *, well: bool) -> None:
-        """A turn in which the skill was loaded ended."""
+        """Counts the end of a turn that loaded the skill."""
         self._count(name, version, successes=int(well), failures=int(not well))
 
     def created(self, name: str, by: str) -> None:
@@ -115,7 +115,7 @@ class Usages:
     ) -> None:
         at = self._now()
 
-        def counted(now: Usage) -> Usage:
+        def add_counts(now: Usage) -> Usage:
             old = now.versions.get(version, Outcomes())
             fresh = Outcomes(
                 views=old.views + views,
@@ -136,7 +136,7 @@ class Usages:
                 versions={**kept, version: fresh},
             )
 
-        self.change(name, counted)
+        self.change(name, add_counts)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""What the model gets when it loads a skill: text, place, files, and what is missing for it."""
+"""Renders a loaded skill for the model: text, folder, files, missing requirements."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from hermes.skills.loading import RunInline, filled, linked_files, read_text, se
 from hermes.skills.readiness import Readiness
 from hermes.skills.scan import Entry
 
-DONE = "It is set now"
-SKIP = "Go on without"
+DONE = "I have set it"
+SKIP = "Continue without it"
 ALLOW = "Allow"
-DENY = "Do not"
+DENY = "Deny"
 MOST_INLINE = 4_000
-# Their text was written by people whom nobody here has chosen.
+# Authors that the person did not choose.
 STRANGERS = ("agent", "hub", "project")
 
 
 async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput:
     ready = await asyncio.to_thread(desk.readiness, entry)
     if ready.status == "unsupported":
-        raise ToolError(f"The skill {entry.name} is not for this system: readiness unsupported.")
+        raise ToolError(
+            f"The skill {entry.name} does not support this system: readiness unsupported."
+        )
     skipped = False
     if ready.variables and desk.here.platform == "cli":
         ready, skipped = await _set_up(ctx, desk, entry, ready)
@@ -49,11 +51,11 @@ async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput
         "\n".join((text, "", *notes)),
         details=_details(entry, ready, files, version, skipped=skipped),
     )
-    return _labelled(desk, entry, output)
+    return _mark_origin(desk, entry, output)
 
 
 def _inline(ctx: ToolContext, desk: Desk) -> RunInline | None:
-    """Commands in the text run like any others: past the gate, in the session's workspace."""
+    """Runs inline commands through the policy in the session's workspace."""
     if not desk.inline_seconds:
         return None
 
@@ -76,26 +78,26 @@ def file_output(desk: Desk, entry: Entry, path: str) -> ToolOutput:
     text = read_text(entry, path)
     kind = PurePosixPath(path).suffix
     details: JsonObject = {"name": entry.name, "file": path, "file_type": kind}
-    return _labelled(desk, entry, ToolOutput.text(text, details=details))
+    return _mark_origin(desk, entry, ToolOutput.text(text, details=details))
 
 
-def _labelled(desk: Desk, entry: Entry, output: ToolOutput) -> ToolOutput:
-    """What a stranger wrote keeps that label in the session."""
+def _mark_origin(desk: Desk, entry: Entry, output: ToolOutput) -> ToolOutput:
+    """Marks text of an untrusted author with its origin."""
     return replace(output, origin=f"skill:{entry.name}") if desk.foreign(entry.name) else output
 
 
 async def _set_up(
     ctx: ToolContext, desk: Desk, entry: Entry, ready: Readiness
 ) -> tuple[Readiness, bool]:
-    """Secrets are typed where nothing is written down: unseen, or in the command."""
-    told = await _captured(desk, ready)
-    if told != "unavailable":
-        return await asyncio.to_thread(desk.readiness, entry), told == "skipped"
+    """Asks for missing variables; secrets never enter the transcript."""
+    captured = await _capture_all(desk, ready)
+    if captured != "unavailable":
+        return await asyncio.to_thread(desk.readiness, entry), captured == "skipped"
     names = ", ".join(each.name for each in ready.variables)
     words = next((each.prompt or each.help for each in ready.variables), "")
     answer = await ctx.ask(
         f"The skill {entry.name} needs {names}.{' ' + words if words else ''} "
-        f"Run `hermes skills setup {entry.name}` in another terminal to give it.",
+        f"Run `hermes skills setup {entry.name}` in another terminal to set it.",
         (DONE, SKIP),
     )
     if answer != DONE:
@@ -103,26 +105,28 @@ async def _set_up(
     return await asyncio.to_thread(desk.readiness, entry), False
 
 
-async def _captured(desk: Desk, ready: Readiness) -> Captured:
-    """Ask for one after the other, until somebody would rather not."""
-    told: Captured = "unavailable"
+async def _capture_all(desk: Desk, ready: Readiness) -> Captured:
+    """Asks for each variable until one is declined."""
+    captured: Captured = "unavailable"
     for each in ready.variables:
-        told = await desk.capture(Need(name=each.name, prompt=each.prompt, help=each.help))
-        if told != "stored":
+        captured = await desk.capture(Need(name=each.name, prompt=each.prompt, help=each.help))
+        if captured != "stored":
             break
-    return told
+    return captured
 
 
 async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:
-    """Commands see the variables that the skill declares: at once for one that a person chose to
-    have, after a question for one that somebody else wrote. What stays hidden, in words."""
+    """Exposes the declared variables to commands: directly for a skill that the person chose,
+    after a question for others. Returns a note about hidden ones."""
     names = [each.name for each in entry.skill.variables]
     if not names:
         return ""
     if await asyncio.to_thread(desk.provenance, entry) in STRANGERS:
-        question = f"May commands of this session see {', '.join(names)}, as {entry.name} wants?"
+        question = (
+            f"May commands in this session use {', '.join(names)} for the skill {entry.name}?"
+        )
         if await ctx.ask(question, (ALLOW, DENY)) != ALLOW:
-            return f"Commands do not see {', '.join(names)}: the person has not allowed it."
+            return f"Commands do not see {', '.join(names)}: the user denied it."
     seen = desk.allow_environment(names)
     unseen = [name for name in names if name not in seen]
     return f"Commands do not see {', '.join(unseen)}." if unseen else ""
@@ -132,7 +136,7 @@ def _advice(entry: Entry, ready: Readiness) -> str:
     if not ready.note:
         return ""
     if ready.variables:
-        return f"{ready.note} `hermes skills setup {entry.name}` on the machine asks for it."
+        return f"{ready.note} Set it with `hermes skills setup {entry.name}`."
     return ready.note
 
 

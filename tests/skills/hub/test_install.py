@@ -162,7 +162,7 @@ async def test_a_tampered_lock_deletes_nothing_elsewhere(store: Store, path: str
     data = json.loads(lock.read_bytes())
     data["installed"]["pdf"]["install_path"] = path
     lock.write_text(json.dumps(data))
-    with pytest.raises(UsageError, match="not touched"):
+    with pytest.raises(UsageError, match="nothing was changed"):
         store.hub.uninstall("pdf", force=True)
     assert (precious / "file").exists()
     assert store.bench.names() == ["pdf"]

@@ -70,14 +70,14 @@ async def test_github_says_what_is_wrong(store: Store) -> None:
         await store.hub.fetch("no/such/repo")
     services.limited = True
     store.github._trees.clear()
-    with pytest.raises(HermesError, match="too many requests"):
+    with pytest.raises(HermesError, match="limits the request rate"):
         await store.hub.fetch("some/repo/pdf")
 
 
 async def test_github_bytes_are_those_of_the_tree(store: Store) -> None:
     store.services.repos["some/repo"] = REPO
     store.services.swapped["skills/pdf/scripts/fill.py"] = b"import evil\n"
-    with pytest.raises(HermesError, match="other bytes"):
+    with pytest.raises(HermesError, match="repository's hash"):
         await store.hub.fetch("some/repo/pdf")
 
 
@@ -116,7 +116,7 @@ async def test_skills_sh_leads_to_the_repository(store: Store) -> None:
     assert [(one.identifier, one.installs) for one in found] == [("skills-sh/some/repo/pdf", 12)]
     package = await store.hub.fetch(found[0].identifier)
     assert (package.files[MAIN], package.listing.source) == (PDF, "skills-sh")
-    with pytest.raises(NotFound, match="any more"):
+    with pytest.raises(NotFound, match="no longer has"):
         await store.hub.fetch("skills-sh/some/repo/gone")
 
 
@@ -133,7 +133,7 @@ async def test_a_site_publishes_files_by_name(store: Store) -> None:
         assert package.files == {MAIN: PDF, "references/a.md": b"a"}
     index["skills"][0]["files"] = ["../../etc/passwd"]
     pages[f"{base}/index.json"] = Said(index)
-    with pytest.raises(HermesError, match="lists what no skill holds"):
+    with pytest.raises(HermesError, match="lists an invalid file"):
         await store.hub.fetch(store.services.url)
 
 
@@ -165,7 +165,7 @@ async def test_an_address_brings_the_files_that_the_text_speaks_of(store: Store)
     store.services.pages["/x/scripts/b.py"] = Said(b"b")
     package = await store.hub.fetch(f"{store.services.url}/x/SKILL.md")
     assert set(package.files) == {MAIN, "references/a.md", "scripts/b.py"}
-    assert package.notes == ("references/no is spoken of but not there.",)
+    assert package.notes == ("references/no is referenced but missing.",)
 
 
 def test_only_support_files_are_spoken_of() -> None:
@@ -197,7 +197,7 @@ async def test_what_clawhub_blocks_is_not_fetched(store: Store) -> None:
     with pytest.raises(HermesError, match="malware"):
         await store.hub.fetch("clawhub/pdf")
     moderation["isMalwareBlocked"] = False
-    assert (await store.hub.fetch("clawhub/pdf")).notes == ("ClawHub calls it suspicious.",)
+    assert (await store.hub.fetch("clawhub/pdf")).notes == ("ClawHub marks it as suspicious.",)
 
 
 async def test_an_assistant_of_lobehub_becomes_a_skill(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Unpacks an archive into memory: within bounds, and nothing that leads anywhere else."""
+"""Unpacks archives in memory, with size limits and without links."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LINK = 0o120000
 
 
 def unpacked(data: bytes) -> Tree:
-    """The files of a zip or tar archive; those below the folder of its SKILL.md. HermesError for
-    an archive that no honest author makes."""
+    """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
+    archive."""
     if data[:2] == b"PK":
-        return _rooted(_zip(data))
-    return _rooted(_tar(data))
+        return _skill_folder(_zip(data))
+    return _skill_folder(_tar(data))
 
 
 def _zip(data: bytes) -> Tree:
@@ -32,7 +32,7 @@ def _zip(data: bytes) -> Tree:
             found: Tree = {}
             for each in members:
                 if (each.external_attr >> 16) & _KIND == _LINK:
-                    raise HermesError(f"The archive holds a link ({each.filename}); refused.")
+                    raise HermesError(f"The archive contains a link ({each.filename}); refused.")
                 with archive.open(each) as file:
                     found[_member(each.filename)] = _read(file.read(MOST_FILE_BYTES + 1))
                 _check(len(found), sum(map(len, found.values())))
@@ -42,7 +42,7 @@ def _zip(data: bytes) -> Tree:
 
 
 def _tar(data: bytes) -> Tree:
-    # Seldom: one kind of source packs that way.
+    # Loaded late: few sources use tar.
     import tarfile
     import zlib
 
@@ -53,7 +53,7 @@ def _tar(data: bytes) -> Tree:
                 if each.isdir():
                     continue
                 if not each.isfile():
-                    raise HermesError(f"The archive holds a link ({each.name}); refused.")
+                    raise HermesError(f"The archive contains a link ({each.name}); refused.")
                 if each.size > MOST_FILE_BYTES:
                     raise HermesError(f"{each.name} is too large.")
                 file = archive.extractfile(each)
@@ -68,11 +68,11 @@ def _member(name: str) -> str:
     try:
         return safe_member(name.removeprefix("./"))
     except UsageError as error:
-        raise HermesError(f"The archive leads out of its folder ({name!r}); refused.") from error
+        raise HermesError(f"The archive contains an unsafe path ({name!r}); refused.") from error
 
 
 def _read(data: bytes) -> bytes:
-    # What an archive says of its sizes need not be true.
+    # Declared sizes may be false.
     if len(data) > MOST_FILE_BYTES:
         raise HermesError("A file of the archive is too large.")
     return data
@@ -83,7 +83,7 @@ def _check(files: int, size: int) -> None:
         raise HermesError(f"The archive is too large: {files} files, {size} bytes.")
 
 
-def _rooted(tree: Tree) -> Tree:
+def _skill_folder(tree: Tree) -> Tree:
     mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
     if not mains:
         raise HermesError(f"The archive has no {MAIN}.")

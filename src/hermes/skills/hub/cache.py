@@ -1,4 +1,4 @@
-"""Lists of sources, kept for an hour."""
+"""Caches the listings of sources for an hour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.skills.hub.listing import Listing
 SECONDS = 3600.0
 
 
-class _Kept(Value):
+class _CachedListings(Value):
     at: float
     listings: tuple[Listing, ...]
 
@@ -31,11 +31,11 @@ class IndexCache:
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
         now = self._clock.now()
         try:
-            kept = decode(_Kept, path.read_bytes())
-            if 0 <= now - kept.at < SECONDS:
-                return kept.listings
+            cached = decode(_CachedListings, path.read_bytes())
+            if 0 <= now - cached.at < SECONDS:
+                return cached.listings
         except (OSError, DecodeError):
             pass
         found = await make()
-        replace_file(path, encode(_Kept(at=now, listings=found)), durable=False)
+        replace_file(path, encode(_CachedListings(at=now, listings=found)), durable=False)
         return found

@@ -1,4 +1,4 @@
-"""A token of a GitHub App: it shows who it is with its private key, and gets an hour's pass."""
+"""Gets installation tokens for a GitHub App, signed with its private key."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from hermes.core.world import Clock
 from hermes.skills.hub.web import Web, decoded
 
 VARIABLES = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_PRIVATE_KEY_PATH")
-# Clocks differ; a claim may say ten minutes at most.
+# Clock skew before, lifetime after; GitHub allows ten minutes.
 _BEFORE, _AFTER = 60, 540
-# A pass is good for an hour; it is not used to the last minute.
+# Tokens are valid for an hour; renewed early.
 _GOOD_SECONDS = 3_000.0
 _SEQUENCE, _INTEGER, _OCTETS = 0x30, 0x02, 0x04
-# Says that a SHA-256 follows.
+# ASN.1 prefix of a SHA-256 digest.
 _DIGEST_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
 _LEAST_BITS = 1_024
 
 
-class _Pass(Value):
+class _TokenReply(Value):
     token: str
 
 
 class GitHubApp:
-    """`variables` give the App's id, that of its installation, and the file of its key."""
+    """`variables` hold the App id, the installation id and the key file."""
 
     def __init__(self, variables: Mapping[str, str], clock: Clock) -> None:
         self._id, self._installation, self._file = (variables.get(name, "") for name in VARIABLES)
         self._clock = clock
-        self._held = ("", 0.0)
+        self._cached = ("", 0.0)
 
     @property
     def is_set(self) -> bool:
         return bool(self._id and self._installation and self._file)
 
     async def token(self, web: Web) -> str:
-        """ConfigError for a key that cannot be used; HermesError when GitHub refuses it."""
-        token, until = self._held
+        """Raises ConfigError for an unusable key, HermesError when GitHub refuses it."""
+        token, until = self._cached
         if self._clock.now() < until:
             return token
         claim = signed_claim(self._id, _key(self._file), int(self._clock.now()))
@@ -51,31 +51,31 @@ class GitHubApp:
         url = f"{api}/app/installations/{place}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
         answer = await web.post(url, headers, {})
-        token = decoded(_Pass, url, answer.body).token
-        self._held = token, self._clock.now() + _GOOD_SECONDS
+        token = decoded(_TokenReply, url, answer.body).token
+        self._cached = token, self._clock.now() + _GOOD_SECONDS
         return token
 
 
 class Key(Value):
-    """The numbers of an RSA key that are needed to sign."""
+    """The numbers of an RSA key needed to sign."""
 
     modulus: int
     exponent: int
 
 
 def signed_claim(app: str, key: Key, now: int) -> str:
-    """A JSON Web Token by RS256."""
+    """Returns a JSON Web Token signed with RS256."""
     body = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": app}
-    said = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(body)}"
-    return f"{said}.{_plain(_signature(said.encode(), key))}"
+    message = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(body)}"
+    return f"{message}.{_base64url(_signature(message.encode(), key))}"
 
 
 def read_key(pem: str) -> Key:
-    """Of a PEM file in either of the two forms; ConfigError."""
+    """Reads a PKCS #1 or PKCS #8 PEM key; ConfigError."""
     lines = pem.strip().splitlines()
     kind = lines[0].strip("- ") if lines else ""
     if kind not in ("BEGIN RSA PRIVATE KEY", "BEGIN PRIVATE KEY"):
-        raise ConfigError("It is no private RSA key in PEM form without a passphrase.")
+        raise ConfigError("Not an unencrypted RSA private key in PEM format.")
     try:
         data = base64.b64decode("".join(lines[1:-1]), validate=True)
         if kind == "BEGIN PRIVATE KEY":
@@ -85,7 +85,7 @@ def read_key(pem: str) -> Key:
     except (ValueError, IndexError, StopIteration) as error:
         raise ConfigError("The private key cannot be read; download it again.") from error
     if key.modulus.bit_length() < _LEAST_BITS:
-        raise ConfigError("The private key is too short; make another one.")
+        raise ConfigError("The private key is too short; create a new one.")
     return key
 
 
@@ -100,7 +100,7 @@ def _key(file: str) -> Key:
 
 
 def _inside(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The parts of a sequence in DER, each with its tag."""
+    """Returns the elements of a DER sequence with their tags."""
     [(tag, body)] = _parts(data)
     if tag != _SEQUENCE:
         raise ValueError("no sequence")
@@ -119,17 +119,17 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[start + length :]
 
 
-def _signature(said: bytes, key: Key) -> bytes:
-    """PKCS #1 v1.5: the digest behind padding of the length of the key, raised to its exponent."""
+def _signature(message: bytes, key: Key) -> bytes:
+    """Signs with PKCS #1 v1.5."""
     size = (key.modulus.bit_length() + 7) // 8
-    digest = _DIGEST_INFO + hashlib.sha256(said).digest()
+    digest = _DIGEST_INFO + hashlib.sha256(message).digest()
     padded = b"\x00\x01" + b"\xff" * (size - len(digest) - 3) + b"\x00" + digest
     return pow(int.from_bytes(padded), key.exponent, key.modulus).to_bytes(size)
 
 
 def _part(value: JsonObject) -> str:
-    return _plain(encode(value))
+    return _base64url(encode(value))
 
 
-def _plain(data: bytes) -> str:
+def _base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

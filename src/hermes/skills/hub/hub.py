@@ -1,4 +1,4 @@
-"""Skills of other people: found, looked at, installed, kept up to date, removed."""
+"""Searches, installs, updates and removes skills from external sources."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Condition = Literal["current", "changed", "edited", "missing", "unreachable"]
 
 
 class Prepared(Value):
-    """A skill that was fetched and scanned and lies in quarantine; nothing of it is in use.
-    `before` are the files of the one that it would replace."""
+    """A fetched and scanned skill in quarantine, not in use. `before` holds the files it would
+    replace."""
 
     name: str
     package: Package
@@ -64,8 +64,8 @@ Confirm = Callable[[Prepared], bool]
 
 
 class Hub:
-    """`scan` judges what comes in; its verdict is advice that the table of trust turns into a
-    ruling. Nothing that comes in is run, at no time."""
+    """`scan` gives an advisory verdict; the trust table turns it into a ruling. Downloaded files
+    are never executed."""
 
     def __init__(
         self, shelf: Shelf, ledger: Ledger, sources: Sequence[Source], scan: ScanSkill
@@ -75,16 +75,16 @@ class Hub:
         self._sources = sources
         self._scan = scan
 
-    # Looking.
+    # Search
 
     async def search(
         self, query: str, *, source: str = "", limit: int = 20
     ) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
-        """What was found, best sources first, and which sources could not be asked."""
+        """Returns listings, best sources first, and errors of sources that failed."""
         chosen = [each for each in self._sources if source in ("", "all", each.id)]
         if not chosen:
             known = ", ".join(each.id for each in self._sources)
-            raise UsageError(f"There is no source {source!r}; there are {known}.")
+            raise UsageError(f"There is no source {source!r}; known sources: {known}.")
         asked = [each.search(query, limit) for each in chosen]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         found: list[Listing] = []
@@ -106,7 +106,7 @@ class Hub:
         return await self._by_name(identifier)
 
     async def _by_name(self, name: str) -> Package:
-        """A bare name is one of ours, or the only one of that name in the taps."""
+        """Resolves a bare name to an official skill or to the only match in the taps."""
         found, _ = await self.search(name, limit=50)
         exact = [each for each in found if each.name == name]
         ours = [each for each in exact if each.trust == "builtin"]
@@ -117,12 +117,12 @@ class Hub:
             raise NotFound(f"{words} called {name!r}; install one by its identifier.", near=near)
         return await self.fetch(chosen[0].identifier)
 
-    # Installing.
+    # Installation
 
     async def prepare(
         self, identifier: str, *, force: bool = False, category: str = "", name: str = ""
     ) -> Prepared:
-        """Fetched into quarantine and scanned. The caller commits or drops it."""
+        """Fetches into quarantine and scans. The caller commits or drops it."""
         package = await self.fetch(identifier)
         return await asyncio.to_thread(self._prepare, package, force, category, name)
 
@@ -131,7 +131,7 @@ class Hub:
         skill = checked(files[MAIN].decode("utf-8"), _name_in(files))
         wanted = check_name(name or skill.name)
         if wanted != skill.name:
-            files[MAIN] = _renamed(files[MAIN], skill.name, wanted)
+            files[MAIN] = _rename_skill(files[MAIN], skill.name, wanted)
         old = self.ledger.installed().get(wanted)
         place, before = self._place(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
@@ -153,7 +153,7 @@ class Hub:
         shutil.rmtree(prepared.quarantine, ignore_errors=True)
 
     def commit(self, prepared: Prepared) -> Installed:
-        """Into use: exactly what was scanned. UsageError when the ruling is against it."""
+        """Installs exactly what was scanned. UsageError when the ruling forbids it."""
         listing, verdict = prepared.package.listing, prepared.scan.verdict
         if not prepared.ruling.allowed:
             self._note("BLOCK", prepared.name, listing, verdict, prepared.digest)
@@ -162,7 +162,7 @@ class Hub:
         files = read_tree(Path(prepared.quarantine))
         if content_hash(files) != prepared.digest:
             self.drop(prepared)
-            raise UsageError(f"{prepared.name} has changed in quarantine; not installed.")
+            raise UsageError(f"{prepared.name} changed in quarantine; not installed.")
         known = self.ledger.installed().get(prepared.name)
         now = self.ledger.moment()
         entry = Installed(
@@ -177,7 +177,7 @@ class Hub:
             installed_at=known.installed_at if known else now,
             updated_at=now,
         )
-        # Written down first: a skill that lies there unexplained would count as a person's own.
+        # Recorded first: an unrecorded skill would count as the user's own.
         self.ledger.write(prepared.name, entry)
         with sole_writer(self._shelf.folder):
             put_folder(self._shelf.folder / prepared.place, files, self._shelf.folder / ".staging")
@@ -197,7 +197,7 @@ class Hub:
         category: str = "",
         name: str = "",
     ) -> Installed | None:
-        """None when the person said no."""
+        """Returns None when the person declined."""
         prepared = await self.prepare(identifier, force=force, category=category, name=name)
         if prepared.ruling.allowed and not confirm(prepared):
             self.drop(prepared)
@@ -205,12 +205,12 @@ class Hub:
         return await asyncio.to_thread(self.commit, prepared)
 
     def uninstall(self, name: str, *, force: bool = False) -> None:
-        """Its files stay in the history. One that a person has edited goes only with `force`."""
+        """Removes the skill; its files stay in the history. An edited skill needs `force`."""
         entry = self._entry(name)
         folder = self.ledger.place(name, entry)
         if folder.is_dir():
             if content_hash(read_tree(folder)) != entry.digest and not force:
-                raise UsageError(f"You have edited {name}; --force removes it all the same.")
+                raise UsageError(f"You have edited {name}; use --force to remove it.")
             cause = Cause(who="user", words="uninstalled")
             self._shelf.apply(Change(name=name, action="delete", cause=cause))
         self.ledger.write(name, None)
@@ -218,7 +218,7 @@ class Hub:
             "UNINSTALL", name, entry.source, entry.trust_level, "-", entry.content_hash
         )
 
-    # Keeping.
+    # Updates
 
     async def check(self, names: Sequence[str] = ()) -> tuple[Checked, ...]:
         known = self.ledger.installed()
@@ -236,7 +236,7 @@ class Hub:
         except HermesError as error:
             return Checked(name=name, condition="unreachable", words=str(error))
         if _name_in(files) != name:
-            files[MAIN] = _renamed(files[MAIN], _name_in(files), name)
+            files[MAIN] = _rename_skill(files[MAIN], _name_in(files), name)
         condition: Condition = "current" if content_hash(files) == entry.digest else "changed"
         return Checked(name=name, condition=condition)
 
@@ -250,7 +250,9 @@ class Hub:
         if now.condition == "unreachable":
             raise HermesError(now.words)
         if now.condition == "edited" and not force:
-            raise UsageError(f"You have edited {name}; --force replaces it (`skills revert` back).")
+            raise UsageError(
+                f"You have edited {name}; use --force to replace it (`skills revert` restores it)."
+            )
         category = str(Path(entry.install_path).parent)
         done = await self.install(
             entry.identifier,
@@ -262,7 +264,7 @@ class Hub:
         return "updated" if done is not None else "refused"
 
     def audit(self, *, deep: bool = False) -> tuple[Audited, ...]:
-        """Scan again what is installed; `deep` takes all skills."""
+        """Rescans installed skills; `deep` includes all skills."""
         known = self.ledger.installed()
         found: list[Audited] = []
         for entry in self._shelf.look().entries:
@@ -286,7 +288,7 @@ class Hub:
             return old.install_path, read_tree(folder) if folder.is_dir() else {}
         if present is not None and present.kind == "home":
             raise UsageError(
-                f"There is a skill {name} already ({present.folder}); --name gives it another name."
+                f"The skill {name} already exists ({present.folder}); use --name to choose another."
             )
         for part in category.split("/") if category else ():
             check_name(part)
@@ -295,7 +297,7 @@ class Hub:
     def _entry(self, name: str) -> Installed:
         known = self.ledger.installed()
         if name not in known:
-            raise NotFound(f"The hub has not installed {name!r}.", near=tuple(known)[:5])
+            raise NotFound(f"{name!r} was not installed from the hub.", near=tuple(known)[:5])
         return known[name]
 
     def _note(self, action: str, name: str, listing: Listing, verdict: str, digest: str) -> None:
@@ -304,7 +306,7 @@ class Hub:
 
 
 def _checked(package: Package) -> Tree:
-    """The files of a package, if a skill may have such files. Hidden ones are left behind."""
+    """Validates the files of a package and drops hidden ones."""
     plain = {name: data for name, data in package.files.items() if not _HIDDEN.search(name)}
     files = {safe_member(name): data for name, data in plain.items()}
     check_tree({}, files, strict=False)
@@ -315,11 +317,11 @@ def _name_in(files: Tree) -> str:
     return parse(files[MAIN].decode("utf-8"))[0].name
 
 
-def _renamed(main: bytes, old: str, new: str) -> bytes:
-    """The same SKILL.md under another name: its first line with the name changes, no other."""
+def _rename_skill(main: bytes, old: str, new: str) -> bytes:
+    """Changes the name in a SKILL.md."""
     rows = main.decode("utf-8").split("\n")
     for number, row in enumerate(rows):
         if row.startswith("name:") and old in row:
             rows[number] = f"name: {new}"
             return "\n".join(rows).encode()
-    raise UsageError(f"The name {old!r} is written in a way that cannot be changed.")
+    raise UsageError(f"The line with the name {old!r} was not found.")

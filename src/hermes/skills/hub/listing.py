@@ -1,4 +1,4 @@
-"""What a source says of a skill, and the files that it gives for it."""
+"""Listings, packages and the interface of skill sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TRUSTED_REPOS = frozenset(("openai/skills", "anthropics/skills", "huggingface/sk
 
 
 class Listing(Value):
-    """`identifier` is what `install` takes; `url` is where a person can look at it."""
+    """`identifier` is the argument of `install`; `url` is a page for people."""
 
     source: str
     identifier: str
@@ -25,7 +25,7 @@ class Listing(Value):
 
 
 class Package(Value):
-    """A skill as it came in; nothing of it has been looked at yet."""
+    """A downloaded skill, not yet checked."""
 
     listing: Listing
     files: dict[str, bytes]
@@ -33,17 +33,17 @@ class Package(Value):
 
 
 class Source(Protocol):
-    """One place that skills come from. Every method may raise NotFound and HermesError."""
+    """A source of skills. Methods may raise NotFound and HermesError."""
 
     @property
     def id(self) -> str: ...
 
     def claims(self, identifier: str) -> bool:
-        """The identifier is meant for this source."""
+        """Returns whether this source handles the identifier."""
         ...
 
     async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
-        """Best first; an empty query browses."""
+        """Returns the best matches first; an empty query lists everything."""
         ...
 
     async def package(self, identifier: str) -> Package: ...
@@ -54,7 +54,7 @@ def repo_trust(repo: str) -> Trust:
 
 
 def after_prefix(identifier: str, source: str) -> str:
-    """`source:rest` and `source/rest` are the same; "" for any other."""
+    """Strips `source:` or `source/`; "" for other identifiers."""
     for sign in (":", "/"):
         if identifier.startswith(f"{source}{sign}"):
             return identifier[len(source) + 1 :]
@@ -62,7 +62,7 @@ def after_prefix(identifier: str, source: str) -> str:
 
 
 def matches(query: str, *texts: str) -> int:
-    """How many words of the query stand in the texts; 1 for an empty query."""
+    """Returns how many query words occur in the texts; 1 for an empty query."""
     words = query.lower().split()
     whole = " ".join(texts).lower()
     return sum(word in whole for word in words) if words else 1

@@ -1,4 +1,4 @@
-"""What was installed from where, with which hash, and a line for everything that was done."""
+"""The hub's lock file, audit log and taps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LockFile(Value, omit_defaults=False):
 
 
 class Ledger:
-    """The state of the hub in `.hub` of a skills folder."""
+    """The hub's state in `.hub` of a skills folder."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self.folder = folder / ".hub"
@@ -50,27 +50,27 @@ class Ledger:
         self._clock = clock
 
     def installed(self) -> dict[str, Installed]:
-        """ConfigError for a lock file that cannot be read: nothing is changed then."""
+        """Raises ConfigError when the lock file is unreadable, so that nothing is overwritten."""
         try:
             return decode(LockFile, self._lock.read_bytes()).installed
         except FileNotFoundError:
             return {}
         except (OSError, DecodeError) as error:
             raise ConfigError(
-                f"{self._lock} cannot be read ({error}); mend or remove it."
+                f"{self._lock} is not readable ({error}); fix or remove it."
             ) from error
 
     def hashes(self) -> dict[str, str]:
-        """Of what was installed, by name; empty when nobody can tell."""
+        """Returns content hashes by name; empty when the lock file is unreadable."""
         try:
             return {name: each.digest for name, each in self.installed().items()}
         except ConfigError:
             return {}
 
     def place(self, name: str, entry: Installed) -> Path:
-        """Where an installed skill lies. The path in the lock file is not trusted: UsageError for
-        one that is not that of a skill of this name below the skills folder."""
-        wrong = UsageError(f"The lock file gives {name} a place where no skill lies; not touched.")
+        """Returns the skill's folder. The lock file is not trusted: UsageError for a path that
+        is not a skill of this name below the skills folder."""
+        wrong = UsageError(f"The lock file has an invalid path for {name}; nothing was changed.")
         try:
             folder = self._skills / safe_member(entry.install_path)
         except UsageError as error:
@@ -90,7 +90,7 @@ class Ledger:
     def note(
         self, action: str, name: str, source: str, trust: str, verdict: str, more: str
     ) -> None:
-        """A line in the audit log."""
+        """Appends to the audit log."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         words = (self.moment(), action, name, source, trust, verdict, more)
         line = " ".join(" ".join(word.split()) or "-" for word in words)
@@ -107,7 +107,7 @@ class Ledger:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def taps(self) -> tuple[str, ...]:
-        """The repositories that are searched: the usual ones and a person's own."""
+        """Returns the default repositories and the user's."""
         return tuple(dict.fromkeys((*DEFAULT_TAPS, *self.own_taps())))
 
     def own_taps(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Takes the list of installed skills to another home, and a skill of one's own to GitHub."""
+"""Exports and imports the list of installed skills; publishes a skill to GitHub."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.skills.hub.web import Web, decoded
 
 
 class Wanted(Value):
-    """One skill to install, with the hash that it had."""
+    """A skill to install, with its expected hash."""
 
     identifier: str
     name: str
@@ -45,7 +45,7 @@ def read_snapshot(raw: bytes) -> Snapshot:
     try:
         return decode(Snapshot, raw)
     except DecodeError as error:
-        raise UsageError(f"The file is no list of skills ({error}).") from error
+        raise UsageError(f"The file is not a list of skills ({error}).") from error
 
 
 class _Named(Value):
@@ -75,15 +75,14 @@ class _Pull(Value):
 
 
 class Publishing:
-    """A pull request with the files of a skill. Needs a token; without the right to push it goes
-    through a copy of the repository that GitHub makes for the person."""
+    """Opens a pull request with a skill. Forks the repository when the token may not push."""
 
     def __init__(self, web: Web, github: GitHub) -> None:
         self._web = web
         self._github = github
 
     async def publish(self, repo: str, name: str, files: Mapping[str, bytes], digest: str) -> str:
-        """The address of the pull request; UsageError without a token."""
+        """Returns the pull request's URL; UsageError without a token."""
         if not await self._web.token():
             raise UsageError("Publishing needs GITHUB_TOKEN; set it with `hermes config set`.")
         api, headers = self._web.url("github_api"), await self._github.headers()

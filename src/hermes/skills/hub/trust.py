@@ -1,4 +1,4 @@
-"""Which verdict of the scan is good enough for whom."""
+"""Decides by trust and scan verdict whether a skill may be installed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hermes.skills.hub.listing import Trust
 Verdict = Literal["safe", "caution", "dangerous"]
 SCANNER = "policy.scan-1"
 
-# No picture or font is read as a text, by a model or by a machine.
-_DATA = (
+# Magic numbers of binary formats that are not scanned as text.
+_BINARY_MAGIC = (
     b"\x89PNG",
     b"\xff\xd8\xff",
     b"GIF8",
@@ -38,7 +38,7 @@ class ScanResult(Value):
 
 
 ScanSkill = Callable[[str, Mapping[str, str]], ScanResult]
-"""The verdict on the text of a skill and its files by name."""
+"""Scans a skill's text and its files by name."""
 
 
 class Ruling(Value):
@@ -47,18 +47,18 @@ class Ruling(Value):
 
 
 def ruling(trust: Trust, verdict: Verdict, *, force: bool = False) -> Ruling:
-    """`force` is a person's word against a caution, and no more than that."""
+    """Decides. `force` overrides a caution, never a danger."""
     if verdict == "safe" or trust == "builtin":
         return Ruling(allowed=True)
     if trust == "trusted" and verdict == "caution":
         return Ruling(allowed=True)
     if verdict == "dangerous":
-        return Ruling(allowed=False, reason=f"The scan calls it dangerous ({trust} source).")
+        return Ruling(allowed=False, reason=f"The scan rates it dangerous ({trust} source).")
     if force:
-        return Ruling(allowed=True, reason="Forced against a caution.")
+        return Ruling(allowed=True, reason="Installed with --force despite a caution.")
     return Ruling(
         allowed=False,
-        reason="The scan advises caution with it; --force installs it all the same.",
+        reason="The scan advises caution; use --force to install it anyway.",
     )
 
 
@@ -66,6 +66,6 @@ def scan_files(files: Mapping[str, bytes], scan: ScanSkill) -> ScanResult:
     texts = {
         name: data.decode("utf-8", "replace")
         for name, data in files.items()
-        if name != "SKILL.md" and not data.startswith(_DATA)
+        if name != "SKILL.md" and not data.startswith(_BINARY_MAGIC)
     }
     return scan(files["SKILL.md"].decode("utf-8", "replace"), texts)

@@ -1,4 +1,4 @@
-"""How the hub reaches the network: one function that is given to it, and what its answers mean."""
+"""HTTP access of the hub, through an injected fetch function."""
 
 from __future__ import annotations
 
@@ -12,14 +12,24 @@ from hermes.web.judged_http import Response
 
 T = TypeVar("T")
 
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Response]]
-"""The answer to a GET of this URL with these headers; to a POST when there is a body. Redirects
-are followed and every address is judged before it is asked."""
+MOST_BYTES = 20 * 1024 * 1024
+
+
+class Answer(Value):
+    """Header names are lower case."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Answer]]
+"""Sends a GET, or a POST when there is a body. Follows redirects and checks every URL against
+the policy."""
 
 
 class Web:
-    """`urls` are the addresses of services, by name, where they are not the usual ones. `token`
-    is for GitHub; empty when there is none."""
+    """`urls` override service URLs by name. `token` is the GitHub token, or ""."""
 
     def __init__(
         self,
@@ -29,7 +39,7 @@ class Web:
         token: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._fetch = fetch
-        self._urls = {**USUAL, **(urls or {})}
+        self._urls = {**DEFAULT_URLS, **(urls or {})}
         self._token = token
 
     def url(self, service: str) -> str:
@@ -38,8 +48,8 @@ class Web:
     async def token(self) -> str:
         return await self._token() if self._token is not None else ""
 
-    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
-        """An answer of success; NotFound, or HermesError in one sentence."""
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Returns a successful response; NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
     async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> Response:
@@ -50,7 +60,7 @@ class Web:
         return decoded(kind, url, (await self.get(url, headers)).body)
 
 
-USUAL = {
+DEFAULT_URLS = {
     "github_api": "https://api.github.com",
     "github_raw": "https://raw.githubusercontent.com",
     "skills_sh": "https://skills.sh",
@@ -63,7 +73,7 @@ def decoded(kind: type[T], url: str, body: bytes) -> T:
     try:
         return decode(kind, body)
     except DecodeError as error:
-        raise HermesError(f"{url} answered something else than expected ({error}).") from error
+        raise HermesError(f"{url} sent an unexpected response ({error}).") from error
 
 
 def _success(url: str, answer: Response) -> Response:
@@ -75,7 +85,7 @@ def _success(url: str, answer: Response) -> Response:
     if limited:
         wait = answer.headers.get("retry-after", "")
         when = f"in {wait} seconds" if wait else "later"
-        raise HermesError(f"{url} has had too many requests from here; try again {when}.")
+        raise HermesError(f"{url} limits the request rate; try again {when}.")
     if answer.status in (401, 403):
         raise HermesError(f"{url} refuses the request (status {answer.status}); check the token.")
     raise HermesError(f"{url} answered with status {answer.status}; try again later.")

@@ -1,4 +1,4 @@
-"""The ClawHub registry: searched by its API, delivered as archives."""
+"""Skill source: the ClawHub registry."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ClawHub:
         plain = after_prefix(identifier, self.id) or identifier.partition("clawhub.ai/")[2]
         slug, _, version = plain.strip("/").split("/")[-1].partition("@")
         if not slug:
-            raise NotFound(f"{identifier!r} names no skill of ClawHub.")
+            raise NotFound(f"{identifier!r} does not name a ClawHub skill.")
         api = f"{self._web.url('clawhub')}/api/v1"
         detail = await self._web.json(_Detail, f"{api}/skills/{quote(slug, safe='')}")
         state = detail.moderation
@@ -81,7 +81,7 @@ class ClawHub:
         version = version or (detail.latest.version if detail.latest else "")
         asked = {"slug": detail.skill.slug, **({"version": version} if version else {})}
         data = (await self._web.get(f"{api}/download?{urlencode(asked)}")).body
-        notes = ("ClawHub calls it suspicious.",) if state and state.is_suspicious else ()
+        notes = ("ClawHub marks it as suspicious.",) if state and state.is_suspicious else ()
         listing = self._listing(detail.skill, version, detail.owner)
         return Package(listing=listing, files=unpacked(data), notes=notes)
 

@@ -1,4 +1,4 @@
-"""A skill at any address: a SKILL.md with the files that it speaks of, or an archive."""
+"""Skill source: a SKILL.md or an archive at any URL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Direct:
         plain = after_prefix(identifier, self.id) or identifier
         place = urlsplit(plain)
         is_file = place.path.endswith((".md", ".zip", ".tar.gz", ".tgz"))
-        # Those are pages about files, not the files.
+        # GitHub URLs are HTML pages, not files.
         is_page = place.hostname in ("github.com", "www.github.com")
         return place.scheme in ("https", "http") and is_file and not is_page
 
@@ -43,7 +43,7 @@ class Direct:
             try:
                 files[name] = (await self._web.get(urljoin(url, name))).body
             except NotFound:
-                notes.append(f"{name} is spoken of but not there.")
+                notes.append(f"{name} is referenced but missing.")
         return self._package(url, files, tuple(notes))
 
     def _package(self, url: str, files: dict[str, bytes], notes: tuple[str, ...]) -> Package:
@@ -60,7 +60,7 @@ class Direct:
 
 
 def referenced(text: str) -> tuple[str, ...]:
-    """The support files that a text speaks of."""
+    """Returns the support files that a text references."""
     found: dict[str, None] = {}
     for match in _REFERENCE.finditer(text):
         try:

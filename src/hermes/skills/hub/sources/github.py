@@ -1,4 +1,4 @@
-"""Skills in GitHub repositories: those of the taps are listed, any other can be named."""
+"""Skill source: GitHub repositories. Taps are searched; any repository can be named."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ _LINK = "120000"
 
 
 class Blob(Value):
-    """An entry of a tree, as the API gives it."""
-
     path: str
     mode: str = ""
     type: str = "blob"
@@ -43,7 +41,7 @@ class _Tree(Value):
 
 
 class GitHub:
-    """`taps` are the repositories that are searched, as `owner/repo` or `owner/repo/folder`."""
+    """`taps` are searched: `owner/repo` or `owner/repo/folder`."""
 
     id = "github"
 
@@ -89,7 +87,7 @@ class GitHub:
         return Package(listing=self._listing(repo, folder, files[MAIN]), files=files)
 
     async def tree(self, repo: str, ref: str = "") -> tuple[str, tuple[Blob, ...]]:
-        """The branch and all that is in it; asked once."""
+        """Returns the branch and its blobs, cached."""
         if (key := f"{repo}@{ref}") not in self._trees:
             api, headers = self._web.url("github_api"), await self.headers()
             if not ref:
@@ -101,13 +99,13 @@ class GitHub:
         return self._trees[key]
 
     async def content(self, repo: str, branch: str, blob: Blob) -> bytes:
-        """A file, checked against the number that the tree gave for it."""
+        """Returns a file, verified against its blob hash."""
         raw = self._web.url("github_raw")
         url = f"{raw}/{repo}/{quote(branch)}/{quote(blob.path)}"
         data = (await self._web.get(url)).body
         digest = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
         if blob.sha and digest != blob.sha:
-            raise HermesError(f"{url} gave other bytes than the repository has; try again.")
+            raise HermesError(f"{url} does not match the repository's hash; try again.")
         return data
 
     async def headers(self) -> dict[str, str]:
@@ -145,7 +143,7 @@ class GitHub:
         )
 
     def _folder(self, repo: str, path: str, blobs: Sequence[Blob]) -> str:
-        """The folder of the skill that was named: by its path, or by its last part alone."""
+        """Finds the skill's folder by path or by its last part."""
         folders = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
         if path in folders:
             return path
@@ -159,12 +157,12 @@ class GitHub:
 
 
 def split_identifier(identifier: str) -> tuple[str, str, str]:
-    """Repository, path and branch of `owner/repo/path`, with or without what may stand before."""
+    """Splits `owner/repo/path` or a GitHub URL into repository, path and branch."""
     plain = after_prefix(identifier, "github") or identifier
     plain = re.sub(r"^(?:https?://)?(?:www\.)?github\.com/", "", plain).strip("/")
     parts = plain.split("/")
     if len(parts) < 2 or not all(parts[:2]):
-        raise NotFound(f"{identifier!r} is no owner/repo/path.")
+        raise NotFound(f"{identifier!r} is not owner/repo/path.")
     repo, rest = "/".join(parts[:2]).removesuffix(".git"), parts[2:]
     ref = ""
     if rest[:1] in (["tree"], ["blob"]) and len(rest) > 1:

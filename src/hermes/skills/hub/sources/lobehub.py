@@ -1,4 +1,4 @@
-"""LobeHub's assistants: each is one long instruction, which becomes a skill."""
+"""Skill source: LobeHub assistants, converted to skills."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class LobeHub:
         url = f"{self._web.url('lobehub')}/{quote(slug, safe='')}.json"
         agent = await self._web.json(_Agent, url)
         if not agent.config.system_role.strip():
-            raise HermesError(f"{url} has no instruction to make a skill of.")
-        return Package(listing=self._listing(agent), files={MAIN: _converted(agent).encode()})
+            raise HermesError(f"{url} has no instruction to convert.")
+        return Package(listing=self._listing(agent), files={MAIN: _to_skill_md(agent).encode()})
 
     async def _all(self) -> tuple[Listing, ...]:
         index = await self._web.json(_Index, f"{self._web.url('lobehub')}/index.json")
@@ -80,7 +80,7 @@ def _name(identifier: str) -> str:
     return plain[:LONGEST_NAME] or "agent"
 
 
-def _converted(agent: _Agent) -> str:
+def _to_skill_md(agent: _Agent) -> str:
     words = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
     tags = ", ".join(encode(tag).decode() for tag in agent.meta.tags)
     head = (

@@ -1,4 +1,4 @@
-"""Repositories with a Claude marketplace: their manifest says which plugins have which skills."""
+"""Skill source: Claude plugin marketplaces on GitHub."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Marketplace(Value):
 
 
 class Marketplace:
-    """`repos` are those whose manifests are read for a search."""
+    """`repos` are searched."""
 
     id = "claude-marketplace"
 
@@ -62,7 +62,7 @@ class Marketplace:
         return tuple(one for _, one in best[:limit])
 
     async def package(self, identifier: str) -> Package:
-        """`owner/repo/skill`: a skill of one of the marketplace's plugins."""
+        """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
         repo, wanted, _ = split_identifier(after_prefix(identifier, self.id))
         listed = dict(await self._skills(repo))
         place = next((each for each in listed if basename(each.partition(":")[2]) == wanted), "")
@@ -89,7 +89,7 @@ class Marketplace:
         )
 
     async def _skills(self, repo: str) -> tuple[tuple[str, _Plugin], ...]:
-        """`repo:folder` of every skill, with the plugin that it belongs to."""
+        """Returns `repo:folder` and plugin of every skill."""
         branch, blobs = await self._github.tree(repo)
         manifest = next((blob for blob in blobs if blob.path == MANIFEST), None)
         if manifest is None:
@@ -98,7 +98,7 @@ class Marketplace:
         market = decoded(_Marketplace, f"{repo}/{MANIFEST}", raw)
         found: dict[str, _Plugin] = {}
         for plugin in market.plugins:
-            where, root = _rooted(repo, market.metadata.root, plugin)
+            where, root = _plugin_location(repo, market.metadata.root, plugin)
             try:
                 there = blobs if where == repo else (await self._github.tree(where))[1]
             except HermesError:
@@ -108,8 +108,8 @@ class Marketplace:
         return tuple(found.items())
 
 
-def _rooted(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
-    """The repository and the folder of a plugin."""
+def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
+    """Returns repository and folder of a plugin."""
     match plugin.source:
         case str() as path:
             return repo, posixpath.normpath(posixpath.join(root, path)).removeprefix("./")
@@ -122,7 +122,7 @@ def _rooted(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
 
 
 def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ...]:
-    """The skills that a plugin names, else those in its folder `skills`."""
+    """Returns the listed skills of a plugin, else those in its folder `skills`."""
     known = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
     given = (plugin.skills,) if isinstance(plugin.skills, str) else plugin.skills
     base = "" if root in (".", "") else f"{root}/"

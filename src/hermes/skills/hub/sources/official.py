@@ -1,4 +1,4 @@
-"""Skills that come with the program and are put into a home only when somebody asks for one."""
+"""Skill source: optional skills shipped with Hermes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.skills.scan import Entry, Root, Scan
 
 
 class Official:
-    """`folders` are searched in order; what is in the first hides what is in the next."""
+    """`folders` are searched in order; earlier ones shadow later ones."""
 
     id = "official"
 
@@ -34,7 +34,7 @@ class Official:
         entry = self._scan.look().named(name)
         if entry is None:
             near = tuple(each.name for each in self._scan.look().entries)[:5]
-            raise NotFound(f"No skill {name!r} comes with Hermes.", near=near)
+            raise NotFound(f"Hermes ships no skill {name!r}.", near=near)
         return Package(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
 
     def _listing(self, entry: Entry) -> Listing:

@@ -1,4 +1,4 @@
-"""The skills.sh directory: it knows which repositories have which skills, and GitHub has them."""
+"""Skill source: the skills.sh directory, whose skills are on GitHub."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SkillsSh:
     async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
         base = self._web.url("skills_sh")
         if len(query) < 2:
-            # The directory answers nothing to shorter words, and has no list of all.
+            # The API returns nothing for shorter queries and cannot list everything.
             return ()
         asked = urlencode({"q": query, "limit": limit})
         found = await self._web.json(_Found, f"{base}/api/search?{asked}")
@@ -61,13 +61,13 @@ class SkillsSh:
         plain = after_prefix(identifier, self.id) or identifier.partition("skills.sh/")[2]
         parts = plain.strip("/").split("/")
         if len(parts) < 3:
-            raise NotFound(f"{identifier!r} is no skills-sh/owner/repo/skill.")
+            raise NotFound(f"{identifier!r} is not skills-sh/owner/repo/skill.")
         repo, name = "/".join(parts[:2]), parts[-1]
         _, blobs = await self._github.tree(repo)
         folders = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
         folder = next((each for each in folders if basename(each) == name), "")
         if not folder and folders != [""]:
-            raise NotFound(f"{repo} has no skill {name!r} any more.")
+            raise NotFound(f"{repo} no longer has a skill {name!r}.")
         found = await self._github.package(f"{repo}/{folder}" if folder else repo)
         listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{name}")
         return replace(found, listing=listing)

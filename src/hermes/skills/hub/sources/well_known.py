@@ -1,4 +1,4 @@
-"""Skills that a website publishes at a well-known address, in both forms of that convention."""
+"""Skill source: websites that publish skills at a well-known URL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.skills.hub.listing import Listing, Package, after_prefix, matches
 from hermes.skills.hub.web import Web
 from hermes.skills.skill import MAIN, check_name
 
-# The newer one gives an address and a digest for each skill, the older one a list of files.
+# The newer convention gives a URL and a digest per skill, the older one a list of files.
 PLACES = ("/.well-known/agent-skills/", "/.well-known/skills/")
 
 
@@ -44,7 +44,7 @@ class WellKnown:
         return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
 
     async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
-        """Only of a site that the query names: nobody knows all of them."""
+        """Searches only the site that the query names."""
         site = next((word for word in query.split() if "://" in word), "")
         if not site:
             return ()
@@ -59,7 +59,7 @@ class WellKnown:
     async def package(self, identifier: str) -> Package:
         plain = after_prefix(identifier, self.id) or identifier
         base, index = await self._index(plain)
-        wanted = _wanted(plain)
+        wanted = _skill_name(plain)
         chosen = [each for each in index.skills if each.name == wanted]
         if not wanted and len(index.skills) == 1:
             chosen = list(index.skills)
@@ -67,7 +67,9 @@ class WellKnown:
             near = tuple(f"{base}{each.name}" for each in index.skills[:5])
             raise NotFound(f"{base} has no skill {wanted!r}; name one of its skills.", near=near)
         each = chosen[0]
-        files = await (self._addressed(base, each) if each.url else self._listed(base, each))
+        files = await (
+            self._fetch_archive(base, each) if each.url else self._fetch_files(base, each)
+        )
         return Package(listing=self._listing(base, each), files=files)
 
     async def _index(self, url: str) -> tuple[str, _Index]:
@@ -80,23 +82,23 @@ class WellKnown:
                 continue
         raise NotFound(f"{site} publishes no skills.")
 
-    async def _listed(self, base: str, each: Published) -> dict[str, bytes]:
+    async def _fetch_files(self, base: str, each: Published) -> dict[str, bytes]:
         names = list(dict.fromkeys((MAIN, *each.files)))
         if len(names) > MOST_FILES:
             raise HermesError(f"{base}{each.name} has too many files ({len(names)}).")
         try:
             urls = {n: f"{base}{check_name(each.name)}/{quote(safe_member(n))}" for n in names}
         except UsageError as error:
-            raise HermesError(f"{base} lists what no skill holds: {error}") from error
+            raise HermesError(f"{base} lists an invalid file: {error}") from error
         found = await asyncio.gather(*(self._web.get(url) for url in urls.values()))
         return {name: answer.body for name, answer in zip(urls, found, strict=True)}
 
-    async def _addressed(self, base: str, each: Published) -> dict[str, bytes]:
+    async def _fetch_archive(self, base: str, each: Published) -> dict[str, bytes]:
         url = urljoin(base, each.url)
         data = (await self._web.get(url)).body
         kind, _, digest = each.digest.partition(":")
         if kind != "sha256" or hashlib.sha256(data).hexdigest() != digest.lower():
-            raise HermesError(f"{url} is not what {base}index.json promises (digest); refused.")
+            raise HermesError(f"{url} does not match the digest in {base}index.json; refused.")
         return unpacked(data) if each.type == "archive" else {MAIN: data}
 
     def _listing(self, base: str, each: Published) -> Listing:
@@ -109,8 +111,8 @@ class WellKnown:
         )
 
 
-def _wanted(url: str) -> str:
-    """The name of the skill in an address; "" when it is that of a site."""
+def _skill_name(url: str) -> str:
+    """Returns the skill's name in a URL, or "" for a site."""
     path = urlsplit(url).path
     for folder in PLACES:
         if path.startswith(folder):
