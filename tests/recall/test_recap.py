@@ -104,7 +104,7 @@ async def test_a_model_without_words_is_no_recap(home: Home) -> None:
     await home.session("past", "The ladder is behind the shed.")
     output = await searched(home, Narrator(" \n"), query="ladder", summarize=True)
     assert "\n= " not in text_of(output)
-    assert text_of(output).endswith("No recap: The model said nothing.")
+    assert text_of(output).endswith("No recap: The model returned no text.")
 
 
 async def test_only_the_best_few_are_recapped_and_each_is_bounded(home: Home) -> None:

@@ -46,7 +46,7 @@ async def test_findings_are_plain_lines_with_handles(home: Home) -> None:
         "2> Where did you leave the canoe?\n"
         "3> At my uncle's boathouse, under the blue cover.\n"
         "4> Good.\n"
-        "N> user, N< assistant, N# tool; more around a line: "
+        "N> user, N< assistant, N# tool; context of a line: "
         "session_search(session_id=ID, around_message_id=N)"
     )
 
@@ -56,7 +56,7 @@ async def test_scrolling_marks_the_wanted_line(home: Home) -> None:
     shown = await answer(home, session_id="past", around_message_id=3, window=1)
     assert shown.splitlines()[1:] == ["2> one", "*3< two", "4> three", "4 messages in all, up to 5"]
     nowhere = await answer(home, session_id="past", around_message_id=99)
-    assert nowhere.endswith("There is nothing at that place.")
+    assert nowhere.endswith("There is no message at that position.")
 
 
 async def test_without_arguments_recent_sessions_are_listed(home: Home) -> None:
@@ -99,7 +99,7 @@ async def test_a_time_narrows_the_search(home: Home) -> None:
     )
     assert "[later]" not in await answer(home, query="canoe", when="May 2023")
     assert "[may]" in await answer(home, query="canoe", when="2023-05-01..2023-05-20")
-    with pytest.raises(ToolError, match="no time"):
+    with pytest.raises(ToolError, match="not a known time"):
         await answer(home, query="canoe", when="some day")
 
 

@@ -1,4 +1,4 @@
-"""Expressions of five fields: minute, hour, day of the month, month, day of the week."""
+"""Parses cron expressions: minute, hour, day of month, month, day of week."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _FIELDS = (
 
 
 class Expression(NamedTuple):
-    """`any_day` and `any_weekday` say that the field leaves it open: where neither does, one of
-    them is enough."""
+    """`any_day` and `any_weekday` mark a field that starts with `*`. When neither does, one
+    match suffices."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -55,7 +55,7 @@ class Expression(NamedTuple):
 
 
 def parse_expression(text: str) -> Expression:
-    """UsageError says which field is wrong."""
+    """Raises UsageError naming the invalid field."""
     words = text.lower().split()
     if len(words) != len(_FIELDS):
         raise UsageError(f"{text!r} must have five fields.")
@@ -81,7 +81,7 @@ def _read(word: str, field: Field) -> frozenset[int]:
             low = _number(span, field)
             high = field.most if step else low
         if not field.least <= low <= high <= field.most or every < 1:
-            raise UsageError(f"{part!r} is no {field.name}.")
+            raise UsageError(f"{part!r} is not a valid {field.name}.")
         found.update(range(low, high + 1, every))
     return frozenset(found)
 
@@ -90,5 +90,5 @@ def _number(word: str, field: Field) -> int:
     if word in field.names:
         return field.names[word]
     if not (word.isascii() and word.isdigit() and len(word) <= 3):
-        raise UsageError(f"{word!r} is no {field.name}.")
+        raise UsageError(f"{word!r} is not a valid {field.name}.")
     return int(word)

@@ -1,5 +1,4 @@
-"""The jobs of a home, kept in one file: added, changed, paused, made due and removed. Whoever runs
-them is somebody else; it can be told from here whether anybody does."""
+"""Stores the scheduled jobs of a home in one file. A separate scheduler runs them."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ from hermes.cron.schedule import Schedule, next_run, parse, stamp
 VERSION = 1
 JOB_ID = r"[a-f0-9]{12}"
 MOST_JOBS = 1_000
-# A scheduler that lives says so at least this often.
+# A running scheduler writes its heartbeat at least this often.
 HEARTBEAT_SECONDS = 180
-NOBODY = "No scheduler runs in this home: jobs are kept and checked, but nothing starts them."
+NOBODY = "No scheduler is running in this home: jobs are stored but not started."
 
 Scan = Callable[[str], str]
 Short = Annotated[str, Meta(max_length=200)]
@@ -44,7 +43,7 @@ class NewJob(Value, forbid_unknown_fields=True):
 
 
 class JobChange(Value, forbid_unknown_fields=True):
-    """What is None stays as it is."""
+    """Fields that are None stay unchanged."""
 
     prompt: Annotated[str, Meta(min_length=1, max_length=5_000)] | None = None
     schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
@@ -64,9 +63,8 @@ class _File(Value):
 
 
 class Jobs:
-    """`scan` says what in a prompt reads like an attack, "" for nothing. Fields of a job that are
-    not known here are kept as they are. Every method reads and writes the file anew, as other
-    processes do."""
+    """`scan` returns what looks like an attack in a prompt, or "". Unknown fields of a job are
+    kept. Every method rereads the file, because other processes change it."""
 
     def __init__(self, folder: Path, world: World, *, scan: Scan = lambda _text: "") -> None:
         self._folder = folder
@@ -78,10 +76,10 @@ class Jobs:
         return [job for job in self._read().jobs if disabled or job.get("enabled")]
 
     def get(self, job_id: str) -> JsonObject:
-        return _found(self._read().jobs, job_id)
+        return _find_job(self._read().jobs, job_id)
 
     def add(self, new: NewJob, *, by: str, id: str = "") -> JsonObject:
-        """With an `id` of its own, a job is added once, however often it is tried."""
+        """Adds a job; with `id`, adding is idempotent."""
         now = self._world.clock.now()
         self._check(new.prompt)
         schedule = parse(new.schedule, now)
@@ -103,13 +101,13 @@ class Jobs:
             "last_run_at": None,
             "last_status": None,
         }
-        job |= _timed(schedule, now) | _state(enabled=not new.paused)
-        with self._changing() as jobs:
-            for held in jobs:
-                if held.get("id") == id:
-                    return held
+        job |= _schedule_fields(schedule, now) | _state(enabled=not new.paused)
+        with self._edit() as jobs:
+            for stored in jobs:
+                if stored.get("id") == id:
+                    return stored
             if len(jobs) >= MOST_JOBS:
-                raise UsageError(f"There are {MOST_JOBS} jobs, which is the most.")
+                raise UsageError(f"There are already {MOST_JOBS} jobs, the maximum.")
             jobs.append(job)
         return job
 
@@ -121,11 +119,11 @@ class Jobs:
                  "provider", "skills")}  # fmt: skip
         changes: JsonObject = {name: value for name, value in plain.items() if value is not None}
         if change.schedule is not None:
-            changes |= _timed(parse(change.schedule, now), now)
+            changes |= _schedule_fields(parse(change.schedule, now), now)
         if change.enabled is not None:
             changes |= _state(enabled=change.enabled, now=stamp(now))
-        with self._changing() as jobs:
-            job = _found(jobs, job_id)
+        with self._edit() as jobs:
+            job = _find_job(jobs, job_id)
             if change.repeat is not None:
                 times = change.repeat if change.repeat > 0 else None
                 changes["repeat"] = {**job.get("repeat", {}), "times": times}
@@ -137,25 +135,25 @@ class Jobs:
         return self._set(job_id, _state(enabled=False, now=now, reason=reason))
 
     def resume(self, job_id: str) -> JsonObject:
-        """From now on: what was missed meanwhile stays missed."""
+        """Resumes a job; missed runs are not made up."""
         now = self._world.clock.now()
-        with self._changing() as jobs:
-            job = _found(jobs, job_id)
+        with self._edit() as jobs:
+            job = _find_job(jobs, job_id)
             moment = _upcoming(job, now)
             job.update(_state(enabled=True) | {"next_run_at": moment})
         return job
 
     def run_now(self, job_id: str) -> JsonObject:
-        """It is due from now on, for whoever runs jobs next."""
+        """Makes the job due now."""
         now = stamp(self._world.clock.now())
         return self._set(job_id, {"next_run_at": now, "run_requested_at": now})
 
     def remove(self, job_id: str) -> None:
-        with self._changing() as jobs:
-            jobs.remove(_found(jobs, job_id))
+        with self._edit() as jobs:
+            jobs.remove(_find_job(jobs, job_id))
 
     def scheduler(self) -> JsonObject:
-        """Whether anybody runs jobs here."""
+        """Returns whether a scheduler is running."""
         try:
             beat = float((self._folder / "ticker_heartbeat").read_text().strip())
         except (OSError, ValueError):
@@ -167,18 +165,18 @@ class Jobs:
 
     def _check(self, prompt: str) -> None:
         if re.search("[\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]", prompt):
-            raise UsageError("The prompt has characters that cannot be seen.")
+            raise UsageError("The prompt contains invisible characters.")
         if finding := self._scan(prompt):
-            raise UsageError(f"The prompt reads like an attack ({finding}).")
+            raise UsageError(f"The prompt looks like an attack ({finding}).")
 
     def _set(self, job_id: str, changes: JsonObject) -> JsonObject:
-        with self._changing() as jobs:
-            job = _found(jobs, job_id)
+        with self._edit() as jobs:
+            job = _find_job(jobs, job_id)
             job.update(changes)
         return job
 
     def _read(self) -> _File:
-        """A file that cannot be read is put aside, and the last one that could be is taken."""
+        """Reads the file; an unreadable one is set aside and its backup used."""
         try:
             return decode(_File, self._file.read_bytes())
         except FileNotFoundError:
@@ -192,16 +190,16 @@ class Jobs:
             return _File()
 
     @contextmanager
-    def _changing(self) -> Iterator[list[JsonObject]]:
-        """The jobs, which are written back when all went well; one process at a time."""
+    def _edit(self) -> Iterator[list[JsonObject]]:
+        """Locks the file, yields the jobs and writes them back."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._folder / ".jobs.lock", os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            held = self._read()
-            yield held.jobs
+            stored = self._read()
+            yield stored.jobs
             now = stamp(self._world.clock.now())
-            data = encode(_File(updated_at=now, jobs=held.jobs))
+            data = encode(_File(updated_at=now, jobs=stored.jobs))
             if self._file.exists():
                 replace_file(
                     self._file.with_suffix(".json.bak"), self._file.read_bytes(), mode=PRIVATE
@@ -213,14 +211,14 @@ class Jobs:
             os.close(lock)
 
 
-def _found(jobs: list[JsonObject], job_id: str) -> JsonObject:
+def _find_job(jobs: list[JsonObject], job_id: str) -> JsonObject:
     for job in jobs if re.fullmatch(JOB_ID, job_id) else ():
         if job.get("id") == job_id:
             return job
     raise NotFound("There is no such job.")
 
 
-def _timed(schedule: Schedule, now: float) -> JsonObject:
+def _schedule_fields(schedule: Schedule, now: float) -> JsonObject:
     moment = next_run(schedule, now)
     return {
         "schedule": {

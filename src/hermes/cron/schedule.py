@@ -1,4 +1,4 @@
-"""When a job runs: what people write, as a value, and the next time that it means."""
+"""Parses schedules and computes the next run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.core.errors import UsageError
 from hermes.cron.expression import Expression, parse_expression
 
 LEAST_SECONDS = 60
-# A moment that has just gone by is still meant.
+# A time that has just passed is still accepted.
 LATE_SECONDS = 120
 # 29 February may be eight years away.
 MOST_DAYS = 366 * 8 + 2
@@ -42,8 +42,8 @@ _OF_DAYS = {"weekdays": "1-5", "weekends": "0,6"}
 
 
 class Schedule(Value):
-    """`run_at` is for `once`, `seconds` for `interval`, `expr` for `cron`. Times of day are told
-    in the zone of this process."""
+    """`run_at` is for `once`, `seconds` for `interval`, `expr` for `cron`. Times of day are in
+    the process's time zone."""
 
     kind: Literal["once", "interval", "cron"]
     display: str
@@ -53,16 +53,16 @@ class Schedule(Value):
 
 
 def parse(text: str, now: float) -> Schedule:
-    """UsageError names the forms that are understood."""
-    said = " ".join(text.strip().lower().split())
-    found = _once(said, now) or _interval(said) or _cron(said) or _moment(text.strip(), now)
+    """Raises UsageError listing the accepted forms."""
+    plain = " ".join(text.strip().lower().split())
+    found = _once(plain, now) or _interval(plain) or _cron(plain) or _timestamp(text.strip(), now)
     if found is None:
-        raise UsageError(f"{text[:80]!r} is no schedule; there are {FORMS}.")
+        raise UsageError(f"{text[:80]!r} is not a schedule; use {FORMS}.")
     return found
 
 
 def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> float | None:
-    """The next time, None when there is none any more. An interval counts from the `last` run."""
+    """Returns the next run, or None. An interval counts from the `last` run."""
     match schedule.kind:
         case "once":
             moment = datetime.fromisoformat(schedule.run_at).timestamp()
@@ -74,62 +74,62 @@ def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> 
 
 
 def stamp(moment: float) -> str:
-    """With the offset of the zone, to the second."""
+    """Formats a time with zone offset, to the second."""
     return datetime.fromtimestamp(int(moment)).astimezone().isoformat()
 
 
-def _once(said: str, now: float) -> Schedule | None:
-    span = _SPAN.fullmatch(said.removeprefix("in "))
+def _once(text: str, now: float) -> Schedule | None:
+    span = _SPAN.fullmatch(text.removeprefix("in "))
     if span is None or span[2] not in _UNITS:
         return None
     seconds = int(span[1]) * _UNITS[span[2]]
     if not 0 < seconds <= 3_660 * 86_400:
-        raise UsageError("A job runs after at least a second and at most ten years.")
-    words = f"once in {said.removeprefix('in ')}"
+        raise UsageError("The delay must be between one second and ten years.")
+    words = f"once in {text.removeprefix('in ')}"
     return Schedule(kind="once", display=words, run_at=stamp(now + seconds))
 
 
-def _interval(said: str) -> Schedule | None:
-    span = _SPAN.fullmatch(said.removeprefix("every "))
-    if not said.startswith("every ") or span is None or span[2] not in _UNITS:
+def _interval(text: str) -> Schedule | None:
+    span = _SPAN.fullmatch(text.removeprefix("every "))
+    if not text.startswith("every ") or span is None or span[2] not in _UNITS:
         return None
     seconds = int(span[1]) * _UNITS[span[2]]
     if seconds < LEAST_SECONDS:
-        raise UsageError(f"A job runs every {LEAST_SECONDS} seconds at most.")
-    return Schedule(kind="interval", display=said, seconds=seconds)
+        raise UsageError(f"The interval must be at least {LEAST_SECONDS} seconds.")
+    return Schedule(kind="interval", display=text, seconds=seconds)
 
 
-def _cron(said: str) -> Schedule | None:
-    expr = _NICKNAMES.get(said, said)
-    if days := _DAYS.fullmatch(said):
+def _cron(text: str) -> Schedule | None:
+    expr = _NICKNAMES.get(text, text)
+    if days := _DAYS.fullmatch(text):
         minute, hour = _clock(days[2])
         which = "*" if days[1] in ("every 1d", "every day", "daily") else days[1]
         expr = f"{minute} {hour} * * {_OF_DAYS.get(which, which)}"
     if len(expr.split()) != 5:
         return None
     if _next(parse_expression(expr), 0.0) is None:
-        raise UsageError(f"{expr!r} never comes.")
-    return Schedule(kind="cron", display=said, expr=expr)
+        raise UsageError(f"{expr!r} never occurs.")
+    return Schedule(kind="cron", display=text, expr=expr)
 
 
-def _clock(said: str) -> tuple[int, int]:
-    found = _CLOCK.fullmatch(said)
+def _clock(text: str) -> tuple[int, int]:
+    found = _CLOCK.fullmatch(text)
     hour, minute = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
     if found and found[3]:
         hour = hour % 12 + (12 if found[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if hour > 23 or minute > 59:
-        raise UsageError(f"{said!r} is no time of day.")
+        raise UsageError(f"{text!r} is not a time of day.")
     return minute, hour
 
 
-def _moment(said: str, now: float) -> Schedule | None:
+def _timestamp(text: str, now: float) -> Schedule | None:
     try:
-        moment = datetime.fromisoformat(said.replace("Z", "+00:00")).timestamp()
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
     if moment < now - LATE_SECONDS:
-        raise UsageError(f"{said} has gone by.")
-    return Schedule(kind="once", display=f"once at {said}", run_at=stamp(moment))
+        raise UsageError(f"{text} is in the past.")
+    return Schedule(kind="once", display=f"once at {text}", run_at=stamp(moment))
 
 
 def _next(expression: Expression, after: float) -> float | None:
@@ -146,15 +146,15 @@ def _next(expression: Expression, after: float) -> float | None:
 
 
 def _at(day: date, hour: int, minute: int) -> float:
-    """A time that the clocks skip is the first that they show after it; one that they show twice
-    is meant the first time."""
+    """Converts a local time. A skipped time becomes the first time after the gap; a repeated one
+    its first occurrence."""
     for isdst in (1, -1):
         moment = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, isdst))
         shown = time.localtime(moment)
         if (shown.tm_mday, shown.tm_hour, shown.tm_min) == (day.day, hour, minute):
             return moment
     before = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, 0))
-    # Of both sides of the gap, the end is on a whole quarter of an hour.
+    # The end of the gap is on a whole quarter of an hour.
     while time.localtime(before - 60).tm_isdst:
         before -= 60
     return before

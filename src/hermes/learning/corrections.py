@@ -1,10 +1,10 @@
-"""Whether a person's words correct what was just done: a guess by how such words begin."""
+"""Detects that a message corrects the previous turn, by how it begins."""
 
 from __future__ import annotations
 
 import re
 
-# Long texts are new tasks, whatever they begin with.
+# Longer texts are new tasks.
 MOST_CHARS = 600
 _BEGINS = re.compile(
     r"""(?xi) ^ \W*
@@ -26,7 +26,8 @@ _HOLDS = re.compile(
 
 
 def corrects(text: str) -> bool:
-    """Words to a turn that ended. Better a look too many than a lesson that is lost."""
+    """Returns whether the text corrects the turn before. A false positive costs one review; a
+    false negative loses a lesson."""
     if not text or len(text) > MOST_CHARS:
         return False
     return bool(_BEGINS.search(text) or _HOLDS.search(text))

@@ -1,5 +1,4 @@
-"""Which turns were looked back upon, what rehearsals have shown, and how skills do in use;
-durable, per home."""
+"""Stores reviewed turns, rehearsal results and runs of skills, per home."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from hermes.skills.files import sole_writer
 REVIEWS = "reviews.jsonl"
 RUNS = "runs"
 REHEARSALS = "rehearsals"
-# One that died twice would die again.
+# A review that crashed twice would crash again.
 MOST_ATTEMPTS = 2
 
 
 class Look(Value):
-    """A look back at a turn was begun, or is `done`."""
+    """A review of a turn, started or `done`."""
 
     session: str
     turn: str
@@ -30,15 +29,14 @@ class Look(Value):
 
 
 class Ledger:
-    """Blocks; callers in an event loop use a thread."""
+    """Methods block; call them in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def claim(self, session: str, turn: str, at: float) -> bool:
-        """Whether the caller may look back at this turn now. Nobody else may then, until the
-        caller is gone without having said that it is done."""
-        with sole_writer(self._made()):
+        """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
+        with sole_writer(self._ensure_folder()):
             looks = self.looks(session, turn)
             if len(looks) >= MOST_ATTEMPTS or any(look.done for look in looks):
                 return False
@@ -46,14 +44,14 @@ class Ledger:
             return True
 
     def done(self, session: str, turn: str, at: float) -> None:
-        with sole_writer(self._made()):
+        with sole_writer(self._ensure_folder()):
             self._append(Look(session=session, turn=turn, at=at, done=True))
 
     def looks(self, session: str, turn: str) -> tuple[Look, ...]:
         return tuple(each for each in self._read() if (each.session, each.turn) == (session, turn))
 
     def unfinished(self, before: float) -> tuple[Look, ...]:
-        """Looks that were begun before this moment, never ended, and may be tried once more."""
+        """Returns reviews started before this time that never ended and may be retried."""
         by_turn: dict[tuple[str, str], list[Look]] = {}
         for look in self._read():
             by_turn.setdefault((look.session, look.turn), []).append(look)
@@ -66,7 +64,7 @@ class Ledger:
         )
 
     def rehearsal(self, version: str) -> Rehearsal | None:
-        """What came of rehearsing this version, if it was."""
+        """Returns the rehearsal of a version, if there is one."""
         try:
             return decode(Rehearsal, (self._folder / REHEARSALS / f"{version}.json").read_bytes())
         except (OSError, DecodeError):
@@ -76,17 +74,17 @@ class Ledger:
         replace_file(self._folder / REHEARSALS / f"{rehearsal.version}.json", encode(rehearsal))
 
     def ran(self, run: Run) -> None:
-        """Takes the place of what was said of the same turn before."""
-        with sole_writer(self._made()):
+        """Records a run; a later record of the same turn replaces it."""
+        with sole_writer(self._ensure_folder()):
             (self._folder / RUNS).mkdir(exist_ok=True, mode=0o700)
             self._append(run, f"{RUNS}/{run.skill}.jsonl")
 
     def runs(self, skill: str) -> tuple[Run, ...]:
-        """The turns that used it, oldest first."""
+        """Returns the turns that used the skill, oldest first."""
         found = {(run.session, run.turn): run for run in self._rows(Run, f"{RUNS}/{skill}.jsonl")}
         return tuple(found.values())
 
-    def _made(self) -> Path:
+    def _ensure_folder(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder
 
@@ -107,11 +105,11 @@ class Ledger:
         return found
 
     def _append(self, look: Value, name: str = REVIEWS) -> None:
-        """A line that a crash has cut is closed, and is no line."""
+        """Appends durably. A line truncated by a crash is terminated and ignored."""
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             end = file.seek(0, os.SEEK_END)
-            torn = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
-            file.write(b"\n" * torn + encode(look) + b"\n")
+            is_truncated = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
+            file.write(b"\n" * is_truncated + encode(look) + b"\n")
             file.flush()
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""What somebody who looks back is told: the words, and what was said and done."""
+"""The review prompt: instructions and a digest of the conversation."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ ARGUMENT_CHARS = 400
 WORDS_CHARS = 2_000
 
 REVIEW = (
-    "Look back over the task below. Is there a way of working in it that will be needed again? "
-    "Then save it, in this order of preference: patch the skill that was loaded; patch another "
-    "skill of yours that covers this kind of task; add a file to one; only then create a skill. "
-    "Name a skill after the kind of task, never after this case. Write the steps that worked, "
-    "the pitfalls and how to verify; leave out the detours. What the person corrected belongs "
-    "into the skill that governs that work; facts about the person or this environment go to "
-    "memory. Do not save failures of the moment, missing programs, or that a tool does not work. "
-    "One change for each skill: say all of it at once. If nothing is worth keeping, which is "
-    "often so, say “nothing to save” and stop."
+    "Review the task below. Does it contain a procedure that will be needed again? Then save it, "
+    "in this order of preference: patch the skill that was loaded; patch another of your skills "
+    "for this kind of task; add a file to one; only then create a skill. Name a skill after the "
+    "kind of task, never after this case. Write the steps that worked, the pitfalls and how to "
+    "verify; leave out detours. Put the user's corrections into the skill for that work; facts "
+    "about the user or this environment go to memory. Do not save temporary failures, missing "
+    "programs, or that a tool does not work. Make one complete change per skill. If nothing is "
+    "worth saving, which is common, say “nothing to save” and stop."
 )
 WHY: dict[Why, str] = {
     "task": "It took {calls} tool calls.",
-    "session": "Much was done since anything was saved.",
-    "correction": "The person corrected the work: find out what would have made that needless.",
+    "session": "Much work was done since the last save.",
+    "correction": "The user corrected the work: find out what would have prevented that.",
 }
 
 
@@ -36,7 +35,7 @@ def words_for(why: Why, calls: int) -> str:
 
 
 def digest(messages: Iterable[Message]) -> str:
-    """Who said and did what, as much of the end as fits. Calls stand with their results."""
+    """Renders the conversation, cut at the start; calls come with their results."""
     lines: list[str] = []
     for message in messages:
         lines += _lines(message)
@@ -45,9 +44,9 @@ def digest(messages: Iterable[Message]) -> str:
 
 
 def shelf_words(skills: Sequence[tuple[str, str, bool]]) -> str:
-    """Names and descriptions of the skills, and which of them may be changed."""
+    """Lists the skills and whether each may be changed."""
     lines = [f"- {name}: {about}{'' if own else ' (not yours)'}" for name, about, own in skills]
-    return "\n".join(("Skills there are:", *lines)) if lines else "There are no skills yet."
+    return "\n".join(("Existing skills:", *lines)) if lines else "There are no skills yet."
 
 
 def _lines(message: Message) -> list[str]:
@@ -71,7 +70,7 @@ def _lines(message: Message) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Both ends: errors stand at the end, what was asked for at the beginning."""
+    """Keeps both ends: requests are at the start, errors at the end."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]} […] {text[-most // 2 :]}"

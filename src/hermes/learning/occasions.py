@@ -1,4 +1,4 @@
-"""When a task is worth a look back: much was done, or the person had to correct it."""
+"""Decides when a task deserves a review: much work, or a correction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.core.events import Event, MessageReceived, ToolFinished, TurnEnded, 
 from hermes.learning.corrections import corrects
 
 CHANGES = "skill_manage"
-# Looking something up about oneself is no work.
+# Tools that do not count as work.
 OWN_TOOLS = frozenset(("skills_list", "skill_view", CHANGES, "memory", "todo", "clarify"))
 
 Why = Literal["task", "session", "correction"]
@@ -21,7 +21,7 @@ class Occasion(Value):
 
 
 class Watch:
-    """Follows the events of a session, from its beginning. 0 switches a limit off."""
+    """Follows the events of a session from its start. A limit of 0 is disabled."""
 
     def __init__(self, *, task_calls: int, session_calls: int) -> None:
         self._task_calls = task_calls
@@ -33,7 +33,7 @@ class Watch:
         self._has_saved = False
 
     def note(self, event: Event) -> Occasion | None:
-        """What the end of a turn gives occasion for, if that is what the event is."""
+        """Returns an occasion when the event ends a turn that deserves a review."""
         match event:
             case MessageReceived(message=message):
                 if message.origin == "user" and self._is_answered and corrects(message.text):
@@ -46,12 +46,12 @@ class Watch:
                 self._calls += 1
                 self._since += 1
             case TurnEnded(reason=reason):
-                return self._ended(done=reason == "done")
+                return self._on_turn_end(done=reason == "done")
             case _:
                 pass
         return None
 
-    def _ended(self, *, done: bool) -> Occasion | None:
+    def _on_turn_end(self, *, done: bool) -> Occasion | None:
         self._is_answered = done
         why = self._why() if done else None
         if why is None:
@@ -62,7 +62,7 @@ class Watch:
     def _why(self) -> Why | None:
         if self._is_corrected:
             return "correction"
-        # What the agent has saved by itself needs no second look.
+        # The agent has already saved something itself.
         if self._has_saved:
             return None
         if 0 < self._task_calls <= self._calls:

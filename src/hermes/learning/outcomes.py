@@ -1,4 +1,4 @@
-"""How a task went, in numbers that two runs of it can be compared by."""
+"""Measures the outcome of a turn, so that two runs can be compared."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from hermes.codec.values import Value
 from hermes.core.events import Event, ReplyAdded, ToolFinished, TurnEnded
 
-# A text that says more costs more; that alone is no harm.
+# More tokens alone are not harmful, up to this.
 TOKENS_FACTOR = 1.25
 TOKENS_MORE = 1_000
 
 
 class Outcome(Value, omit_defaults=False):
-    """Of one turn. `end` is its reason, "" for one that has none yet. `failures` are calls that
-    went wrong, `unknown` those whose result nobody knows; `corrected` when the person's next words
-    were a correction, which only a turn that really happened can tell."""
+    """The outcome of one turn. `end` is its reason, "" while open. `failures` are failed calls,
+    `unknown` calls without a known result; `corrected` is set when the next message was a
+    correction, which only a real turn has."""
 
     end: str = ""
     calls: int = 0
@@ -38,8 +38,7 @@ class Outcome(Value, omit_defaults=False):
 def outcome_of(
     events: Iterable[Event], *, unknown: str | None = None, corrected: bool = False
 ) -> Outcome:
-    """`unknown` is how the results of calls begin that a rehearsal did not make. Calls that
-    a person would have been asked about count as unknown too."""
+    """`unknown` lists how results of simulated calls begin."""
     end, calls, failures, missing, tokens = "", 0, 0, 0, 0
     for event in events:
         match event:
@@ -67,9 +66,8 @@ def outcome_of(
 
 
 def worse(before: Outcome, after: Outcome) -> tuple[str, ...]:
-    """What got worse, in words; nothing means that nothing did. More work is no harm where the
-    person was not content with less of it; and behind a call whose result is not known, how much
-    work there is would be a guess."""
+    """Lists what got worse. More work does not count after a correction, nor after a call with
+    unknown result."""
     found = []
     if before.end == "done" and after.end != "done":
         found.append(f"it ended {after.end or 'never'} instead of done")

@@ -1,4 +1,4 @@
-"""Whether a version of a skill does worse in use than the one before it."""
+"""Detects that a skill version performs worse than its predecessor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hermes.learning.corrections import corrects
 from hermes.learning.outcomes import Outcome, outcome_of
 from hermes.learning.revision import VIEW
 
-# Of so many uses, so many must have gone badly: one bad day is no verdict.
+# ENOUGH of the last LOOKED_AT uses must be bad.
 LOOKED_AT = 5
 ENOUGH = 3
-# Ends that say something about what was done.
+# Turn endings that reflect the work done.
 _TELLING = frozenset(("done", "failed", "guardrail", "budget", "partial"))
 
 
 class Run(Value):
-    """A turn that used a version of a skill, named by the beginning of its hash."""
+    """A turn that used a skill version, named by a hash prefix."""
 
     skill: str
     version: str
@@ -28,7 +28,7 @@ class Run(Value):
 
 
 class Uses:
-    """Follows the events of a session and tells the turns that used skills."""
+    """Follows the events of a session and reports turns that used skills."""
 
     def __init__(self, session: str) -> None:
         self._session = session
@@ -37,12 +37,12 @@ class Uses:
         self._last: tuple[Run, ...] = ()
 
     def note(self, record: Record) -> tuple[Run, ...]:
-        """What is known anew: runs that ended, or those that the person has corrected just now."""
+        """Returns new runs, or runs that were just corrected."""
         match record.event:
             case TurnStarted():
                 self._loaded, self._events, self._last = {}, [], ()
             case MessageReceived(message=message) if message.origin == "user":
-                return self._corrected() if corrects(message.text) else ()
+                return self._mark_corrected() if corrects(message.text) else ()
             case ToolFinished(result=result) if result.name == VIEW and not result.failed:
                 self._note_load(str(result.details.get("name")), result.details.get("version"))
             case event if self._loaded:
@@ -65,15 +65,15 @@ class Uses:
         if version:
             self._loaded[name] = str(version)
 
-    def _corrected(self) -> tuple[Run, ...]:
+    def _mark_corrected(self) -> tuple[Run, ...]:
         return tuple(
             replace(run, outcome=replace(run.outcome, corrected=True)) for run in self._last
         )
 
 
 def relapsed(runs: Sequence[Run], now: str, before: str) -> str:
-    """Why the version `now` should give way to the one `before` it, "" if it should not. Failed
-    calls count where it is known how many there used to be."""
+    """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
+    where the previous number is known."""
     mine = [run.outcome for run in runs if run.version == now][-LOOKED_AT:]
     theirs = sorted(run.outcome.failures for run in runs if run.version == before)
     usual = theirs[len(theirs) // 2] if theirs else None

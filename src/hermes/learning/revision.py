@@ -1,4 +1,4 @@
-"""A recorded event as it would have been, had a skill had another text."""
+"""Rewrites recorded events as if a skill had a different text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from hermes.skills.index import listed_line
 from hermes.skills.skill import MAIN, parse
 
 VIEW = "skill_view"
-# Where the text of a skill ends in what the model is given.
+# Marks the end of a skill's text in the rendered output.
 NOTES = "\n\n[Skill directory: "
 HEAD = "# Skill {}\n\n"
 GONE = "The skill {} has no file {!r}."
 
 
 class Revision:
-    """`new` are the files of the skill as they would be; `old` as they are, for the line that the
-    list of skills has. Nothing else of a session changes."""
+    """`new` holds the changed files; `old` the current ones, for the index line."""
 
     def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
         self.name = name
@@ -29,7 +28,7 @@ class Revision:
         self._lines = (_line(name, old), _line(name, new))
 
     def loads(self, event: DurableEvent) -> bool:
-        """Whether this event brought the skill into its session."""
+        """Returns whether this event loaded the skill."""
         match event:
             case ToolFinished(result=result):
                 return self._is_view(result)
@@ -39,7 +38,7 @@ class Revision:
                 return False
 
     def revised(self, event: DurableEvent) -> DurableEvent:
-        """The same event where nothing would have been different."""
+        """Returns the rewritten event, or the same one if nothing differs."""
         match event:
             case ToolFinished(result=result) if self._is_view(result):
                 return replace(event, result=self._result(result))
@@ -69,7 +68,7 @@ class Revision:
         return replace(result, parts=(Text(text=f"{body}{found}{notes}" if found else body),))
 
     def _message(self, message: UserMessage) -> UserMessage:
-        """The skill stands between its heading and the note on its folder."""
+        """Replaces the text between the skill's heading and the note on its folder."""
         head = HEAD.format(self.name)
         before, _, rest = message.text.partition(head)
         _, found, notes = rest.partition(NOTES)
@@ -80,8 +79,7 @@ class Revision:
 
 
 class Introduction(Revision):
-    """For a skill that no session has known yet: the words that began a task, as if the person had
-    called for the skill with them."""
+    """For a new skill: the first message of a task, as if the user had invoked the skill."""
 
     def __init__(self, name: str, new: Mapping[str, bytes], words: MessageReceived) -> None:
         super().__init__(name, {}, new)
@@ -91,9 +89,9 @@ class Introduction(Revision):
         return event == self._words
 
     def revised(self, event: DurableEvent) -> DurableEvent:
-        return replace(event, message=self._called()) if event == self._words else event
+        return replace(event, message=self._with_skill()) if event == self._words else event
 
-    def _called(self) -> UserMessage:
+    def _with_skill(self) -> UserMessage:
         message = self._words.message
         others = tuple(part for part in message.parts if not isinstance(part, Text))
         text = f"{HEAD.format(self.name)}{self._body}{NOTES}{self.name}]\n\n{message.text}"
@@ -108,7 +106,7 @@ def _body(tree: Mapping[str, bytes]) -> str:
 
 
 def _line(name: str, tree: Mapping[str, bytes]) -> str:
-    """As the list of skills in the prompt has it."""
+    """Returns the skill's line in the index."""
     try:
         description = parse(tree[MAIN].decode("utf-8"))[0].description
     except (KeyError, UsageError, UnicodeDecodeError):

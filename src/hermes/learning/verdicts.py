@@ -1,4 +1,4 @@
-"""What follows from playing sessions again with a changed skill."""
+"""Judges a changed skill by replayed sessions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Verdict = Literal["promote", "refuse", "keep", "unrehearsed"]
 
 
 class Trial(Value, omit_defaults=False):
-    """One session once more. `n` is the record from which on it went another way; `problem` says
-    why it could not be played at all."""
+    """One replayed session. `n` is the record at which it diverged; `problem` says why it could
+    not be replayed."""
 
     session: str
     turn: str = ""
@@ -30,7 +30,7 @@ class Trial(Value, omit_defaults=False):
     def judgement(self) -> Judgement:
         if self.worse:
             return "worse"
-        # Whoever does nothing where something was done has not shown that it is done.
+        # Doing nothing does not prove success.
         is_idle = self.before.calls > 0 and not self.after.calls
         if self.problem or self.after.unknown or is_idle:
             return "unclear"
@@ -49,7 +49,7 @@ class Trial(Value, omit_defaults=False):
 
 
 class Rehearsal(Value, omit_defaults=False):
-    """All trials of one version of a skill."""
+    """All trials of one skill version."""
 
     skill: str
     version: str
@@ -58,7 +58,7 @@ class Rehearsal(Value, omit_defaults=False):
 
     @property
     def verdict(self) -> Verdict:
-        """One session that got worse is enough to refuse, one that cannot be told to wait."""
+        """One worse session means refuse; one unclear session means keep waiting."""
         judged = {trial.judgement for trial in self.trials if not trial.problem}
         if not judged:
             return "unrehearsed"
@@ -68,7 +68,7 @@ class Rehearsal(Value, omit_defaults=False):
 
     @property
     def words(self) -> str:
-        """One sentence for the history."""
+        """Summarises the result in one sentence."""
         harmful = next((trial for trial in self.trials if trial.judgement == "worse"), None)
         if harmful is not None:
             return (

@@ -1,4 +1,4 @@
-"""Past sessions as one session may see them: found by a question, read around a place, listed."""
+"""Access to past sessions: search, read around a message, list. Applies visibility rules."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _CRON = "cron"
 _CRON_COUNTS = 0.5
 _MOST_PASSAGES = 96
 _RECORDS_PER_MESSAGE = 8
-# The owner's own sessions and what the program did for the owner; anybody else is a person of whom
-# the journal only knows the role, which is not enough to tell one guest's words from another's.
+# The journal knows only the role of other people, which cannot tell one guest from another. The
+# owner sees owner and system sessions only.
 _HIDDEN_FROM_OWNER = ("member", "guest")
 
 
 class Wanted(Value):
-    """How a search is narrowed; None leaves all."""
+    """Filters of a search; None means no filter."""
 
     roles: tuple[Role, ...] | None = ("user", "assistant")
     period: Period | None = None
@@ -39,14 +39,14 @@ class Wanted(Value):
 
 
 class Found(Value):
-    """The passages, best first, and what is known of their sessions."""
+    """Passages, best first, and facts about their sessions."""
 
     passages: tuple[Passage, ...]
     sessions: dict[str, Known]
 
 
 class Shown(NamedTuple):
-    """A message that somebody is shown."""
+    """Identifies a message that is shown."""
 
     session_id: str
     n: int
@@ -54,8 +54,8 @@ class Shown(NamedTuple):
 
 
 class Archive:
-    """The sessions that `session_id`, which belongs to `principal`, may see. `strangers` says whose
-    words of all are not to be trusted."""
+    """The sessions that `session_id` of `principal` may see. `strangers` returns the untrusted
+    ones among origins."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Archive:
         self._strangers = strangers
 
     async def discover(self, query: str, wanted: Wanted) -> Found:
-        """What may answer a question. Sessions that run by schedule come after the others."""
+        """Searches; scheduled sessions rank after others."""
         scope = await self._scope(wanted)
         if scope is None:
             return Found(passages=(), sessions={})
@@ -95,8 +95,8 @@ class Archive:
         return Found(passages=_with_schedules_last(passages, known), sessions=known)
 
     async def around(self, session_id: str, n: int, window: int) -> tuple[SessionInfo, list[Said]]:
-        """The messages of a session up to `window` before and after a record; NotFound. Without a
-        record, its beginning."""
+        """Returns up to `window` messages before and after a record, or the start without one;
+        NotFound."""
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
         records = await self._journal.read(info.id, after=after)
@@ -105,25 +105,25 @@ class Archive:
         return info, said[max(0, at - window) : at + window + 1]
 
     async def said(self, session_id: str) -> list[Said]:
-        """All that was said in a session; NotFound."""
+        """Returns all messages of a session; NotFound."""
         info = await self._readable(session_id)
         return [one for one in spoken(await self._journal.read(info.id)) if one.text]
 
     async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
-        """The strangers whose words are in what is shown, or were in view when it was said."""
+        """Returns untrusted origins of the shown messages, or in view when they were written."""
         ids = {one.session_id for one in shown}
         known = await self._journal.reading(lambda db: origins_of(db, ids))
         found = {
             origin
             for one in shown
             for n, origin in known[one.session_id]
-            # Whoever answers may say again what was read before.
+            # An assistant may repeat what it read before.
             if n == one.n or (one.role == "assistant" and n < one.n)
         }
         return self._strangers(found)
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
-        """Those last used first, without the present one and its kin."""
+        """Returns the last used sessions, without the current one and its relatives."""
         if self._principal != "owner":
             return ()
         hidden = await self._hidden(include_current=False)
@@ -135,34 +135,34 @@ class Archive:
         return tuple(info for info in newest if info.id not in hidden)[:limit]
 
     async def _scope(self, wanted: Wanted) -> tuple[frozenset[str] | None, frozenset[str]] | None:
-        """The sessions to look in, None for all, and those to leave out; None for nothing."""
+        """Returns sessions to search (None for all) and to exclude; None for nothing."""
         if wanted.session_id:
             info = await self._readable(wanted.session_id)
             return frozenset({info.id}), frozenset()
         if self._principal != "owner":
-            own = await self._kin() if wanted.include_current else frozenset()
+            own = await self._relatives() if wanted.include_current else frozenset()
             return (own, frozenset()) if own else None
         return None, await self._hidden(include_current=wanted.include_current)
 
     async def _readable(self, session_id: str) -> SessionInfo:
-        """A session may always be read back by itself and its kin."""
+        """Returns a readable session; a session may always read itself and its relatives."""
         found = await sessions.find(self._journal, session_id)
         info = await listing.session_info(self._journal, found)
-        kin = await self._kin()
-        strange = info is None or (
+        kin = await self._relatives()
+        hidden = info is None or (
             info.principal in _HIDDEN_FROM_OWNER if self._principal == "owner" else True
         )
-        if info is None or (strange and found not in kin):
-            raise NotFound(f"There is no session “{session_id}” that can be read from here.")
+        if info is None or (hidden and found not in kin):
+            raise NotFound(f"There is no readable session “{session_id}”.")
         return info
 
     async def _hidden(self, *, include_current: bool) -> frozenset[str]:
         hidden = await self._journal.reading(
             lambda db: sessions_of(db, sources=HIDDEN_SOURCES, principals=_HIDDEN_FROM_OWNER)
         )
-        return hidden if include_current else hidden | await self._kin()
+        return hidden if include_current else hidden | await self._relatives()
 
-    async def _kin(self) -> frozenset[str]:
+    async def _relatives(self) -> frozenset[str]:
         return await self._journal.reading(lambda db: kin_of(db, self._session_id))
 
 

@@ -1,4 +1,4 @@
-"""What was found, as plain lines that a model reads: the best evidence first, within a size."""
+"""Formats search results as plain lines within a size limit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hermes.recall.archive import Found, Shown
 from hermes.recall.recap import Recap
 
 PAGE_BYTES = 6_300
-"""Of a page with findings; a little more for what is said below them."""
+"""Size limit of the results, without the legend."""
 
 SIGNS = {"user": ">", "assistant": "<", "tool": "#", "system": "#"}
 LEGEND = (
-    "N> user, N< assistant, N# tool; more around a line: "
+    "N> user, N< assistant, N# tool; context of a line: "
     "session_search(session_id=ID, around_message_id=N)"
 )
-RECAPPED = "= a model's recap of the whole session; the lines below it are what was really said"
+RECAPPED = "= a model's recap of the whole session; the lines below it are verbatim"
 _LEAST_LEFT = 40
 _LEAST_SCORE = 0.04
 _TITLE = 60
@@ -38,11 +38,11 @@ def findings(
     sort: Sort = "relevance",
     recaps: Mapping[str, Recap] = {},
 ) -> tuple[str, list[Shown]]:
-    """Messages grouped by session, in the order in which they were said; and which they are. What
-    recaps there are stand above the messages of their session."""
-    groups = _chosen(found, most_sessions)
+    """Groups messages by session in order; recaps precede the messages of their session. Returns
+    the text and the messages shown."""
+    groups = _select(found, most_sessions)
     lines: list[str] = []
-    for session_id in _ordered(groups, sort):
+    for session_id in _sort_sessions(groups, sort):
         some = sorted(groups[session_id], key=lambda one: one.n)
         lines.append(_head(found, some[0]))
         if (recap := recaps.get(session_id)) and recap.text:
@@ -60,11 +60,11 @@ def _about(recaps: Mapping[str, Recap]) -> Iterable[str]:
 
 
 def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:
-    """Messages as they follow each other, the wanted one marked."""
-    head = f"[{info.id}] {_moment(info.started_at)}{_titled(info.title)}"
-    lines = [_said(one, marked=one.n == n) for one in said]
+    """Formats consecutive messages; marks the requested one."""
+    head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
+    lines = [_format_message(one, marked=one.n == n) for one in said]
     if not lines:
-        return f"{head}\nThere is nothing at that place."
+        return f"{head}\nThere is no message at that position."
     last = f"{info.message_count} messages in all, up to {info.last_n}"
     return "\n".join((head, *lines, last))
 
@@ -72,14 +72,14 @@ def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:
 def browsed(sessions: Iterable[SessionInfo]) -> str:
     lines = [
         f"[{info.id}] {_day(info.last_at)} {info.message_count} messages"
-        f"{_titled(info.title or info.preview[:_PREVIEW])}"
+        f"{_format_title(info.title or info.preview[:_PREVIEW])}"
         for info in sessions
     ]
     return "\n".join(lines) if lines else "There are no other sessions yet."
 
 
-def _chosen(found: Found, most_sessions: int) -> dict[str, list[Passage]]:
-    """The best passages that fit on a page, by session."""
+def _select(found: Found, most_sessions: int) -> dict[str, list[Passage]]:
+    """Selects the best passages that fit on a page, by session."""
     groups: defaultdict[str, list[Passage]] = defaultdict(list)
     left = PAGE_BYTES - len(LEGEND)
     best = found.passages[0].score if found.passages else 0.0
@@ -96,8 +96,8 @@ def _chosen(found: Found, most_sessions: int) -> dict[str, list[Passage]]:
     return dict(groups)
 
 
-def _ordered(groups: dict[str, list[Passage]], sort: Sort) -> list[str]:
-    """Groups are made in the order of their best passages."""
+def _sort_sessions(groups: dict[str, list[Passage]], sort: Sort) -> list[str]:
+    """Sorts sessions; groups already have the order of relevance."""
     if sort == "relevance":
         return list(groups)
     return sorted(groups, key=lambda id: groups[id][0].at, reverse=sort == "newest")
@@ -105,28 +105,28 @@ def _ordered(groups: dict[str, list[Passage]], sort: Sort) -> list[str]:
 
 def _head(found: Found, passage: Passage) -> str:
     known = found.sessions.get(passage.session_id)
-    title = _titled(known.title) if known else ""
+    title = _format_title(known.title) if known else ""
     source = " cron" if known and known.source == "cron" else ""
-    return f"[{passage.session_id}] {_moment(passage.at)}{source}{title}"
+    return f"[{passage.session_id}] {_format_time(passage.at)}{source}{title}"
 
 
 def _line(passage: Passage) -> str:
     return f"{passage.n}{SIGNS[passage.role]} {passage.text}"
 
 
-def _said(said: Said, *, marked: bool) -> str:
+def _format_message(said: Said, *, marked: bool) -> str:
     text = " ".join(said.text.split())
     if len(text) > _LONGEST_LINE:
         text = text[:_LONGEST_LINE] + "…"
     return f"{'*' if marked else ''}{said.n}{SIGNS.get(said.role, '#')} {text}"
 
 
-def _titled(title: str) -> str:
+def _format_title(title: str) -> str:
     text = " ".join(title.split())
     return f" “{text[: _TITLE - 1]}…”" if len(text) > _TITLE else f" “{text}”" if text else ""
 
 
-def _moment(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%a %Y-%m-%d %H:%M")
 
 

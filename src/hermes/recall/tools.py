@@ -1,4 +1,4 @@
-"""The tool that finds what was said in earlier sessions."""
+"""The session_search tool."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from hermes.recall.recap import Recap, Teller, recaps
 BROWSED = 15
 MOST_SESSIONS = 30
 MOST_AROUND = 20
-NOTHING = "Nothing was found. Try other words for it, or leave out role_filter and when."
-CLOSED = "Past sessions cannot be searched here."
+NOTHING = "Nothing was found. Try other words, or omit role_filter and when."
+CLOSED = "Past sessions are not available here."
 
 
 class Recall:
-    """What the tool of one session works with; the program gives it the session's archive, and
-    whoever tells recaps as things are now. `summarize` is whether they are wanted where a call
-    does not say."""
+    """State of session_search in one session. `teller` returns the model for recaps; `summarize`
+    is the default for calls that do not specify it."""
 
     def __init__(
         self,
@@ -42,13 +41,13 @@ class Recall:
         self.summarize = summarize
 
     def telling(self, summarize: bool | None) -> Teller | None:
-        """Who recaps for a call that says this about it; None for nobody."""
+        """Returns the model for recaps, or None."""
         wanted = self.summarize if summarize is None else summarize
         return self.teller() if wanted and self.teller is not None else None
 
 
 class Asked(NamedTuple):
-    """A search as it was asked for; without a `teller` nothing is recapped."""
+    """A search request; without a `teller` there are no recaps."""
 
     query: str
     limit: int
@@ -56,17 +55,11 @@ class Asked(NamedTuple):
     teller: Teller | None
 
 
-def _looks_back(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
+def _effects(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ReadHistory(query=arguments["query"]),)
 
 
-@tool(
-    effects=_looks_back,
-    repeat="safe",
-    toolset="session_search",
-    kind="search",
-    display=ToolDisplay(icon="🔍", verb="recall"),
-)
+@tool(effects=_effects, repeat="safe")
 async def session_search(
     ctx: ToolContext,
     query: Annotated[str, "A question or words; omit to list recent sessions"] = "",
@@ -80,8 +73,8 @@ async def session_search(
     include_current: Annotated[bool, "Also this conversation"] = False,
     summarize: Annotated[bool | None, "Also recap the best three"] = None,
 ) -> ToolOutput:
-    """Find what was said in past sessions. Ask it before you say you do not know something of the
-    past, and again in other words if the answer is missing."""
+    """Search past sessions. Use it before you say that you do not know something about the
+    past, and again with other words if the answer is missing."""
     recall = ctx.kept(Recall)
     if recall.archive is None:
         raise ToolError(CLOSED)
@@ -94,48 +87,50 @@ async def session_search(
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            asked = Asked(query, _within(limit, MOST_SESSIONS), sort, recall.telling(summarize))
-            return await _discovered(recall.archive, found, asked)
+            asked = Asked(query, _clamp(limit, MOST_SESSIONS), sort, recall.telling(summarize))
+            return await _search(recall.archive, found, asked)
         if session_id:
-            return await _scrolled(
-                recall.archive, session_id, max(0, around_message_id), _within(window, MOST_AROUND)
+            return await _scroll(
+                recall.archive, session_id, max(0, around_message_id), _clamp(window, MOST_AROUND)
             )
         return ToolOutput.text(page.browsed(await recall.archive.recent(BROWSED)))
     except NotFound as error:
         raise ToolError(str(error)) from error
 
 
-def _within(wanted: int, most: int) -> int:
-    """A model that asks for too much gets what there is, not an error."""
+def _clamp(wanted: int, most: int) -> int:
+    """Clamps a value instead of failing."""
     return max(1, min(wanted, most))
 
 
-async def _discovered(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
+async def _search(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
     if not found.passages:
         return ToolOutput.text(NOTHING)
     sessions = list(dict.fromkeys(one.session_id for one in found.passages))[: asked.limit]
-    told: dict[str, Recap] = {}
+    found_recaps: dict[str, Recap] = {}
     if asked.teller is not None:
-        told = await recaps(archive, asked.teller, asked.query, found, sessions)
-    text, shown = page.findings(found, most_sessions=asked.limit, sort=asked.sort, recaps=told)
-    read = [one for recap in told.values() for one in recap.shown]
-    return _told(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
+        found_recaps = await recaps(archive, asked.teller, asked.query, found, sessions)
+    text, shown = page.findings(
+        found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps
+    )
+    read = [one for recap in found_recaps.values() for one in recap.shown]
+    return _mark_origins(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
 
 
-async def _scrolled(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
+async def _scroll(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
     info, said = await archive.around(session_id, n, window)
     origins = await archive.origins([Shown(info.id, one.n, one.role) for one in said])
-    return _told(page.scrolled(info, said, n), {"session_id": info.id}, origins)
+    return _mark_origins(page.scrolled(info, said, n), {"session_id": info.id}, origins)
 
 
-def _told(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
-    """Strangers' words stay theirs, however often they are told."""
+def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
+    """Marks the output with the untrusted origins in it."""
     output = ToolOutput.text(text, details=details)
     return replace(output, origin=", ".join(origins)) if origins else output
 
 
 def _roles(text: str) -> tuple[Role, ...] | None:
-    """Those of the named roles that there are; all when none is known."""
+    """Parses roles; None (all) when none is known."""
     named = {name.strip().lower() for name in text.split(",")}
     known = tuple(cast(Role, role) for role in get_args(Role) if role in named)
     return known or None
@@ -147,5 +142,5 @@ def _period(when: str, now: float) -> Period | None:
     first, between, last = when.partition("..")
     found, end = named_in(first, now), named_in(last, now) if between else None
     if found is None or (between and end is None):
-        raise ToolError(f"“{when}” is no time that is understood; write it like “May 2023”.")
+        raise ToolError(f"“{when}” is not a known time; write it like “May 2023”.")
     return found if end is None else Period(since=found.since, until=end.until)
