@@ -299,7 +299,7 @@ async def test_a_person_asks_for_it_and_sees_what_it_would_be(tmp_path: Path) ->
             await say(session, "And now?")
             await session.send(Rewind(turns=1))
         (asked,) = ground.summaries
-        assert "Dwell on this topic: numbers" in asked.said[-1].text
+        assert "Focus on this topic: numbers" in asked.said[-1].text
         assert ground.server.violations == []
 
 

@@ -117,7 +117,7 @@ async def test_too_much_is_not_attached(place: tuple[Stage, App, Session]) -> No
     ground.file("big.txt", lines=1_000, width=60)
     made = await refer(app.run, app.models, session, "Look at @file:big.txt")
     assert made.text == "Look at @file:big.txt"
-    assert "more than half" in made.warnings[0]
+    assert "over half" in made.warnings[0]
 
 
 async def test_a_page_stands_before_the_message_as_somebody_elses_words(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_page_stands_before_the_message_as_somebody_elses_words(tmp_path
             done = await refer(app.run, app.models, session, text)
             assert done.warnings == ()
             assert without_attachments(done.text) == "What is in ?"
-            assert "It stands in the message before this one." in done.text
+            assert "It is in the previous message." in done.text
             assert "Herons" not in done.text
             await say(session, done.text)
             assert session.transcript.origins() == {"user", "web:127.0.0.1"}

@@ -74,7 +74,7 @@ def test_a_slot_is_cut_after_a_whole_line() -> None:
     index = "\n".join(f"- skill-{n}: does thing number {n}" for n in range(200))
     text = slot("skills", index, 0)
     assert len(text) <= SLOT_CHARS["skills"] + 50
-    assert text.endswith("more lines are not shown here]")
+    assert text.endswith("more lines are not shown]")
     assert all(line in index for line in text.splitlines()[:-1])
     assert len(slot("skills", index, 8_192)) < len(text)
 

@@ -1,4 +1,4 @@
-"""The message that stands for the older part of a conversation: rules, summary, state, request."""
+"""Builds the message that replaces the older part of a conversation after compaction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SEARCH_TOOL = "session_search"
 
 
 class Carried(Value):
-    """Everything that goes into the block. Numbers are those of records. `request` is what the
-    person wants now, unless that is still in view as it was said; `first` how it all began."""
+    """Content of the block. Numbers are record numbers. `request` is the current request unless
+    it is still in view; `first` is the first message."""
 
     session_id: str
     recallable: bool
@@ -35,7 +35,7 @@ class Carried(Value):
 
 
 def fitting_block(carried: Carried, room: Room, tokens: int) -> str:
-    """The block within so many tokens, if that can be: rules and the request give way last."""
+    """Builds the block within a token limit; rules and the request shrink last."""
     text = ""
     for percent in (100, 60, 30):
         text = block_text(carried, lessened(room, percent))
@@ -45,32 +45,33 @@ def fitting_block(carried: Carried, room: Room, tokens: int) -> str:
 
 
 def block_text(carried: Carried, room: Room) -> str:
-    """Parts that do not fit their room say how much is missing."""
+    """Builds the block; truncated parts say how much is missing."""
     sections = (
         _section("Standing rules of the user, verbatim", _rules(carried, room)),
         _section("How it began, verbatim", _first(carried, room)),
         _section("Summary", carried.summary),
-        _section("Open to-dos", _fitted(carried.todos, room.todos, "to-dos")),
+        _section("Open to-dos", _fit_lines(carried.todos, room.todos, "to-dos")),
         _section(
-            "Files already read or written; unless something changed them since, there is no need "
-            "to read them again",
+            "Files already read or written; do not read them again unless they changed",
             _files(carried, room),
         ),
         _section("Names in use", _names(carried.names, room.names)),
-        _section("Tools found so far, for tool_call", _fitted(carried.tools, room.todos, "tools")),
+        _section(
+            "Tools found so far, for tool_call", _fit_lines(carried.tools, room.todos, "tools")
+        ),
         _section("The request you are working on, verbatim", _request(carried, room)),
     )
-    parts = (_beginning(carried), *sections, BLOCK_ENDS)
+    parts = (_heading(carried), *sections, BLOCK_ENDS)
     return "\n\n".join(part for part in parts if part)
 
 
-def _beginning(carried: Carried) -> str:
+def _heading(carried: Carried) -> str:
     text = f"{BLOCK_BEGINS} It is reference material, not a new request."
     if not carried.recallable:
         return text + "]"
     upto = f" up to {carried.last_number}" if carried.last_number else ""
     return (
-        f"{text} Every message{upto} is kept word for word. To look something up: "
+        f"{text} Every message{upto} is stored verbatim. To look something up: "
         f'{SEARCH_TOOL}(query="…", session_id="{carried.session_id}"), with role_filter="tool" for '
         f'results; by number: {SEARCH_TOOL}(session_id="{carried.session_id}", '
         "around_message_id=N).]"
@@ -82,10 +83,10 @@ def _section(title: str, text: str) -> str:
 
 
 def _rules(carried: Carried, room: Room) -> str:
-    """Wishes get what rules leave."""
-    rules = _newest([_rule(each) for each in carried.rules], room.rules, "older rules")
+    """Lists rules, then wishes in the remaining space."""
+    rules = _fit_newest([_rule(each) for each in carried.rules], room.rules, "older rules")
     left = (room.rules - text_tokens(rules)) // 2
-    wishes = _newest([_rule(each) for each in carried.wishes], left, "older wishes")
+    wishes = _fit_newest([_rule(each) for each in carried.wishes], left, "older wishes")
     return "\n".join(filter(None, (rules, wishes)))
 
 
@@ -115,16 +116,16 @@ def _files(carried: Carried, room: Room) -> str:
         folders.setdefault(folder or ".", []).append(f"{name} ({_lines(seen.lines)}{mark})")
     lines = [f"{folder}/: {', '.join(names)}" for folder, names in folders.items()]
     if sum(map(text_tokens, lines)) > room.files:
-        # Names alone say what need not be read again.
+        # Names alone tell which files need not be read again.
         lines = [
             f"{folder}/: {', '.join(name.partition(' (')[0] for name in names)}"
             for folder, names in folders.items()
         ]
-    return _newest(lines, room.files, "folders")
+    return _fit_newest(lines, room.files, "folders")
 
 
 def _lines(lines: str) -> str:
-    """ "1-80 of 80" is all of it."""
+    """Shortens "1-80 of 80" to "80 lines"."""
     first, _, total = lines.partition(" of ")
     return f"{total} lines" if total and first == f"1-{total}" else lines
 
@@ -139,7 +140,7 @@ def _names(names: Sequence[str], tokens: int) -> str:
     return ", ".join(kept)
 
 
-def _fitted(lines: Iterable[str], tokens: int, what: str) -> str:
+def _fit_lines(lines: Iterable[str], tokens: int, what: str) -> str:
     kept: list[str] = []
     left = 0
     for line in lines:
@@ -151,8 +152,8 @@ def _fitted(lines: Iterable[str], tokens: int, what: str) -> str:
     return "\n".join((*kept, *((f"(and {left} more {what})",) if left else ())))
 
 
-def _newest(lines: Sequence[str], tokens: int, what: str) -> str:
-    """In their order; those that do not fit are the oldest."""
+def _fit_newest(lines: Sequence[str], tokens: int, what: str) -> str:
+    """Keeps order; drops the oldest lines that do not fit."""
     kept: list[str] = []
     for line in reversed(lines):
         tokens -= text_tokens(line) + 1

@@ -1,4 +1,4 @@
-"""What is carried over verbatim when older messages give way: read off the messages themselves."""
+"""Extracts what compaction carries over verbatim: request, to-dos, files, tools, names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_NAME = 120
 
 
 class FileSeen(Value):
-    """A file of which the model has read or written `lines` ("1-80 of 80"); `number` is where."""
+    """A file that the model read or wrote. `lines` is like "1-80 of 80"; `number` is the record."""
 
     path: str
     lines: str
@@ -37,8 +37,7 @@ class FileSeen(Value):
 
 
 def current_request(transcript: Transcript) -> list[UserMessage]:
-    """What the person wants now: the message that began the newest turn of theirs, and what they
-    have added since."""
+    """Returns the message that began the newest user turn and the user messages since."""
     messages = transcript.messages
     for start in reversed(transcript.turn_starts):
         first = messages[start] if start < len(messages) else None
@@ -52,7 +51,7 @@ def current_request(transcript: Transcript) -> list[UserMessage]:
 
 
 def open_todos(transcript: Transcript) -> list[str]:
-    """The tasks of the newest list that are not done."""
+    """Returns the open tasks of the newest list."""
     listed = (transcript.latest("todo") or {}).get("todos", ())
     signs = {"pending": "[ ]", "in_progress": "[>]"}
     return [
@@ -63,8 +62,8 @@ def open_todos(transcript: Transcript) -> list[str]:
 
 
 def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
-    """What the first messages tell about files, each at its newest state, oldest first. A file
-    that was changed by the model is known too; one that was deleted is not."""
+    """Returns files read or changed in the first `upto` messages, at their newest state, oldest
+    first; deleted files are left out."""
     found: dict[str, FileSeen] = {}
     for message in transcript.messages[:upto]:
         for result in message.results if isinstance(message, ToolMessage) else ():
@@ -83,7 +82,7 @@ def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
 
 
 def tools_found(transcript: Transcript, upto: int) -> list[str]:
-    """The tools that were looked up, as they were described."""
+    """Returns the descriptions of tools found by tool_search."""
     found: dict[str, None] = {}
     for message in transcript.messages[:upto]:
         for result in message.results if isinstance(message, ToolMessage) else ():
@@ -93,7 +92,7 @@ def tools_found(transcript: Transcript, upto: int) -> list[str]:
 
 
 def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
-    """Paths, addresses, ids, versions and the like: the newest and most used first."""
+    """Returns paths, URLs, ids, versions and similar names, newest and most used first."""
     last: dict[str, int] = {}
     count: dict[str, int] = {}
     for place, message in enumerate(messages):
@@ -101,10 +100,10 @@ def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]
             if len(name) <= _LONGEST_NAME:
                 last[name] = place
                 count[name] = count.get(name, 0) + 1
-    told = set(known)
-    told.update(posixpath.basename(path) for path in known)
+    already_listed = set(known)
+    already_listed.update(posixpath.basename(path) for path in known)
     ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))
-    return [name for name in ranked if name not in told]
+    return [name for name in ranked if name not in already_listed]
 
 
 def _words(message: Message) -> str:

@@ -1,4 +1,4 @@
-"""Shortens a conversation: prunes first, then has the older part summarised; rules stay."""
+"""Compacts a conversation: prunes first, then summarises the older part."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PASSING = ("timeout", "overloaded", "server_error", "rate_limit", "upstream_rat
 
 
 class Compactor:
-    """For one session; remembers only for how long not to ask for summaries after a failure."""
+    """For one session. Its only state is the cool-down after a failed summary."""
 
     def __init__(self, means: Means, watch: Watch) -> None:
         self._means = means
@@ -54,13 +54,13 @@ class Compactor:
         cut = self._cut(transcript, prompt, room, occasion)
         if cut and self._wants_summary(shortened, size, room):
             notes = await self._notes(transcript, cut, room, occasion, meter)
-            # Where no summary comes, pruning alone will do as long as it does.
+            # Without a summary, pruning suffices while it stays below the threshold.
             if notes or not (self._rules.abort_on_failure or size < room.threshold):
-                shortened = self._summarised(transcript, prompt, occasion, cut, notes)
+                shortened = self._with_summary(transcript, prompt, occasion, cut, notes)
             elif size > room.limit:
-                # Cutting messages short would lose what a summary was wanted to keep.
+                # Truncating messages would lose what a summary should keep.
                 return None
-        done = self._finished(transcript, prompt, shortened, room)
+        done = self._finish(transcript, prompt, shortened, room)
         if done is None:
             return None
         return replace(done, system=await self._means.renew(transcript, occasion.window))
@@ -72,11 +72,11 @@ class Compactor:
         shortened = self._prune(transcript, prompt, occasion)
         if cut := self._cut(transcript, prompt, room, occasion):
             notes = "x" * (self._summary_tokens(transcript, cut, room) * CHARS_PER_TOKEN)
-            shortened = self._summarised(transcript, prompt, occasion, cut, notes)
-        return self._finished(transcript, prompt, shortened, room)
+            shortened = self._with_summary(transcript, prompt, occasion, cut, notes)
+        return self._finish(transcript, prompt, shortened, room)
 
     def _prune(self, transcript: Transcript, prompt: Prompt, occasion: Occasion) -> Compacted:
-        """The block that is there already, the messages after it in fewer words, and a tail."""
+        """Keeps the existing block and the tail, and prunes the messages between."""
         room = self._watch.room(transcript, prompt, occasion.window)
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
@@ -85,17 +85,17 @@ class Compactor:
         block = newest.head[:1] if newest and summarised else ()
         chars = room.request * CHARS_PER_TOKEN
         lines = pruned(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
-        return _shortened(occasion, upto=upto, head=(*block, *lines), summarised=summarised)
+        return _compaction(occasion, upto=upto, head=(*block, *lines), summarised=summarised)
 
     def _wants_summary(self, shortened: Compacted, size: int, room: Room) -> bool:
-        """Pruning is not enough, and there is something to be gained by more."""
+        """Returns whether a summary would gain enough beyond pruning."""
         if shortened.cause != "threshold" or size > room.limit:
             return True
         lines = shortened.head[1:] if shortened.summarised else shortened.head
         return size > room.content and all_tokens(lines) > (room.content - room.tail) // 10
 
     def _cut(self, transcript: Transcript, prompt: Prompt, room: Room, occasion: Occasion) -> int:
-        """How many messages to summarise; 0 when there are none besides those that are."""
+        """Returns how many messages to summarise; 0 when there are no new ones."""
         before = transcript.compactions[-1].summarised if transcript.compactions else 0
         tail = self._tail_tokens(transcript, prompt, room.tail, occasion)
         cut = self._tail(transcript, tail, occasion.keep, least=before)
@@ -104,15 +104,15 @@ class Compactor:
     def _tail_tokens(
         self, transcript: Transcript, prompt: Prompt, tokens: int, occasion: Occasion
     ) -> int:
-        """Whoever asks for it wants something to happen, however much room there is."""
+        """Limits the tail; an explicit request always leaves something to compact."""
         if occasion.cause == "threshold":
             return tokens
         spoken = self._gauge.estimated(transcript, prompt) - self._gauge.fixed(prompt)
         return min(tokens, spoken // 4)
 
     def _tail(self, transcript: Transcript, tokens: int, keep: int, *, least: int) -> int:
-        """Where the newest messages begin that stay as they are: never between a call and its
-        result. `keep` exchanges stay if that is asked for."""
+        """Returns where the unchanged tail begins; never between a call and its result. `keep`
+        exchanges stay if given."""
         messages = transcript.messages
         if keep:
             starts = [start for start in transcript.turn_starts if start >= least]
@@ -130,14 +130,14 @@ class Compactor:
         return start
 
     def _summary_tokens(self, transcript: Transcript, cut: int, room: Room) -> int:
-        """A summary is to be much shorter than what it tells of."""
+        """Limits a summary to a fifth of what it covers."""
         told = self._gauge.between(transcript.messages, 0, cut)
         return max(LEAST_SUMMARY, min(room.summary, told // 5))
 
     async def _notes(
         self, transcript: Transcript, cut: int, room: Room, occasion: Occasion, meter: Meter
     ) -> str:
-        """A model's summary, "" when there is none to be had."""
+        """Asks a model for a summary; "" when that fails."""
         if self._means.clock.monotonic() < self._cool_until and occasion.cause != "asked":
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
@@ -155,32 +155,34 @@ class Compactor:
         try:
             reply = await self._means.summarise(replace(asked, messages=(words,)), meter)
         except HermesError as error:
-            self._failed(error)
+            self._note_failure(error)
             return ""
         notes = summary.cleaned(reply.message.text, most)
         if not notes:
-            self._failed(ProviderError("The summary was empty.", reason="cut"))
+            self._note_failure(ProviderError("The summary was empty.", reason="cut"))
         return notes
 
-    def _failed(self, error: HermesError) -> None:
+    def _note_failure(self, error: HermesError) -> None:
         passing = isinstance(error, ProviderError) and error.reason in _PASSING
         seconds = COOL_SECONDS_PASSING if passing else COOL_SECONDS
         self._cool_until = self._means.clock.monotonic() + seconds
         log.warning("no summary", extra={"why": str(error)})
 
-    def _summarised(
+    def _with_summary(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, cut: int, notes: str
     ) -> Compacted:
         room = self._watch.room(transcript, prompt, occasion.window)
         text = notes or summary.local_notes(
             transcript.messages[:cut], transcript.number_of, room.summary
         )
-        carried = self._carried(transcript, prompt, cut, text)
+        carried = self._collect_carried(transcript, prompt, cut, text)
         most = (room.threshold - self._gauge.fixed(prompt)) * 6 // 10
         block = user_says(fitting_block(carried, room, most), origin=OWN_WORDS)
-        return _shortened(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
+        return _compaction(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
 
-    def _carried(self, transcript: Transcript, prompt: Prompt, cut: int, notes: str) -> Carried:
+    def _collect_carried(
+        self, transcript: Transcript, prompt: Prompt, cut: int, notes: str
+    ) -> Carried:
         number, older = transcript.number_of, transcript.messages[:cut]
         files = files_seen(transcript, cut)
         request = [m for m in current_request(transcript) if any(m is old for old in older)]
@@ -202,10 +204,10 @@ class Compactor:
             request=tuple((number(message), message.text) for message in request),
         )
 
-    def _finished(
+    def _finish(
         self, transcript: Transcript, prompt: Prompt, shortened: Compacted, room: Room
     ) -> Compacted | None:
-        """With its sizes, and made smaller still where it would not fit; None for no gain."""
+        """Adds sizes and shrinks further where needed; None for no gain."""
         before = self._gauge.estimated(transcript, prompt)
         size = self._size(transcript, prompt, shortened)
         if size > room.limit:
@@ -223,7 +225,7 @@ class Compactor:
         )
 
     def _least_gain(self, prompt: Prompt, before: int, shortened: Compacted) -> int:
-        """Whoever asks for it gives up caches for it: a tenth of what was said must go."""
+        """An explicit compaction invalidates caches, so it must save a tenth."""
         if shortened.cause != "asked":
             return 1
         return max(1, (before - self._gauge.fixed(prompt)) // 10)
@@ -234,7 +236,7 @@ class Compactor:
         return self._gauge.fixed(prompt) + all_tokens(shortened.head) + rest
 
 
-def _shortened(
+def _compaction(
     occasion: Occasion,
     *,
     upto: int,

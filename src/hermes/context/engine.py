@@ -1,4 +1,4 @@
-"""The built-in context engine: watches how large requests are, and loads the rest when needed."""
+"""The built-in context engine: tracks request sizes and loads the compactor on demand."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hermes.context.compactor import Compactor
 
 SAVES_LITTLE = 0.9
-# After this many further messages it is worth another try.
-_PATIENCE = 12
+# Retry after this many further messages.
+_RETRY_AFTER_MESSAGES = 12
 
 
 # The value of `context.engine` that selects the built-in engine.
@@ -39,7 +39,7 @@ class BuiltInEngine:
         estimated = self._watch.gauge.estimated(transcript, prompt)
         share = min(rules.threshold, 0.5)
         if estimated * 2 < window * share and len(prompt.messages) < rules.message_limit:
-            # No provider's tokens are that much smaller than ours.
+            # Provider token counts do not exceed our estimate by that factor.
             return False
         room = self._watch.room(transcript, prompt, window)
         if estimated > room.limit:
@@ -55,7 +55,7 @@ class BuiltInEngine:
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
     ) -> Compacted | None:
-        made = await self._loaded().compact(transcript, prompt, occasion, meter)
+        made = await self._get_compactor().compact(transcript, prompt, occasion, meter)
         if made is None:
             self._fruitless_at = len(transcript.messages)
         return made
@@ -63,20 +63,23 @@ class BuiltInEngine:
     def preview(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion
     ) -> Compacted | None:
-        return self._loaded().preview(transcript, prompt, occasion)
+        return self._get_compactor().preview(transcript, prompt, occasion)
 
-    def _loaded(self) -> Compactor:
+    def _get_compactor(self) -> Compactor:
         if self._compactor is None:
-            # Most conversations end before they are too long.
+            # Most conversations never need it.
             from hermes.context.compactor import Compactor
 
             self._compactor = Compactor(self._means, self._watch)
         return self._compactor
 
     def _is_stuck(self, transcript: Transcript) -> bool:
-        """The last two times saved next to nothing: again is no use before something changes."""
+        """Returns whether the last two compactions saved little and nothing has changed."""
         messages, newest = transcript.messages, transcript.compactions[-2:]
         fruitless = [c for c in newest if c.tokens_after > c.tokens_before * SAVES_LITTLE]
-        if len(fruitless) == 2 and len(messages) - newest[-1].upto < _PATIENCE:
+        if len(fruitless) == 2 and len(messages) - newest[-1].upto < _RETRY_AFTER_MESSAGES:
             return True
-        return 0 <= len(messages) - self._fruitless_at < _PATIENCE and self._fruitless_at > 0
+        return (
+            0 <= len(messages) - self._fruitless_at < _RETRY_AFTER_MESSAGES
+            and self._fruitless_at > 0
+        )

@@ -1,4 +1,4 @@
-"""Project context files: which one speaks for a folder, and how much of it is sent."""
+"""Finds project context files and limits how much of them is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARE = 0.06
 HEAD, TAIL = 0.7, 0.2
 
 
-# Given the name and the text of a file, the text that may be shown: the same, or why it is not.
+# Maps name and text of a file to the text that may be shown, or to the reason why not.
 Scan = Callable[[str, str], str]
 
 
@@ -26,7 +26,7 @@ def unscanned(_name: str, text: str) -> str:
 
 
 class ProjectContext(Value):
-    """The text for the prompt, the files it came from, and what a person should be told."""
+    """Prompt text, its files, and warnings for the person."""
 
     text: str = ""
     files: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class ProjectContext(Value):
 def project_context(
     cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = unscanned
 ) -> ProjectContext:
-    """The first kind of context file that is there and not empty; kinds are never mixed."""
+    """Returns the first kind of context file that exists and is not empty; kinds are not mixed."""
     found = _find(cwd)
     if not found:
         return ProjectContext()
@@ -48,7 +48,7 @@ def project_context(
         shown, cut = cut_middle(scan(name, text), limit, str(path))
         blocks.append(f"## {name}\n\n{shown}")
         if cut:
-            warnings.append(f"{name} is long: {cut} characters in its middle are not sent.")
+            warnings.append(f"{name} is long: {cut} characters in the middle are not sent.")
     return ProjectContext(
         text="# Project Context\n\n" + "\n\n".join(blocks),
         files=tuple(str(path) for path, _ in found),
@@ -61,7 +61,7 @@ def limit_for(window: int) -> int:
 
 
 def cut_middle(text: str, limit: int, path: str) -> tuple[str, int]:
-    """The text, or its beginning and end with a marker between; and how much is left out."""
+    """Cuts the middle of a long text; returns the text and how much was cut."""
     if len(text) <= limit:
         return text, 0
     head, tail = text[: int(limit * HEAD)], text[-int(limit * TAIL) :]
@@ -95,8 +95,7 @@ def _up_to_git_root(cwd: str) -> list[str]:
 
 
 def _first(folder: str, names: Iterable[str]) -> tuple[Path, str] | None:
-    """Every session that begins looks for a dozen files that are mostly not there, so this asks
-    for them by plain names."""
+    """Uses os.path instead of Path: every new session checks a dozen paths that rarely exist."""
     for name in names:
         path = os.path.join(folder, name)  # noqa: PTH118
         if os.path.isfile(path) and (text := _read(Path(path))):  # noqa: PTH113

@@ -1,4 +1,4 @@
-"""Lines by which parts of a message that the program added are known again."""
+"""Marker lines of message parts that the program added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context files of folders that the work comes to: shown once, behind the result that got there."""
+"""Appends the context files of newly visited folders to tool results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _WORD = re.compile(r"(?:[\w.@+-]*/)+[\w.@+-]*")
 
 
 class Nearby:
-    """For one session; a `core.turn.Remark`. `permits` tells whether a path may be read without a
-    question; folders in `known` have spoken already."""
+    """For one session; a `core.turn.Remark`. `permits` tells whether a path may be read without
+    asking; folders in `known` are skipped."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Nearby:
         self._max_chars = max_chars
 
     async def __call__(self, call: ToolCall, _result: ToolResult) -> str:
-        found = [await self._spoken(folder) for folder in self._new_folders(call)]
+        found = [await self._read_context(folder) for folder in self._new_folders(call)]
         return "".join(text for text in found if text)
 
     def _new_folders(self, call: ToolCall) -> list[str]:
-        """Inside the session's folder, outermost first."""
+        """Returns new folders inside the workspace, outermost first."""
         root = self._workspace.root.rstrip("/")
         folders: dict[str, None] = {}
         for path in _paths(call):
@@ -57,7 +57,7 @@ class Nearby:
         self._seen.update(new)
         return new
 
-    async def _spoken(self, folder: str) -> str:
+    async def _read_context(self, folder: str) -> str:
         for name in NAMES:
             path = posixpath.join(folder, name)
             if not self._permits(path):
@@ -85,7 +85,7 @@ def _paths(call: ToolCall) -> list[str]:
 
 
 def _up(folder: str, root: str) -> list[str]:
-    """The folder and its parents below the root, as far as they are worth a look."""
+    """Returns the folder and some of its parents below the root."""
     found: list[str] = []
     while folder.startswith(root + "/") and len(found) <= MOST_PARENTS:
         found.append(folder)

@@ -1,4 +1,4 @@
-"""Ways to speak that a person can switch to: those that come along, and those of the settings."""
+"""Personalities: built-in and user-defined speaking styles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hermes.core.errors import NotFound
 
 NONE = ("none", "default", "neutral", "off")
 BUILT_IN = {
-    "helpful": "Be warm and helpful. Think of what the person will need next, and offer it.",
-    "concise": "Answer in as few words as the matter allows. No preamble, no summary at the end.",
+    "helpful": "Be warm and helpful. Anticipate what the user needs next and offer it.",
+    "concise": "Answer as briefly as the topic allows. No preamble, no closing summary.",
     "technical": "Speak to an expert: exact terms, precise numbers, trade-offs, no simplification.",
     "creative": "Look for unusual angles. Offer several ideas and vivid pictures before settling.",
-    "teacher": "Explain step by step, from what the person knows to what is new, with an example; "
-    "check now and then that it was understood.",
+    "teacher": "Explain step by step, from the known to the new, with an example; check now and "
+    "then that it was understood.",
     "kawaii": "Be sweet and cheerful, with soft words and a little sparkle (◕‿◕), and still exact.",
     "catgirl": "Be a playful cat-eared helper who says nya now and then, curious and attentive.",
     "pirate": "Talk like a seasoned pirate, arr, with the sea in every other phrase; facts stay "
@@ -30,12 +30,12 @@ BUILT_IN = {
 
 
 def known(own: Mapping[str, object]) -> dict[str, str]:
-    """All personalities by name; those of the user replace the others."""
+    """Returns all personalities by name; the user's override built-in ones."""
     return BUILT_IN | {name.lower(): text for name, value in own.items() if (text := words(value))}
 
 
 def words(value: object) -> str:
-    """A text, or the parts `system_prompt`, `tone` and `style` of one."""
+    """Returns a string, or the joined `system_prompt`, `tone` and `style`."""
     if isinstance(value, str):
         return value.strip()
     if not isinstance(value, Mapping):
@@ -46,12 +46,12 @@ def words(value: object) -> str:
 
 
 def find(name: str, own: Mapping[str, object]) -> tuple[str, str]:
-    """The name as it is kept and the words; both empty for none. NotFound."""
+    """Returns the stored name and text, both empty for none; NotFound."""
     plain = name.strip().lower()
     if not plain or plain in NONE:
         return "", ""
     there = known(own)
     if plain not in there:
         names = ", ".join(sorted(there))
-        raise NotFound(f"There is no personality {name!r}. There are: {names}.", tuple(there))
+        raise NotFound(f"There is no personality {name!r}. Available: {names}.", tuple(there))
     return plain, there[plain]

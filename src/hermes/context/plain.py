@@ -1,4 +1,4 @@
-"""Conversations as plain dicts and back, for context engines that others have written."""
+"""Converts conversations to plain dicts and back, for plugin context engines."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ OWN_WORDS = "hermes"
 
 
 class Invalid(ValueError):
-    """A list that no model could be sent, with the reason."""
+    """A conversation that no model would accept."""
 
 
 class PlainMessages:
-    """Some messages as dicts. What comes back unchanged becomes what it was, with all that a dict
-    does not tell; words that are new are nobody's."""
+    """Messages as dicts. Unchanged dicts map back to the original messages; new ones have the
+    origin of Hermes."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.dicts: list[JsonObject] = []
         self._known: dict[bytes, UserMessage | AssistantMessage | ToolResult] = {}
         for message in messages:
-            for told, whole in _told(message):
-                self.dicts.append(told)
-                self._known[encode_sorted(told)] = whole
+            for as_dict, whole in _to_dicts(message):
+                self.dicts.append(as_dict)
+                self._known[encode_sorted(as_dict)] = whole
 
     def read(self, given: object) -> tuple[Message, ...]:
-        """Invalid unless it is a conversation of the same kind: it begins with a user, every call
-        has its result right behind it, and it ends as before."""
+        """Raises Invalid unless the list starts with a user, pairs calls with results and keeps
+        the last message."""
         if not isinstance(given, list) or not given:
-            raise Invalid("no messages came back")
+            raise Invalid("no messages were returned")
         found = list(self._messages(given))
         if not isinstance(found[0], UserMessage):
-            raise Invalid("it does not begin with a user")
+            raise Invalid("it does not begin with a user message")
         for before, after in zip(found, (*found[1:], None), strict=True):
             _check_pair(before, after)
         if encode_sorted(given[-1]) != encode_sorted(self.dicts[-1]):
-            raise Invalid("the newest message is gone")
+            raise Invalid("the newest message is missing")
         return tuple(found)
 
     def _messages(self, given: list[Any]) -> Iterator[Message]:
@@ -69,7 +69,7 @@ class PlainMessages:
         try:
             known = self._known.get(encode_sorted(each))
         except TypeError as error:
-            raise Invalid(f"a message is no JSON ({error})") from error
+            raise Invalid(f"a message is not JSON ({error})") from error
         if known is not None:
             return known
         match each:
@@ -100,32 +100,32 @@ def _check_pair(before: Message, after: Message | None) -> None:
             wanted = {call.id for call in calls}
             answered = after.results if isinstance(after, ToolMessage) else ()
             if {result.call_id for result in answered} != wanted:
-                raise Invalid("a call and its result were parted")
+                raise Invalid("a call lacks its result")
         case AssistantMessage() | UserMessage():
             if isinstance(after, ToolMessage):
-                raise Invalid("a result has lost its call")
+                raise Invalid("a result lacks its call")
             if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
-                raise Invalid("two assistants in a row")
+                raise Invalid("two assistant messages in a row")
         case ToolMessage():
             return
         case _:
             assert_never(before)
 
 
-def _told(
+def _to_dicts(
     message: Message,
 ) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
     match message:
         case UserMessage():
             yield {"role": "user", "content": message.text}, message
         case AssistantMessage():
-            told: JsonObject = {"role": "assistant", "content": message.text}
+            as_dict: JsonObject = {"role": "assistant", "content": message.text}
             if message.calls:
-                told["tool_calls"] = [
+                as_dict["tool_calls"] = [
                     {"id": call.id, "name": call.name, "arguments": call.arguments}
                     for call in message.calls
                 ]
-            yield told, message
+            yield as_dict, message
         case ToolMessage():
             for result in message.results:
                 answered: JsonObject = {"role": "tool", "content": result.text}

@@ -1,4 +1,4 @@
-"""What a model should know about the surface that it answers on: mark-up, length, files."""
+"""Hints for the model about each surface: mark-up, length, files."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ HINTS = {
     "email": f"You write an e-mail: plain text without Markdown, with a proper ending. {_ATTACH}",
     "sms": "You answer by SMS: at most 1600 characters, plain text, no Markdown, no links needed.",
     "voice": "Your answer is spoken: short sentences, no mark-up, no lists, numbers in words.",
-    "webhook": "Nobody sees you work; your last message is the result that is delivered.",
+    "webhook": "Nobody watches you work; your last message is delivered as the result.",
     "homeassistant": "You answer in a home: one or two plain sentences that can be spoken.",
-    "cron": "Nobody is there: do not ask questions. Your last message is delivered as it is; reply "
+    "cron": "Nobody is present: do not ask questions. Your last message is delivered as is; reply "
     "exactly [SILENT] to deliver nothing.",
-    "batch": "Nobody is there: do not ask questions; finish the task by yourself.",
+    "batch": "Nobody is present: do not ask questions; finish the task yourself.",
 }
 
 
 def platform_hint(platform: str, own: Mapping[str, object]) -> str:
-    """The hint for a surface. A text of the user is appended; `replace` and `append` of a mapping
-    do what they say."""
+    """Returns the hint for a surface. A user string is appended; a mapping may `replace` or
+    `append`."""
     hint, given = HINTS.get(platform, ""), own.get(platform)
     if isinstance(given, str):
         return f"{hint} {given}".strip()

@@ -1,4 +1,4 @@
-"""Context engines that others have written: what they implement, and how they are kept in check."""
+"""Runs context engines of plugins, with the built-in engine as fallback."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SECONDS = 60.0
 
 
 class PluginEngine(ABC):
-    """What a plugin implements. Messages are dicts with `role` and `content`, `tool_calls` of
-    assistants and `tool_call_id` of results. The host keeps the attributes up to date."""
+    """The interface for plugins. Messages are dicts with `role` and `content`, `tool_calls` of
+    assistants and `tool_call_id` of results. The host updates the attributes."""
 
     name = ""
     last_prompt_tokens = 0
@@ -36,7 +36,7 @@ class PluginEngine(ABC):
 
     @abstractmethod
     def update_from_response(self, usage: JsonObject) -> None:
-        """A model has answered, and counted this."""
+        """Called with the token usage of a reply."""
 
     @abstractmethod
     def should_compress(self, prompt_tokens: int | None = None) -> bool: ...
@@ -48,26 +48,26 @@ class PluginEngine(ABC):
         current_tokens: int | None = None,
         focus_topic: str | None = None,
     ) -> list[JsonObject]:
-        """What the model is to see instead. The newest message stays the last one."""
+        """Returns the messages to send instead. The newest message must stay last."""
 
 
 class PluggedEngine:
-    """`core.turn.ContextEngine`. Where the plugin fails or gives something that no model could be
-    sent, the built-in engine `own` does it."""
+    """`core.turn.ContextEngine`. The built-in engine `own` takes over when the plugin fails or
+    returns an invalid conversation."""
 
     def __init__(self, plugin: PluginEngine, own: BuiltInEngine, *, threshold: float) -> None:
         self._plugin = plugin
         self._own = own
         self._threshold = threshold
-        self._told = 0
+        self._reported_upto = 0
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
         plugin = self._plugin
         try:
-            self._tell(transcript, window)
+            self._report_usage(transcript, window)
             if plugin.should_compress(prompt_tokens=_size(transcript, prompt)):
                 return True
-            # Some look at the messages themselves, before they are sent.
+            # Some engines inspect the messages before they are sent.
             early = getattr(plugin, "should_compress_preflight", None)
             return bool(callable(early) and early(PlainMessages(prompt.messages).dicts))
         except Exception:
@@ -81,7 +81,7 @@ class PluggedEngine:
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
     ) -> Compacted | None:
         try:
-            made = await self._compressed(transcript, prompt, occasion)
+            made = await self._compress(transcript, prompt, occasion)
         except Exception:
             log.exception("context engine failed", extra={"engine": self._plugin.name})
             return await self._own.compact(transcript, prompt, occasion, meter)
@@ -94,7 +94,7 @@ class PluggedEngine:
     ) -> Compacted | None:
         return self._own.preview(transcript, prompt, occasion)
 
-    async def _compressed(
+    async def _compress(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion
     ) -> Compacted | None:
         plain, before = PlainMessages(prompt.messages), _size(transcript, prompt)
@@ -120,12 +120,12 @@ class PluggedEngine:
             tokens_after=max(0, before - saved),
         )
 
-    def _tell(self, transcript: Transcript, window: int) -> None:
+    def _report_usage(self, transcript: Transcript, window: int) -> None:
         plugin = self._plugin
         plugin.context_length = window
         plugin.threshold_tokens = int(window * self._threshold)
-        if transcript.measured and transcript.measured_upto != self._told:
-            self._told = transcript.measured_upto
+        if transcript.measured and transcript.measured_upto != self._reported_upto:
+            self._reported_upto = transcript.measured_upto
             output = transcript.measured - transcript.last_prompt
             plugin.last_prompt_tokens = transcript.last_prompt
             plugin.last_completion_tokens = output
@@ -139,7 +139,7 @@ class PluggedEngine:
 
 
 def _size(transcript: Transcript, prompt: Prompt) -> int:
-    """In tokens: what the provider counted last, and an estimate of what came since."""
+    """Returns the provider's last count plus an estimate of newer messages."""
     if transcript.measured:
         return transcript.measured + all_tokens(transcript.messages[transcript.measured_upto :])
     return all_tokens(prompt.messages)

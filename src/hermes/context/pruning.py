@@ -1,4 +1,4 @@
-"""Old messages in fewer words, without asking a model: a line per result, nothing of thoughts."""
+"""Prunes old messages without a model: one line per result, no reasoning."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FAILURE_CHARS = 240
 _MAIN_CHARS = 80
 _MAIN = ("path", "command", "pattern", "query", "url", "name", "action")
 _SPOKEN_CHARS = 2_400
-PICTURE = "[a picture that was shown here]"
+PICTURE = "[an image was shown here]"
 
 Number = Callable[[Message | ToolResult], int]
 
 
 def pruned(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
-    """The messages with long parts cut; calls and their results stay pairs. What a user said is
-    kept up to `user_chars`. `number` tells where an original can be found again."""
+    """Cuts long parts; calls stay paired with results. User text is kept up to `user_chars`.
+    `number` returns the record of an original."""
     calls: dict[str, ToolCall] = {}
     kept: list[Message] = []
     for message in messages:
@@ -53,7 +53,7 @@ def pruned(messages: Sequence[Message], number: Number, *, user_chars: int) -> t
 
 
 def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolResult:
-    """A result as one line that tells what it was and where it is; short ones stay."""
+    """Replaces a long result by one line that says what it was and where it is."""
     text = result.text
     images = any(isinstance(part, Image) for part in result.parts)
     if len(text) <= _SHORT_RESULT and not images:
@@ -65,7 +65,7 @@ def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolR
 
 
 def digest(result: ToolResult, call: ToolCall | None) -> str:
-    """What a call was and how it ended, in a few words."""
+    """Describes a call and its outcome in a few words."""
     text, details = result.text, result.details
     words = [result.name, main_argument(call.arguments) if call else ""]
     facts = [f"exit code {details['exit_code']}" if "exit_code" in details else ""]
@@ -92,7 +92,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def cut_to(text: str, limit: int, number: int) -> str:
-    """The beginning and the end of a long text, with a word on what is missing."""
+    """Keeps start and end of a long text with a note about the cut."""
     if len(text) <= limit:
         return text
     head, tail = limit * 6 // 10, limit * 3 // 10
@@ -116,7 +116,7 @@ def _assistant(message: AssistantMessage, number: int) -> AssistantMessage:
             case Text():
                 parts.append(replace(part, text=cut_to(part.text, _SPOKEN_CHARS, number)))
             case ToolCall():
-                parts.append(replace(part, arguments=_shortened(part.arguments)))
+                parts.append(replace(part, arguments=_shorten_arguments(part.arguments)))
             case Reasoning():
                 continue
             case _:
@@ -124,7 +124,7 @@ def _assistant(message: AssistantMessage, number: int) -> AssistantMessage:
     return replace(message, parts=tuple(parts or message.parts))
 
 
-def _shortened(arguments: JsonObject) -> JsonObject:
+def _shorten_arguments(arguments: JsonObject) -> JsonObject:
     return {name: _short(value) for name, value in arguments.items()}
 
 

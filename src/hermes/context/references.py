@@ -1,4 +1,4 @@
-"""`@` references in a message: found, and put behind it as what they refer to."""
+"""Expands `@` references in a message."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _LINES = re.compile(
 )
 _CLOSERS = {")": "(", "]": "[", "}": "{", ">": "<"}
 SIGNS = {"file": "📄", "folder": "📁", "url": "🌐"}
-ABOVE = "It stands in the message before this one."
+ABOVE = "It is in the previous message."
 MOST_ENTRIES = 200
 MOST_COMMITS = 10
 WARN_SHARE, REFUSE_SHARE = 0.25, 0.5
 
 
 class Mention(Value):
-    """One reference: the characters from `start` up to `end` of the message. Lines count from 1;
-    0 means all of them."""
+    """One reference: characters `start` to `end` of the message. Lines count from 1; 0 means
+    all."""
 
     kind: str
     target: str
@@ -50,15 +50,15 @@ class Mention(Value):
 
 
 class Page(Value):
-    """Words of somebody else, from `origin`."""
+    """Untrusted text from `origin`."""
 
     text: str
     origin: str
 
 
 class Expanded(Value):
-    """The message to send, what a person should be told, and `pages`, which are not the person's
-    words and so stand before the message, not in it."""
+    """The message to send, warnings for the person, and `pages` with untrusted text, which
+    precede the message."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Expanded(Value):
 
 
 class Sources(Protocol):
-    """Where references lead. ToolError says why one does not."""
+    """Resolves references. ToolError says why one fails."""
 
     async def file(self, path: str) -> bytes: ...
 
@@ -85,7 +85,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
             found.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
             continue
         quoted = match["double"] or match["single"] or match["tick"]
-        target = quoted or _trimmed(match["bare"])
+        target = quoted or _trim(match["bare"])
         end = match.end() if quoted else match.start("bare") + len(target)
         if target:
             found.append(_with_lines(match["kind"], target, match.start(), end))
@@ -93,17 +93,17 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 async def expanded(text: str, sources: Sources, *, window: int) -> Expanded:
-    """All references are looked up at once. Those that lead nowhere are warnings; if there is too
-    much behind them, the message stays as it is."""
+    """Resolves all references concurrently. Failures become warnings; if the total is too large,
+    the message stays unchanged."""
     found = mentions(text)
     if not found:
         return Expanded(text=text)
-    looked_up = await asyncio.gather(*(_looked_up(each, sources) for each in found))
-    blocks = [block for block in looked_up if isinstance(block, Block)]
-    warnings = [block for block in looked_up if isinstance(block, str)]
+    resolved = await asyncio.gather(*(_resolve(each, sources) for each in found))
+    blocks = [block for block in resolved if isinstance(block, Block)]
+    warnings = [block for block in resolved if isinstance(block, str)]
     tokens = sum(block.tokens for block in blocks)
     if tokens > window * REFUSE_SHARE:
-        why = f"The references have about {tokens:,} tokens, more than half of the model's window; "
+        why = f"The references take about {tokens:,} tokens, over half of the model's window; "
         return Expanded(text=text, warnings=(why + "nothing was attached.",), tokens=tokens)
     if tokens > window * WARN_SHARE:
         warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
@@ -121,7 +121,7 @@ async def expanded(text: str, sources: Sources, *, window: int) -> Expanded:
 
 
 class Block(Value):
-    """What stands behind a reference; with an `origin`, somebody else's words."""
+    """The resolved content; with an `origin`, untrusted."""
 
     label: str
     sign: str
@@ -141,19 +141,19 @@ class Block(Value):
         return f"{self.head}\n{ABOVE if self.origin else self.text}"
 
 
-async def _looked_up(mention: Mention, sources: Sources) -> Block | str:
+async def _resolve(mention: Mention, sources: Sources) -> Block | str:
     try:
-        found = await _found(mention, sources)
+        found = await _load(mention, sources)
     except HermesError as error:
         return f"{mention.label}: {error}"
     text, origin = (found.text, found.origin) if isinstance(found, Page) else (found, "")
     if not text.strip():
-        return f"{mention.label}: there is nothing in it."
+        return f"{mention.label}: it is empty."
     sign = SIGNS.get(mention.kind, "🧾")
     return Block(label=mention.label, sign=sign, text=text, origin=origin)
 
 
-def _found(mention: Mention, sources: Sources) -> Awaitable[str | Page]:
+def _load(mention: Mention, sources: Sources) -> Awaitable[str | Page]:
     match mention.kind:
         case "file":
             return _file(mention, sources)
@@ -180,7 +180,7 @@ async def _file(mention: Mention, sources: Sources) -> str:
             raise ToolError(f"the file has {len(rows)} lines.")
         rows = rows[mention.first - 1 : mention.last or mention.first]
     suffix = posixpath.splitext(mention.target)[1].lstrip(".")
-    return _fenced("\n".join(rows), suffix) if rows else ""
+    return _fence("\n".join(rows), suffix) if rows else ""
 
 
 async def _folder(mention: Mention, sources: Sources) -> str:
@@ -196,10 +196,10 @@ async def _folder(mention: Mention, sources: Sources) -> str:
 
 async def _fenced_git(sources: Sources, arguments: str) -> str:
     text = await sources.git(arguments)
-    return _fenced(text.rstrip("\n"), "diff") if text.strip() else ""
+    return _fence(text.rstrip("\n"), "diff") if text.strip() else ""
 
 
-def _fenced(text: str, language: str) -> str:
+def _fence(text: str, language: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"
@@ -225,8 +225,8 @@ def _without(text: str, found: Sequence[Mention]) -> str:
     return re.sub(r"[ \t]{2,}", " ", joined).strip()
 
 
-def _trimmed(target: str) -> str:
-    """Without the signs that end a sentence or a bracket around the reference."""
+def _trim(target: str) -> str:
+    """Strips punctuation and brackets around the reference."""
     while target.strip("./"):
         last = target[-1]
         closes = last in _CLOSERS and target.count(last) > target.count(_CLOSERS[last])

@@ -1,4 +1,4 @@
-"""How a window is shared out: when to shorten a conversation, and how much each part of it gets."""
+"""Divides the context window: compaction thresholds and token budgets per part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_SUMMARY = 300
 
 
 class CompressionRules(Value):
-    """What users may set about it; see the settings of the same names."""
+    """The user's compression settings."""
 
     enabled: bool = True
     threshold: float = 0.5
@@ -24,9 +24,9 @@ class CompressionRules(Value):
 
 
 class Room(Value):
-    """In tokens as the provider counts them. A request may have `limit` at most; from `threshold`
-    on it is shortened, and pruning is enough if it comes down to `content`. `tail` is for the
-    newest messages, the others for the parts of the block that stands for the older ones."""
+    """Budgets in tokens. A request may have at most `limit`; above `threshold` it is compacted,
+    and pruning suffices if it gets below `content`. `tail` is for the newest messages, the rest
+    for parts of the block."""
 
     limit: int
     threshold: int
@@ -43,7 +43,7 @@ class Room(Value):
 def room_in(
     window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
 ) -> Room:
-    """For a model with this window, of which `fixed` tokens are taken in every request."""
+    """Computes the budgets for a window of which `fixed` tokens are used in every request."""
     reserve = min(max_tokens, window // 2) if max_tokens else window // 10
     limit = window - reserve
     usable = window - (min(max_tokens, window // 2) if max_tokens else 0)
@@ -68,7 +68,7 @@ def room_in(
 
 
 def lessened(room: Room, percent: int) -> Room:
-    """The same with less room for what can be looked up again."""
+    """Reduces the budgets of what can be looked up again."""
     if percent == 100:
         return room
     names = ("todos", "names", "files")

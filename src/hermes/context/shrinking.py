@@ -1,4 +1,4 @@
-"""The last resort before giving up: the newest messages too are cut until everything fits."""
+"""Last resort of compaction: also cuts the newest messages until everything fits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STEP = 2
 
 
 def squeezed(shortened: Compacted, transcript: Transcript, tokens: int) -> Compacted:
-    """The same with all messages in its head, cut so that they have at most so many tokens, if
-    that can be. Words of the newest request are the last to go."""
+    """Moves all messages into the head and cuts them to the limit where possible; the newest
+    request is cut last."""
     tail, number = transcript.messages[shortened.upto :], transcript.number_of
     older, newest = tail[:-_STEP], tail[-_STEP:]
     if older and isinstance(newest[0], ToolMessage):
@@ -31,15 +31,15 @@ def squeezed(shortened: Compacted, transcript: Transcript, tokens: int) -> Compa
     best = shortened
     for cap in _CAPS:
         lines = pruned(older, number, user_chars=max(cap, 2_000))
-        head = (*shortened.head, *lines, *(_capped(each, cap, number) for each in newest))
+        head = (*shortened.head, *lines, *(_cap_message(each, cap, number) for each in newest))
         best = replace(shortened, head=head, upto=len(transcript.messages))
         if all_tokens(head) <= tokens:
             return best
-    return _without_spoken(best, number, tokens)
+    return _cut_user_messages(best, number, tokens)
 
 
-def _without_spoken(shortened: Compacted, number: Number, tokens: int) -> Compacted:
-    """What people said gives way too, the longest first, as far as needed."""
+def _cut_user_messages(shortened: Compacted, number: Number, tokens: int) -> Compacted:
+    """Cuts user messages, longest first, as far as needed."""
     head = list(shortened.head)
     for _ in range(len(head)):
         over = all_tokens(head) - tokens
@@ -55,7 +55,7 @@ def _without_spoken(shortened: Compacted, number: Number, tokens: int) -> Compac
     return replace(shortened, head=tuple(head))
 
 
-def _capped(message: Message, cap: int, number: Number) -> Message:
+def _cap_message(message: Message, cap: int, number: Number) -> Message:
     match message:
         case ToolMessage():
             return ToolMessage(results=tuple(_result(r, cap, number) for r in message.results))

@@ -1,4 +1,4 @@
-"""What a user has laid down for the whole session: sentences that sound like a rule, verbatim."""
+"""Finds standing rules of the user: sentences that sound like a rule, verbatim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 from hermes.context.marks import ATTACHED
 from hermes.core.messages import Message, UserMessage
 
-# Words of orders and bans, and of taking them back: such sentences are kept before all others.
+# Commands, bans and their withdrawal: kept before all others.
 _STRONG = re.compile(
     r"""(?ix)\b(?:
     never|always|must|mustn't|shall\ not|do\ not|don't|may\ not|no\ longer|only\ use|use\ only
@@ -21,8 +21,8 @@ _STRONG = re.compile(
     |никогда|всегда|нельзя
     )\b|(?:不要|不得|必须|总是|永远|禁止|絶対|必ず|항상|절대)"""
 )
-# Words of preferences, decisions and warnings. A sentence too many costs a few tokens; one too few
-# is a wish that gets forgotten.
+# Preferences, decisions and warnings. A false positive costs a few tokens; a false negative loses a
+# wish.
 _WEAK = re.compile(
     r"""(?ix)\b(?:
     avoid|prefer|instead\ of|rather\ than|stick\ (?:to|with)|keep\ (?:to|using)|in\ future
@@ -34,13 +34,13 @@ _WEAK = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.S)
 _LONGEST = 500
-# Much longer texts are pasted; what the person says about them stands before or after.
+# Longer texts are pasted; the user's comment is before or after.
 _SPOKEN = 6_000
 _EDGE = 2_000
 
 
 class Rule(Value):
-    """A sentence of a message; `strong` ones are surely meant to hold."""
+    """A sentence of a message; `strong` ones are certainly rules."""
 
     message: UserMessage
     text: str
@@ -48,7 +48,7 @@ class Rule(Value):
 
 
 def rules_in(message: UserMessage) -> list[Rule]:
-    """The sentences of one message that may be rules."""
+    """Returns the sentences of a message that may be rules."""
     spoken = _FENCED.sub("\n", message.text.partition(ATTACHED)[0])
     if len(spoken) > _SPOKEN:
         spoken = spoken[:_EDGE] + "\n" + spoken[-_EDGE:]
@@ -62,7 +62,7 @@ def rules_in(message: UserMessage) -> list[Rule]:
 
 
 def standing_rules(messages: Iterable[Message]) -> list[Rule]:
-    """Every rule once, at its newest place, oldest first."""
+    """Returns every rule once, at its newest position, oldest first."""
     found: dict[str, Rule] = {}
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":

@@ -1,4 +1,4 @@
-"""The system prompt: layers in a fixed order, written once per session and never changed."""
+"""Builds the system prompt: layers in a fixed order, once per session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_IDENTITY = (
 )
 COMPLETION = (
     "Finish the job: deliver a working result, not a plan or a stub, and check it with real "
-    "output. If something is in the way, say exactly what failed. Never invent results."
+    "output. If something blocks you, say exactly what failed. Never invent results."
 )
 PARALLEL = (
     "Call tools that do not depend on each other together in one reply; keep dependent steps apart."
@@ -23,12 +23,12 @@ ENFORCEMENT = (
     "is done; do not end with a promise. Use tools for arithmetic, time, files and git."
 )
 GOOGLE = (
-    "Use absolute paths. Look before you edit. Prefer flags that keep commands from asking "
-    "questions. Be brief."
+    "Use absolute paths. Read before you edit. Prefer flags that make commands "
+    "non-interactive. Be brief."
 )
 PERSISTENT = (
-    "When a result is thin, try another way before giving up. Check what a step needs before you "
-    "take it, and check the outcome before you claim it."
+    "When a result is poor, try another way before giving up. Check the requirements of a step "
+    "before it and the outcome before you claim it."
 )
 ENFORCED_FAMILIES = ("gpt", "codex", "gemini", "gemma", "grok", "glm", "qwen", "deepseek")
 _FAMILY_NOTES = (
@@ -40,28 +40,27 @@ ABOUT_TOOLS = {
     "session_search": "When the user refers to earlier work, search for it before you ask.",
     "skill_manage": "After hard or corrected work save what you learned as a skill; repair a skill "
     "that was wrong before you finish.",
-    "tool_search": "More tools than those listed are there: find them with tool_search, use them "
-    "with tool_call.",
+    "tool_search": "More tools exist than are listed: find them with tool_search, use them with "
+    "tool_call.",
 }
-# How the last layer begins.
+# Start of the last layer.
 FACTS = "Conversation started:"
 _MODEL, _PROVIDER = "Model: ", "Provider: "
-# Characters of blocks that other rooms bring; what is longer is cut.
+# Size limits of blocks from other packages.
 SLOT_CHARS = {"skills": 2_000, "memory": 4_500, "provider": 1_600}
 _SLOT_SHARE = 0.05
 _CHARS_PER_TOKEN = 4
 
 
 class Layer(Value):
-    """A named piece of the system prompt; empty ones vanish."""
+    """A named part of the system prompt; empty ones are dropped."""
 
     name: str
     text: str
 
 
 class Slots(Value):
-    """What other rooms have to say, as it is when a session opens: the index of skills, what is
-    remembered, of the user too, and the block of an external memory."""
+    """Blocks from other packages at session start: skill index, memory, external memory."""
 
     skills: str = ""
     memory: str = ""
@@ -69,8 +68,8 @@ class Slots(Value):
 
 
 class Surroundings(Value):
-    """What the prompt tells about the place where it runs. `profile` is empty for the usual one;
-    `window` is the model's, in tokens; a `session_id` is told if it is given."""
+    """Facts about the environment. `profile` is empty for the default profile; `window` is in
+    tokens; `session_id` is shown if given."""
 
     platform: str
     cwd: str
@@ -97,18 +96,17 @@ def layers(
     project: str = "",
     slots: Slots | None = None,
 ) -> tuple[Layer, ...]:
-    """All layers that have something to say, in the order in which they are sent: what never
-    changes first, what differs from session to session last."""
+    """Returns all non-empty layers, stable ones first and session-specific ones last."""
     brought = slots or Slots()
-    # The list of skills says itself when to write one.
-    said = {"skill_manage"} if brought.skills else set()
-    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in {*tools} - said)
+    # The skill index already says when to write one.
+    covered = {"skill_manage"} if brought.skills else set()
+    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in {*tools} - covered)
     named = (
         ("identity", soul.strip() or DEFAULT_IDENTITY),
         ("completion", COMPLETION if tools and completion else ""),
         ("parallel calls", PARALLEL if tools and parallel else ""),
         ("about tools", about),
-        ("tool use", _enforcement(here.model, enforcement) if tools else ""),
+        ("tool use", _enforcement_text(here.model, enforcement) if tools else ""),
         ("skills index", slot("skills", brought.skills, here.window)),
         ("environment", _environment(here)),
         ("profile", _profile(here.profile)),
@@ -123,7 +121,7 @@ def layers(
 
 
 def slot(name: str, text: str, window: int) -> str:
-    """A block of another room, cut after a whole line to what it may take."""
+    """Cuts a block at a line end to its limit."""
     limit = SLOT_CHARS[name]
     if window:
         limit = min(limit, max(400, int(window * _CHARS_PER_TOKEN * _SLOT_SHARE)))
@@ -132,7 +130,7 @@ def slot(name: str, text: str, window: int) -> str:
         return text
     kept = text[:limit].rpartition("\n")[0] or text[:limit]
     left = text[len(kept) :].count("\n")
-    return f"{kept}\n[{max(1, left)} more lines are not shown here]"
+    return f"{kept}\n[{max(1, left)} more lines are not shown]"
 
 
 def join(parts: Sequence[Layer]) -> str:
@@ -140,7 +138,7 @@ def join(parts: Sequence[Layer]) -> str:
 
 
 def with_model(text: str, model: str, provider: str) -> str:
-    """The same system text for another model: only the lines that name it differ."""
+    """Replaces the lines that name the model and provider."""
     before, mark, facts = text.rpartition(f"\n\n{FACTS}")
     if not mark:
         return text
@@ -158,8 +156,8 @@ def _environment(here: Surroundings) -> str:
     return f"{text} {here.hint}".strip()
 
 
-def _enforcement(model: str, wanted: str) -> str:
-    """`wanted` is "auto", "true", "false" or names of models, with commas between them."""
+def _enforcement_text(model: str, wanted: str) -> str:
+    """`wanted` is "auto", "true", "false" or comma-separated model names."""
     name, wanted = model.lower(), wanted.strip().lower()
     families: tuple[str, ...] = ENFORCED_FAMILIES
     if wanted not in ("auto", "true", "false"):
@@ -180,7 +178,7 @@ def _profile(name: str) -> str:
 
 
 def _facts(here: Surroundings) -> str:
-    # The date alone, so that the text stays the same all day and caches hold.
+    # Only the date, so that the text stays cacheable all day.
     day = time.strftime("%A, %B %d, %Y", time.localtime(here.now))
     session = f"Session ID: {here.session_id}\n" if here.session_id else ""
     return f"{FACTS} {day}\n{session}{_MODEL}{here.model}\n{_PROVIDER}{here.provider}"

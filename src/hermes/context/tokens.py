@@ -1,4 +1,4 @@
-"""About how many tokens a request has: counted once per message, corrected by what is told."""
+"""Estimates the tokens of requests: once per message, corrected by the provider's counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hermes.core.prompt import Prompt, ToolSpec, tool_sizes
 from hermes.core.transcript import Transcript
 
 CHARS_PER_TOKEN = 4
-# Letters outside ASCII mostly are words of their own, or parts of one in two bytes.
+# Non-ASCII letters are mostly tokens of their own or in pairs.
 _WIDE_BYTES_PER_TOKEN = 2.5
 IMAGE_TOKENS = 1_500
 _PER_MESSAGE = 6
@@ -38,12 +38,12 @@ def text_tokens(text: str) -> int:
 def message_tokens(message: Message) -> int:
     match message:
         case UserMessage():
-            return _PER_MESSAGE + sum(map(_shown, message.parts))
+            return _PER_MESSAGE + sum(map(_part_tokens, message.parts))
         case AssistantMessage():
-            return _PER_MESSAGE + sum(map(_said, message.parts))
+            return _PER_MESSAGE + sum(map(_assistant_part_tokens, message.parts))
         case ToolMessage():
             parts = (part for result in message.results for part in result.parts)
-            return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_shown, parts))
+            return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_part_tokens, parts))
         case _:
             assert_never(message)
 
@@ -53,7 +53,7 @@ def all_tokens(messages: Sequence[Message]) -> int:
 
 
 class Gauge:
-    """For one session. Every message is looked at once; a look at the sum is then cheap."""
+    """For one session. Each message is counted once; sums are cheap."""
 
     def __init__(self) -> None:
         self._known: list[Message] = []
@@ -62,7 +62,7 @@ class Gauge:
         self._fixed: tuple[str, tuple[ToolSpec, ...], int] = ("", (), 0)
 
     def fixed(self, prompt: Prompt) -> int:
-        """Of the system text and the tools."""
+        """Returns the tokens of the system text and the tools."""
         system, tools, tokens = self._fixed
         if prompt.system is not system or prompt.tools is not tools:
             tokens = text_tokens(prompt.system)
@@ -71,12 +71,12 @@ class Gauge:
         return tokens
 
     def between(self, messages: list[Message], start: int, end: int) -> int:
-        """Of some of the messages of a transcript."""
+        """Returns the tokens of a range of messages."""
         self._follow(messages)
         return self._sums[end] - self._sums[start]
 
     def estimated(self, transcript: Transcript, prompt: Prompt, upto: int | None = None) -> int:
-        """Of the request as the model sees it, up to some message."""
+        """Returns the tokens of the request, up to some message."""
         newest = transcript.compactions[-1] if transcript.compactions else None
         if self._head[0] is not newest:
             self._head = newest, all_tokens(newest.head) if newest else 0
@@ -86,14 +86,14 @@ class Gauge:
         return self.fixed(prompt) + self._head[1] + rest
 
     def scale(self, transcript: Transcript, prompt: Prompt) -> float:
-        """How many tokens the provider counts for one of ours, as far as it has told."""
+        """Returns the provider's tokens per estimated token, as measured."""
         if not transcript.measured:
             return transcript.compactions[-1].scale if transcript.compactions else 1.0
         ours = self.estimated(transcript, prompt, transcript.measured_upto)
         return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
 
     def tokens(self, transcript: Transcript, prompt: Prompt) -> int:
-        """The best guess for the next request, in the provider's tokens."""
+        """Estimates the next request in provider tokens."""
         scale = self.scale(transcript, prompt)
         return int(self.estimated(transcript, prompt) * scale)
 
@@ -107,11 +107,11 @@ class Gauge:
             sums.append(sums[-1] + message_tokens(message))
 
 
-def _shown(part: Text | Image) -> int:
+def _part_tokens(part: Text | Image) -> int:
     return text_tokens(part.text) if isinstance(part, Text) else IMAGE_TOKENS
 
 
-def _said(part: Text | Reasoning | ToolCall) -> int:
+def _assistant_part_tokens(part: Text | Reasoning | ToolCall) -> int:
     match part:
         case Text():
             return text_tokens(part.text)

@@ -1,4 +1,4 @@
-"""What the built-in engine works with, and how large requests are against what they may be."""
+"""Dependencies of the built-in engine and its view of request sizes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ async def no_hints(_messages: tuple[Message, ...]) -> str:
 
 
 class Means:
-    """What the engine of one session works with. `summarise` asks a model; `hints` gives what else
-    a summary must keep; `redact` takes secrets out of what is sent for one. `renew` gives the
-    system text from then on for a window of so many tokens, "" to leave it as it is."""
+    """Dependencies for one session. `summarise` asks a model; `hints` returns what a summary
+    must keep; `redact` removes secrets from summary requests. `renew` returns a new system text
+    for a window, or ""."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Means:
 
 
 class Watch:
-    """How large requests are, and how large they may be, in our own estimated tokens."""
+    """Sizes and limits of requests, in estimated tokens."""
 
     def __init__(self, rules: CompressionRules) -> None:
         self.gauge = Gauge()
         self.rules = rules
 
     def room(self, transcript: Transcript, prompt: Prompt, window: int) -> Room:
-        """The window is taken to be as much smaller as our estimates have been too low."""
+        """Returns the budgets; the window shrinks by the factor of our underestimate."""
         scale = self.gauge.scale(transcript, prompt)
         most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
         fixed = self.gauge.fixed(prompt)
