@@ -129,7 +129,7 @@ async def test_a_callback_that_hangs_is_left_behind() -> None:
     assert await hooks.fire(HOOK) == ("fine",)
     assert time.monotonic() - began < 30
     over.set()
-    for task in tuple(hooks._left):
+    for task in tuple(hooks._abandoned):
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -143,7 +143,7 @@ async def test_with_fail_closed_a_failure_blocks() -> None:
     over.set()
     assert first == {
         "action": "block",
-        "message": "The check by guard could not be made, and without it this call is not run.",
+        "message": "The check by guard failed; the call is not run without it.",
     }
     assert "slow" in str(second)
 

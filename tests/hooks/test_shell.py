@@ -152,7 +152,7 @@ def test_every_file_that_a_command_names_is_looked_into(tmp_path: Path) -> None:
 
 def test_a_damaged_list_allows_nothing(tmp_path: Path) -> None:
     (tmp_path / "allowed.json").write_text("{")
-    with pytest.raises(ConfigError, match="mend or remove it"):
+    with pytest.raises(ConfigError, match="fix or remove it"):
         is_allowed(hook("true"), Consents(tmp_path / "allowed.json"))
 
 

@@ -127,7 +127,7 @@ async def test_long_words_beside_the_person_go_into_a_file(tmp_path: Path) -> No
         await say(session, "Go.")
         (context,) = heard(await events(app, session))
     assert len(context.text) < 2_000
-    assert "10001 characters in all; the whole text is in /" in context.text
+    assert "10001 characters; the whole text is in /" in context.text
 
 
 async def test_a_blocked_call_is_answered_and_not_made(tmp_path: Path) -> None:

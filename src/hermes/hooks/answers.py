@@ -1,4 +1,4 @@
-"""What callbacks answered, read as what it may mean; anything else is logged and ignored."""
+"""Interprets the return values of callbacks; invalid ones are logged and ignored."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from hermes.core.hooks import Verdict
 
 log = logging.getLogger(__name__)
 
-BLOCK = "A hook has blocked this call."
-ASK = "A hook wants a person to decide."
+BLOCK = "A hook blocked this call."
+ASK = "A hook requires approval."
 
 
 def contexts(answers: tuple[object, ...]) -> list[str]:
-    """Words for the model, of each answer that has some."""
+    """Returns the context texts for the model."""
     found = []
     for answer in answers:
         text = answer.get("context") if isinstance(answer, dict) else answer
         if isinstance(text, str):
             found.append(text.strip())
         elif answer:
-            _not_understood("pre_llm_call", answer)
+            _log_ignored("pre_llm_call", answer)
     return [text for text in found if text]
 
 
 def verdict(answers: tuple[object, ...]) -> Verdict | None:
-    """The first wish to block wins. Otherwise a person is asked if anybody wants that, and the
-    first changed arguments count, so that they are what the person is asked about."""
+    """The first block wins. Otherwise a person is asked if any callback requires it, and the
+    first modified arguments apply, so that the person approves exactly those."""
     ask: str | None = None
     arguments: JsonObject | None = None
     for answer in answers:
@@ -40,20 +40,20 @@ def verdict(answers: tuple[object, ...]) -> Verdict | None:
             case {"action": "modify", "args": dict() as given}:
                 arguments = _json(given) if arguments is None else arguments
             case _ if answer:
-                _not_understood("pre_tool_call", answer)
+                _log_ignored("pre_tool_call", answer)
     if ask is None and arguments is None:
         return None
     return Verdict(ask=ask, arguments=arguments)
 
 
 def text(hook: str, answers: tuple[object, ...]) -> str | None:
-    """The first text that is not empty."""
+    """Returns the first non-empty text."""
     for answer in answers:
         if isinstance(answer, str):
             if answer:
                 return answer.encode("utf-8", "replace").decode()
         elif answer:
-            _not_understood(hook, answer)
+            _log_ignored(hook, answer)
     return None
 
 
@@ -68,13 +68,13 @@ def _reason(answer: dict[object, object]) -> str:
 
 
 def _json(given: dict[object, object]) -> JsonObject | None:
-    """A copy of its own; None for what is no JSON."""
+    """Returns a JSON copy; None for invalid JSON."""
     try:
         return decode(dict, encode(given))
     except (DecodeError, TypeError, ValueError, OverflowError, RecursionError):
-        _not_understood("pre_tool_call", given)
+        _log_ignored("pre_tool_call", given)
         return None
 
 
-def _not_understood(hook: str, answer: object) -> None:
+def _log_ignored(hook: str, answer: object) -> None:
     log.warning("hook answer ignored", extra={"hook": hook, "kind": type(answer).__name__})

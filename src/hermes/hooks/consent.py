@@ -1,4 +1,4 @@
-"""Which programs a person has allowed to run at which hook, each with what was in its files."""
+"""Stores which programs a person allowed for which hook, with hashes of their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "shell-hooks-allowlist.json"
 
 
 class Allowed(Value):
-    """`files` are those that the command names, with the SHA-256 of what was in them."""
+    """`files` maps the files that the command names to their SHA-256."""
 
     event: str
     command: str
@@ -29,25 +29,24 @@ class _List(Value):
 
 
 class Consents:
-    """The list in a file of the home. It is read anew for every question, since other processes
-    may change it."""
+    """The allowlist file. It is reread every time, because other processes may change it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def all(self) -> tuple[Allowed, ...]:
-        """ConfigError when the file cannot be understood: nothing is allowed then."""
+        """Raises ConfigError when the file is invalid; nothing is allowed then."""
         try:
             return decode(_List, self._path.read_bytes()).allowed
         except FileNotFoundError:
             return ()
         except (DecodeError, OSError) as error:
             raise ConfigError(
-                f"{self._path} cannot be read ({error}); mend or remove it, and allow hooks anew."
+                f"{self._path} is not valid ({error}); fix or remove it and allow hooks again."
             ) from error
 
     def find(self, event: str, command: str) -> Allowed | None:
-        """What was allowed under this name, whatever is in its files now."""
+        """Returns the entry, even if its files have changed."""
         for each in self.all():
             if (each.event, each.command) == (event, command):
                 return each
@@ -59,7 +58,7 @@ class Consents:
         self._write((*known, new))
 
     def revoke(self, command: str) -> int:
-        """How many hooks had this command."""
+        """Returns how many hooks were revoked."""
         known = self.all()
         kept = tuple(each for each in known if each.command != command)
         if len(kept) < len(known):
@@ -67,7 +66,6 @@ class Consents:
         return len(known) - len(kept)
 
     def _write(self, allowed: tuple[Allowed, ...]) -> None:
-        """Whole or not at all, for nobody else to read."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -77,19 +75,19 @@ class Consents:
 
 
 def split(command: str) -> list[str]:
-    """The program and its arguments, as no shell sees them. ConfigError for an open quote."""
+    """Splits a command without a shell. ConfigError for an open quote."""
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"The command {command!r} cannot be read ({error}).") from error
+        raise ConfigError(f"The command {command!r} is not valid ({error}).") from error
     if not words:
         raise ConfigError("A hook has an empty command.")
     return [str(Path(word).expanduser()) if word.startswith("~") else word for word in words]
 
 
 def fingerprint(command: str) -> dict[str, str]:
-    """The files that the command names, with what is in them. A program that is only a name is
-    found by the system, and belongs to it."""
+    """Returns hashes of the files that the command names. Programs named without a path belong
+    to the system."""
     found = {}
     for word in split(command):
         path = Path(word)

@@ -1,4 +1,4 @@
-"""A conversation as hooks get it: plain dicts in the shape that most programs know."""
+"""Converts a conversation to plain dicts for hooks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hermes.core.messages import AssistantMessage, Message, ToolCall, ToolMessag
 
 
 def history(messages: Iterable[Message]) -> list[JsonObject]:
-    """`role` and `content` of each message; assistants have `tool_calls`, and every result of a
-    tool is a message with its `tool_call_id`."""
+    """Returns dicts with `role` and `content`; assistants have `tool_calls`, each tool result
+    has its `tool_call_id`."""
     found: list[JsonObject] = []
     for message in messages:
         match message:

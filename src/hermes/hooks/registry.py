@@ -1,4 +1,4 @@
-"""Callbacks under the names of hooks, called in order; one that fails or hangs harms nobody."""
+"""Registers callbacks and calls them in order, isolated from each other's failures."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ log = logging.getLogger(__name__)
 
 DEFAULT_SECONDS = 30.0
 MOST_SECONDS = 600.0
-# A callback that does not heed its end is left to itself after this.
+# A callback that ignores its cancellation is abandoned after this.
 GRACE_SECONDS = 0.5
 
 Callback = Callable[..., object]
 
 
 class Added(NamedTuple):
-    """A callback, as it was added."""
-
     hook: str
     callback: Callback
     owner: str
@@ -38,13 +36,13 @@ class Added(NamedTuple):
 
 
 class Hooks:
-    """`timeout` is for callbacks without one of their own, 0 for none."""
+    """`timeout` is the default for callbacks; 0 means none."""
 
     def __init__(self, *, timeout: float = DEFAULT_SECONDS) -> None:
         self._timeout = timeout
         self._added: dict[str, list[Added]] = {}
-        # Tasks that did not end when they were told to; somebody must hold them.
-        self._left: set[asyncio.Task[object]] = set()
+        # References to abandoned tasks, so that they are not garbage-collected.
+        self._abandoned: set[asyncio.Task[object]] = set()
 
     def add(
         self,
@@ -56,9 +54,9 @@ class Hooks:
         timeout: float | None = None,
         fail_closed: bool = False,
     ) -> None:
-        """Call it with keyword arguments whenever the hook is fired, those of low `priority` first,
-        else in the order in which they came. With `fail_closed`, a `pre_tool_call` that crashes
-        or takes too long blocks the call. NotFound for a hook that does not exist."""
+        """Adds a callback, called with keyword arguments, lowest `priority` first, then in order
+        of registration. With `fail_closed`, a `pre_tool_call` that fails or times out blocks the
+        call. NotFound for an unknown hook."""
         if hook not in HOOKS:
             near = tuple(difflib.get_close_matches(hook, HOOKS, n=3, cutoff=0.5))
             hint = f"did you mean {' or '.join(near)}?" if near else "docs/hooks.md lists them."
@@ -67,7 +65,7 @@ class Hooks:
         self._added[hook] = sorted((*self._added.get(hook, ()), added), key=lambda a: a.priority)
 
     def remove(self, owner: str) -> None:
-        """Take back all that this owner has added."""
+        """Removes all callbacks of an owner."""
         for hook, added in tuple(self._added.items()):
             kept = [each for each in added if each.owner != owner]
             if kept:
@@ -76,27 +74,26 @@ class Hooks:
                 del self._added[hook]
 
     def has(self, *hooks: str) -> bool:
-        """Whether anybody listens to one of these, or to any hook at all."""
+        """Returns whether one of these hooks, or any hook, has callbacks."""
         return any(hook in self._added for hook in hooks) if hooks else bool(self._added)
 
     async def fire(self, hook: str, **payload: Any) -> tuple[object, ...]:
-        """What the callbacks returned, in order, without those that returned None. Each gets a copy
-        of the payload's lists and dicts. A failure is logged and otherwise ignored; one of a
-        `fail_closed` callback counts as the answer to block."""
+        """Returns the results of the callbacks, in order, without None. Each gets a copy of
+        lists and dicts. Failures are logged; a failed `fail_closed` callback counts as a block."""
         return tuple(answer for _, answer in await self.heard(hook, **payload))
 
     async def heard(self, hook: str, **payload: Any) -> tuple[tuple[str, object], ...]:
-        """The same, each answer with whose it is."""
+        """Like `fire`, with the owner of each result."""
         answers = []
         for added in tuple(self._added.get(hook, ())):
-            answer = await self._called(added, payload)
+            answer = await self._call(added, payload)
             if answer is not None:
                 answers.append((added.owner, answer))
         return tuple(answers)
 
-    async def _called(self, added: Added, payload: Mapping[str, object]) -> object:
+    async def _call(self, added: Added, payload: Mapping[str, object]) -> object:
         seconds = self._timeout if added.timeout is None else added.timeout
-        given = {name: _own(value) for name, value in payload.items()}
+        given = {name: _copy(value) for name, value in payload.items()}
         task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
         try:
             limit = min(seconds, MOST_SECONDS) if seconds > 0 else None
@@ -110,31 +107,31 @@ class Hooks:
             if not task.done():
                 await self._give_up(task)
         log.warning("hook failed", extra={"hook": added.hook, "owner": added.owner, "why": why})
-        return {"action": "block", "message": _closed(added)} if added.fail_closed else None
+        return {"action": "block", "message": _closed_message(added)} if added.fail_closed else None
 
     async def _give_up(self, task: asyncio.Task[object]) -> None:
         task.cancel()
         await asyncio.wait((task,), timeout=GRACE_SECONDS)
         if not task.done():
-            self._left.add(task)
-            task.add_done_callback(self._left.discard)
+            self._abandoned.add(task)
+            task.add_done_callback(self._abandoned.discard)
 
 
-def _closed(added: Added) -> str:
-    return f"The check by {added.owner} could not be made, and without it this call is not run."
+def _closed_message(added: Added) -> str:
+    return f"The check by {added.owner} failed; the call is not run without it."
 
 
-def _own(value: object) -> object:
+def _copy(value: object) -> object:
     return copy.deepcopy(value) if isinstance(value, dict | list) else value
 
 
 class Failed(Exception):
-    """What a callback raised that is not for our event loop: exits and interrupts."""
+    """Wraps exits and interrupts raised by a callback."""
 
 
 async def _answer(call: Callable[[], object]) -> object:
-    """A coroutine runs here; anything else in a thread of its own, which may hang for ever without
-    anybody waiting for it, not even at the end of the process."""
+    """Runs a coroutine on the loop and anything else in a daemon thread, which may hang without
+    blocking the process."""
     try:
         if _is_async(call):
             return await cast(Awaitable[object], call())
@@ -171,14 +168,14 @@ async def _in_thread(call: Callable[[], object]) -> object:
         try:
             answer = context.run(call)
         except (StopIteration, SystemExit, KeyboardInterrupt) as error:
-            # None of these may pass through a future.
+            # A future cannot carry these.
             failure = Failed(type(error).__name__)
         except Exception as error:
             failure = error
         try:
             loop.call_soon_threadsafe(tell, answer, failure)
         except RuntimeError:
-            # The loop has gone while this was under way.
+            # The loop was closed meanwhile.
             return
 
     threading.Thread(target=work, name="hook", daemon=True).start()

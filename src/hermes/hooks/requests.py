@@ -1,4 +1,4 @@
-"""Tells hooks of every request to a model: before it is made, when it was answered or failed."""
+"""Fires the hooks around requests to models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Whereabouts = Callable[[str, str], tuple[str, str]]
 
 
 class Requests:
-    """Of one session. `where` tells the address and the wire format of a model and provider."""
+    """For one session. `where` returns base URL and wire format of a model and provider."""
 
     def __init__(
         self, hooks: SessionHooks, *, clock: Clock, where: Whereabouts, attempts: int
@@ -31,35 +31,35 @@ class Requests:
         self._attempts = attempts
         self._count = 0
         self._prompt: Prompt | None = None
-        self._booked: JsonObject = {}
+        self._request_facts: JsonObject = {}
         self._began = 0.0
-        self._tries = 0
+        self._attempt_count = 0
         self._failure: ProviderError | None = None
 
     async def reply(self, inner: Provider, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        self._prompt, self._tries, self._failure = prompt, 0, None
+        self._prompt, self._attempt_count, self._failure = prompt, 0, None
         try:
             async with aclosing(inner.reply(prompt)) as parts:
                 async for part in parts:
                     if isinstance(part, Reply):
-                        await self._answered(part)
+                        await self._report_reply(part)
                     yield part
         except ProviderError as error:
             self._failure = error
-            await self._failed()
+            await self._report_failure()
             raise
 
     async def booked(self, call: ModelCalled) -> None:
-        """A request is going to be made; if there was one before it, that has failed."""
-        await self._failed()
+        """Called before a request; a pending failure is reported first."""
+        await self._report_failure()
         prompt = self._prompt
         self._count += 1
-        self._tries += 1
+        self._attempt_count += 1
         self._began = self._clock.monotonic()
         if prompt is None:
             return
         url, wire = self._where(call.model, call.provider)
-        self._booked = {
+        self._request_facts = {
             "api_request_id": call.call,
             "model": call.model,
             "provider": call.provider,
@@ -74,19 +74,21 @@ class Requests:
         }
         if self._hooks.listens("pre_api_request"):
             messages = history(prompt.messages)
-            await self._hooks.fire("pre_api_request", **self._booked, request_messages=messages)
+            await self._hooks.fire(
+                "pre_api_request", **self._request_facts, request_messages=messages
+            )
 
     def settled(self, _settled: CallSettled) -> None:
-        """A request is over. One that failed is settled while its error is on its way."""
+        """Called after a request; captures the error that is being raised."""
         error = sys.exception()
         if isinstance(error, ProviderError):
             self._failure = error
 
-    async def _answered(self, reply: Reply) -> None:
+    async def _report_reply(self, reply: Reply) -> None:
         message = reply.message
         await self._hooks.fire(
             "post_api_request",
-            **self._booked,
+            **self._request_facts,
             api_duration=self._clock.monotonic() - self._began,
             finish_reason=message.stop,
             usage=plain(reply.usage),
@@ -95,15 +97,15 @@ class Requests:
             assistant_tool_call_count=len(message.calls),
         )
 
-    async def _failed(self) -> None:
+    async def _report_failure(self) -> None:
         error, self._failure = self._failure, None
         if error is None:
             return
         await self._hooks.fire(
             "api_request_error",
-            **self._booked,
+            **self._request_facts,
             status_code=error.status,
-            retry_count=max(0, self._tries - 1),
+            retry_count=max(0, self._attempt_count - 1),
             max_retries=self._attempts,
             retryable=error.retryable,
             reason=error.reason,

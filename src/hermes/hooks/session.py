@@ -1,4 +1,4 @@
-"""The hooks of one session: fired at their places in a turn, and by what happens in it."""
+"""Fires the hooks of one session, in the turn and by its events."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Keep = Callable[[str, bytes], Awaitable[str]]
 
 
 class SessionHooks:
-    """`core.hooks.TurnHooks`. `keep` puts bytes into a file that tools can read and tells where.
-    What only watches is fired by `follow`; whatever is fired in the turn itself waits for that, so
-    that hooks come in the order of what they tell of."""
+    """`core.hooks.TurnHooks`. `keep` writes bytes to a file readable by tools and returns its
+    path. Observers are fired by `follow`; hooks fired in the turn wait for it, so that the order
+    of events is kept."""
 
     def __init__(self, hooks: Hooks, recorder: Recorder, *, keep: Keep) -> None:
         self._hooks = hooks
@@ -45,9 +45,9 @@ class SessionHooks:
         self._reader = recorder.subscribe()
         self._veil = recorder.veil
         self._keep = keep
-        self._said = ""
+        self._user_text = ""
         self._answer = ""
-        self._strangers: set[str] = set()
+        self._plugin_sources: set[str] = set()
         self._asked: dict[str, ApprovalAsked] = {}
 
     @property
@@ -56,13 +56,13 @@ class SessionHooks:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Programs that the settings name are the person's own."""
-        return tuple(sorted(self._strangers))
+        """Returns plugins whose text was used; programs in the settings are the user's own."""
+        return tuple(sorted(self._plugin_sources))
 
     async def turn_begins(self) -> str:
         await self._reader.read_up()
         transcript = self._transcript
-        self._said, self._answer = self._spoken(), ""
+        self._user_text, self._answer = self._user_message(), ""
         is_first = len(transcript.turn_starts) == 1
         if is_first:
             await self.fire("on_session_start")
@@ -70,13 +70,13 @@ class SessionHooks:
             return ""
         found = await self.fire(
             "pre_llm_call",
-            user_message=self._said,
+            user_message=self._user_text,
             conversation_history=history(transcript.messages[:-1]),
             is_first_turn=is_first,
             sender_id=transcript.opened.principal if transcript.opened else "owner",
         )
         texts = answers.contexts(found)
-        return "\n\n".join([await self._short(text) for text in texts])
+        return "\n\n".join([await self._limit_context(text) for text in texts])
 
     async def call_comes(self, call: ToolCall) -> Verdict | None:
         return answers.verdict(await self.fire("pre_tool_call", **self._about(call)))
@@ -85,45 +85,45 @@ class SessionHooks:
         self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
         status = "blocked" if fate == "blocked" else "error" if result.failed else "ok"
-        told = self._about(call) | {
+        facts = self._about(call) | {
             "result": result.text,
             "duration_ms": round(seconds * 1000),
             "status": status,
             "error_type": "" if status == "ok" else status,
             "error_message": result.text if result.failed else "",
         }
-        await self.fire("post_tool_call", **told)
-        return await self._changed("transform_tool_result", **told) if fate == "made" else None
+        await self.fire("post_tool_call", **facts)
+        return await self._transform("transform_tool_result", **facts) if fate == "made" else None
 
     async def last_words(self, text: str) -> str | None:
-        return await self._changed("transform_llm_output", response_text=self._shown(text))
+        return await self._transform("transform_llm_output", response_text=self._redact(text))
 
     async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
-        """What is to be shown in place of the output, of which they see what may be kept."""
+        """Returns a replacement for the redacted output, or None."""
         if not self._hooks.has("transform_terminal_output"):
             return None
-        return await self._changed(
+        return await self._transform(
             "transform_terminal_output",
             command=command,
-            output=self._shown(output),
+            output=self._redact(output),
             returncode=code,
             env_type=place,
         )
 
     async def fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        """After everything that has happened before, with what every hook of a session is told."""
+        """Fires a hook after all earlier events, with the common fields."""
         if not self._hooks.has(hook):
             return ()
         await self._reader.read_up()
         return await self._fire(hook, **payload)
 
     async def follow(self) -> None:
-        """Until the session is closed."""
+        """Runs until the session is closed."""
         async for record in self._reader:
             try:
-                await self._see(record)
+                await self._on_record(record)
             except Exception:
-                log.exception("a hook could not be told", extra={"session": self._session_id})
+                log.exception("a hook failed", extra={"session": self._session_id})
 
     def listens(self, hook: str) -> bool:
         return self._hooks.has(hook)
@@ -132,26 +132,26 @@ class SessionHooks:
         args = self._without_secrets(call.arguments)
         return {"tool_name": call.name, "args": args, "tool_call_id": call.id}
 
-    def _shown(self, text: str) -> str:
-        """What may be seen of a text."""
+    def _redact(self, text: str) -> str:
+        """Redacts secrets."""
         seen = ToolResult(call_id="", name="terminal", parts=(Text(text=text),))
         return self._veil.result(seen).text
 
     def _without_secrets(self, value: object) -> object:
         if isinstance(value, str):
-            return self._shown(value)
+            return self._redact(value)
         if isinstance(value, dict):
             return {name: self._without_secrets(each) for name, each in value.items()}
         if isinstance(value, list):
             return [self._without_secrets(each) for each in value]
         return value
 
-    async def _changed(self, hook: str, **payload: object) -> str | None:
+    async def _transform(self, hook: str, **payload: object) -> str | None:
         return answers.text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
         heard = await self._hooks.heard(hook, **{**self._common(), **payload})
-        self._strangers |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
+        self._plugin_sources |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
         return tuple(answer for _, answer in heard)
 
     def _common(self) -> JsonObject:
@@ -165,7 +165,7 @@ class SessionHooks:
             "cwd": opened.cwd if opened else "",
         }
 
-    async def _see(self, record: Record) -> None:
+    async def _on_record(self, record: Record) -> None:
         match record.event:
             case ReplyAdded(message=message):
                 self._answer = "" if message.calls else message.text
@@ -175,7 +175,7 @@ class SessionHooks:
                 self._asked[asked.id] = asked
                 await self._fire("pre_approval_request", **_question(asked), **self._who())
             case ApprovalAnswered() as answered:
-                await self._approved(answered)
+                await self._on_approval_answered(answered)
             case Compacted() as compacted:
                 await self._fire(
                     "on_session_compress",
@@ -198,7 +198,7 @@ class SessionHooks:
             await self._fire(
                 "post_llm_call",
                 turn_id=turn_id,
-                user_message=self._said or self._spoken(),
+                user_message=self._user_text or self._user_message(),
                 assistant_response=self._answer,
                 conversation_history=history(self._transcript.messages),
             )
@@ -209,36 +209,34 @@ class SessionHooks:
             interrupted=ended.reason == "interrupted",
         )
 
-    async def _approved(self, answered: ApprovalAnswered) -> None:
+    async def _on_approval_answered(self, answered: ApprovalAnswered) -> None:
         asked = self._asked.pop(answered.id, None)
         choice = "timeout" if answered.by == "time" else answered.choice
-        told = _question(asked) if asked is not None else {}
-        await self._fire("post_approval_response", **told, **self._who(), choice=choice)
+        facts = _question(asked) if asked is not None else {}
+        await self._fire("post_approval_response", **facts, **self._who(), choice=choice)
 
     def _who(self) -> JsonObject:
         opened = self._transcript.opened
         return {"session_key": self._session_id, "surface": opened.source if opened else ""}
 
-    def _spoken(self) -> str:
-        """What the person said that the newest turn is about."""
+    def _user_message(self) -> str:
+        """Returns the user message that started the newest turn."""
         transcript = self._transcript
         place = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
         said = transcript.messages[place] if place < len(transcript.messages) else None
         return said.text if isinstance(said, UserMessage) else ""
 
-    async def _short(self, text: str) -> str:
-        """What is long goes into a file, and the model gets its beginning."""
+    async def _limit_context(self, text: str) -> str:
+        """Writes a long text to a file and returns its start."""
         if len(text) <= CONTEXT_CHARS:
             return text
         name = f"hooks/context-{self._transcript.turn_id or 'turn'}-{len(text)}.txt"
         try:
             path = await self._keep(name, text.encode("utf-8", "replace"))
         except Exception:
-            log.exception("the words of a hook could not be kept")
+            log.exception("the context of a hook could not be stored")
             return f"{text[:CONTEXT_CHARS]}\n[{len(text) - CONTEXT_CHARS} more characters]"
-        return (
-            f"{text[:PREVIEW_CHARS]}\n[{len(text)} characters in all; the whole text is in {path}]"
-        )
+        return f"{text[:PREVIEW_CHARS]}\n[{len(text)} characters; the whole text is in {path}]"
 
 
 def _question(asked: ApprovalAsked) -> JsonObject:

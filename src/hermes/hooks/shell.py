@@ -1,4 +1,4 @@
-"""Hooks that are programs: told on stdin what happens, heard on stdout, run without a shell."""
+"""Runs programs as hooks: JSON on stdin, answer on stdout, no shell."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
 
 
 class ShellHook(Value):
-    """One entry of the settings. An empty `matcher` is for every tool. With `fail_closed`, a call
-    is not made when the program cannot say that it may be."""
+    """One entry of the settings. An empty `matcher` matches every tool. With `fail_closed`, a
+    call is blocked unless the program allows it."""
 
     event: str
     command: str
@@ -40,17 +40,19 @@ class ShellHook(Value):
         return min(self.timeout, MOST_SECONDS)
 
     def matches(self, tool_name: str) -> bool:
-        """ConfigError for a matcher that is no pattern."""
+        """Raises ConfigError for an invalid pattern."""
         if not self.matcher:
             return True
         try:
             return re.fullmatch(self.matcher, tool_name) is not None
         except re.error as error:
-            raise ConfigError(f"The matcher {self.matcher!r} is no pattern ({error}).") from error
+            raise ConfigError(
+                f"The matcher {self.matcher!r} is not a valid pattern ({error})."
+            ) from error
 
 
 class Ran(Value):
-    """What came of a run. `answer` is what it means for the hook, None for nothing."""
+    """Result of a run. `answer` is the return value for the hook, or None."""
 
     code: int | None
     output: str
@@ -60,8 +62,8 @@ class Ran(Value):
 
 
 class ShellCallback:
-    """A program as a callback. `env` is what it sees of the environment. Its files are compared
-    with what was allowed before every run."""
+    """A program as a callback. `env` is its environment. Its files are compared with the allowed
+    hashes before every run."""
 
     def __init__(self, hook: ShellHook, consents: Consents, *, env: Mapping[str, str]) -> None:
         self._hook = hook
@@ -74,33 +76,33 @@ class ShellCallback:
         if isinstance(tool, str) and not hook.matches(tool):
             return None
         if not await asyncio.to_thread(is_allowed, hook, self._consents):
-            raise ConfigError(f"{hook.command} is not allowed, or has changed since it was.")
+            raise ConfigError(f"{hook.command} is not allowed, or has changed since then.")
         ran = await run(hook, payload, env=self._env)
         if ran.code is None:
-            raise TimeoutError(f"no end within {hook.seconds:g} s")
+            raise TimeoutError(f"no exit within {hook.seconds:g} s")
         if ran.answer is None and hook.fail_closed and ran.code != 0:
             raise OSError(f"exit code {ran.code}: {ran.errors[:200]}")
         return ran.answer
 
 
 def is_allowed(hook: ShellHook, consents: Consents) -> bool:
-    """Somebody has allowed this program at this hook, and its files are still the same."""
+    """Returns whether the program is allowed for this hook and its files are unchanged."""
     known = consents.find(hook.event, hook.command)
     return known is not None and known.files == fingerprint(hook.command)
 
 
 async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]) -> Ran:
-    """One run, to its end or to the end of its time; whatever it started is gone then, too. OSError
-    when it cannot be started."""
+    """Runs the program until it exits or times out, and kills its process group. OSError when it
+    cannot start."""
     loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
     began = loop.time()
-    process = await _started(hook, env, cwd)
+    process = await _start(hook, env, cwd)
     try:
         async with asyncio.timeout(hook.seconds):
             output, errors, _ = await asyncio.gather(
                 _read(process.stdout),
                 _read(process.stderr),
-                _tell(process, asked(hook, payload)),
+                _write_stdin(process, asked(hook, payload)),
             )
             await process.wait()
     except TimeoutError:
@@ -117,8 +119,8 @@ async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[st
 
 
 def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
-    """What the program reads."""
-    told = {
+    """Encodes the JSON on stdin."""
+    message = {
         "hook_event_name": hook.event,
         "tool_name": payload.get("tool_name", ""),
         "tool_input": payload.get("args", {}),
@@ -126,31 +128,31 @@ def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
         "cwd": payload.get("cwd", ""),
         "extra": {name: value for name, value in payload.items() if name not in OWN_KEYS},
     }
-    return encode(told) + b"\n"
+    return encode(message) + b"\n"
 
 
 def answer(event: str, code: int, output: str, errors: str) -> JsonObject | str | None:
-    """What a program said, in the words of callbacks."""
+    """Translates exit code and output to a callback's return value."""
     if code == BLOCKING_CODE:
         return {"action": "block", "message": errors.strip() or output.strip()}
     try:
-        said = decode(dict, output) if code == 0 and output.strip() else {}
+        reply = decode(dict, output) if code == 0 and output.strip() else {}
     except DecodeError:
         return None
-    match said:
+    match reply:
         case {"decision": "block"}:
-            return {"action": "block", "message": said.get("reason", "")}
+            return {"action": "block", "message": reply.get("reason", "")}
         case {"action": "block" | "approve" | "modify"}:
-            return said
+            return reply
         case {"context": str()} if event == "pre_llm_call":
-            return said
+            return reply
         case {"text": str() as text} if event.startswith("transform_"):
             return text
         case _:
             return None
 
 
-async def _started(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
+async def _start(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *split(hook.command),
@@ -165,14 +167,14 @@ async def _started(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # Given up half-way, only the program itself would end, and not what it has started.
+        # Otherwise only the program would end, not its children.
         with contextlib.suppress(OSError):
             await _end(await starting)
         raise
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:
-    """All of it, of which so much is kept: a program must not stop because nobody reads."""
+    """Reads everything but keeps MOST_BYTES, so that the program never blocks on a full pipe."""
     assert stream is not None
     kept = b""
     while chunk := await stream.read(65_536):
@@ -180,8 +182,8 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
-async def _tell(process: Process, words: bytes) -> None:
-    """It need not listen."""
+async def _write_stdin(process: Process, words: bytes) -> None:
+    """Writes stdin; the program may ignore it."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.write(words)
@@ -195,7 +197,7 @@ async def _end(process: Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         process.kill()
-    # Something that has left the group may hold the pipes, for which `wait` would wait as well.
+    # A process outside the group may hold the pipes, which `wait` would wait for.
     waiting = asyncio.ensure_future(process.wait())
     await asyncio.wait((waiting,), timeout=END_SECONDS)
     waiting.cancel()
