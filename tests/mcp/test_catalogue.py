@@ -102,7 +102,7 @@ def test_an_image_gets_its_variables_by_name() -> None:
     [
         ({}, "--set city=VALUE"),
         ({**FILLED, "town": ["x"]}, "'town' cannot be set"),
-        ({**FILLED, "units": ["k"]}, "units is one of c, f"),
+        ({**FILLED, "units": ["k"]}, "units must be one of c, f"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(given: dict[str, list[str]], words: str) -> None:
@@ -113,7 +113,7 @@ def test_what_is_missing_or_wrong_is_named(given: dict[str, list[str]], words: s
 @pytest.mark.parametrize("identifier", ["--privileged", "-e", "x y", "x;y", "", "$(id)"])
 def test_a_package_cannot_be_named_like_an_option_or_an_order(identifier: str) -> None:
     package = {"registryType": "npm", "identifier": identifier}
-    with pytest.raises(UsageError, match="cannot name a package"):
+    with pytest.raises(UsageError, match="is not a valid package name"):
         plan_of(convert(Description, {"name": "x", "packages": [package]}))
 
 

@@ -79,7 +79,7 @@ async def test_a_token_that_is_refused_or_old_is_asked_for_anew(
 
 async def test_a_wrong_secret_is_told_as_such(authority: Authority, make: Make) -> None:
     authority.machines["robot"] = "a secret"
-    with pytest.raises(Barred, match="refuses the login of the settings"):
+    with pytest.raises(Barred, match="rejects the configured login"):
         await make(machine(authority, client_secret="another")).link("locked").listing()
 
 

@@ -94,7 +94,7 @@ async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: To
             return
 
     server = replace(locked(authority), oauth=OAuth(timeout=0.2))
-    with pytest.raises(HermesError, match="Nobody logged in"):
+    with pytest.raises(HermesError, match="No login within"):
         await log_in(server, store, Nobody(), SystemClock())
 
 
@@ -167,7 +167,7 @@ async def test_a_call_that_needs_more_rights_says_so_and_a_new_login_has_them(
     treasure = await tool_of(make(server), "mcp_locked_treasure")
     refused = await ctx.call(treasure)
     assert refused.failed
-    assert "wants more rights for this (treasure:take)" in str(refused.parts)
+    assert "requires more permissions (treasure:take)" in str(refused.parts)
     assert "hermes mcp login locked" in str(refused.parts)
     await log_in(server, store, Browser(), SystemClock())
     token = store.token()

@@ -173,7 +173,7 @@ async def test_a_server_may_ask_our_model_within_its_limits(
 
 async def test_without_a_sampler_no_model_is_asked(make: Make, ctx: ScriptedContext) -> None:
     output = await ctx.call(await tool_of(make(little()), "mcp_little_wonder"))
-    assert "switched off" in str(output.parts)
+    assert "disabled" in str(output.parts)
     quiet = make(little("quiet", sampling=Sampling(enabled=False)))
     assert (await ctx.call(await tool_of(quiet, "mcp_quiet_wonder"))).failed
 
@@ -268,7 +268,7 @@ async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) 
 async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
     servers = make(Server(name="ghost", command="no-such-program"))
     faults = await servers.discover(("ghost",), seconds=60)
-    assert faults == {"ghost": "MCP server ghost: there is no command 'no-such-program'."}
+    assert faults == {"ghost": "MCP server ghost: command 'no-such-program' was not found."}
     with pytest.raises(Unreachable, match="is reconnecting, try again in 1s"):
         await servers.link("ghost").listing()
 

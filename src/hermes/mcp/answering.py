@@ -1,4 +1,4 @@
-"""Answers what a server asks back: for words of our model, for the person's, for the folder."""
+"""Answers requests from a server: sampling, elicitation and roots."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CANCELLED: JsonObject = {"action": "cancel"}
 
 
 class Answering:
-    """For one server. What it asks belongs to the call that is under way; a server that asks out
-    of the blue, or during calls of several sessions, gets no answer."""
+    """For one server. A request belongs to the running call; a server that asks without a call,
+    or during calls of several sessions, gets an error."""
 
     def __init__(self, server: Server, world: World, folder: str) -> None:
         self.server = server
@@ -45,9 +45,9 @@ class Answering:
         hosting = self._caller().hosting
         sampler = hosting.sampler
         if not limits.enabled or sampler is None:
-            raise ServerFault("Sampling is switched off here.")
+            raise ServerFault("Sampling is disabled.")
         if tool_rounds(params) >= limits.max_tool_rounds:
-            raise ServerFault(f"More than {limits.max_tool_rounds} rounds of tools in a row.")
+            raise ServerFault(f"More than {limits.max_tool_rounds} tool rounds in a row.")
         self._count()
         request = request_of(self.server, params, hosting.keep_image)
         try:
@@ -57,7 +57,7 @@ class Answering:
             raise ServerFault(f"No answer within {limits.timeout:g} s.") from None
 
     async def elicit(self, params: JsonObject) -> JsonObject:
-        """Only plain forms are put to the person; an address to open is not followed."""
+        """Shows forms to the person; requests to open a URL are declined."""
         if params.get("mode", "form") != "form" or "requestedSchema" not in params:
             return DECLINED
         form = Form(self.server.name, params)
@@ -71,9 +71,11 @@ class Answering:
     def _caller(self) -> Caller:
         hostings = {id(caller.hosting) for caller in self._callers}
         if not hostings:
-            raise ServerFault("No call is under way, so there is nobody to ask.")
+            raise ServerFault("No call is running, so no one can be asked.")
         if len(hostings) > 1:
-            raise ServerFault("Calls of several sessions are under way; whose this is is unknown.")
+            raise ServerFault(
+                "Calls of several sessions are running; the request cannot be assigned."
+            )
         return self._callers[-1]
 
     def _count(self) -> None:

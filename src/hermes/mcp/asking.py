@@ -1,4 +1,4 @@
-"""A form that a server wants filled in, put to the person one field at a time."""
+"""Asks a person to fill in a server's form, field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRUE = frozenset((YES, "y", "true", "1", "on", "ok"))
 
 
 class Field:
-    """One thing to know: its name, the words about it and the choices, if there are some."""
+    """One field: name, description and choices."""
 
     def __init__(self, name: str, schema: JsonObject, *, required: bool) -> None:
         self.name = name
@@ -26,15 +26,15 @@ class Field:
     @property
     def choices(self) -> tuple[str, ...]:
         offered = (YES, NO) if self._kind == "boolean" else tuple(self._values)
-        usual = self.usual
-        if usual is not None:
-            # What the server would take anyway stands first.
-            offered = (usual, *(each for each in offered if each != usual))
+        default_text = self.default_text
+        if default_text is not None:
+            # The default comes first.
+            offered = (default_text, *(each for each in offered if each != default_text))
         return (*offered, DECLINE) if offered else ()
 
     @property
-    def usual(self) -> str | None:
-        """The words for the value that holds unless the person says otherwise."""
+    def default_text(self) -> str | None:
+        """Returns the text of the default value."""
         given = self._schema.get("default")
         match given:
             case None:
@@ -42,9 +42,9 @@ class Field:
             case bool():
                 return YES if given else NO
             case list():
-                return ", ".join(self._shown(each) for each in given)
+                return ", ".join(self._label(each) for each in given)
             case _:
-                return self._shown(given)
+                return self._label(given)
 
     @property
     def words(self) -> str:
@@ -53,7 +53,7 @@ class Field:
         return f"{title}: {about}" if about else str(title)
 
     def value(self, text: str) -> JsonValue:
-        """What the words mean; ValueError when they mean nothing here."""
+        """Converts the answer; ValueError when it is invalid."""
         match self._kind:
             case "boolean":
                 return text.strip().lower() in _TRUE
@@ -66,8 +66,8 @@ class Field:
             case _:
                 return self._one(text)
 
-    def _shown(self, value: JsonValue) -> str:
-        return next((words for words, held in self._values.items() if held == value), str(value))
+    def _label(self, value: JsonValue) -> str:
+        return next((words for words, known in self._values.items() if known == value), str(value))
 
     def _one(self, text: str) -> JsonValue:
         if self._values and text not in self._values:
@@ -87,31 +87,31 @@ class Form:
 
 
 async def answered(form: Form, ask: Ask) -> JsonObject:
-    """The filled-in form, or that the person does not want to, or is not there."""
+    """Returns the filled-in form, a decline or a cancellation."""
     if not form.fields:
-        said = await ask(form.intro, (YES, DECLINE))
-        return {"action": _action(said)} | ({"content": {}} if said == YES else {})
+        reply = await ask(form.intro, (YES, DECLINE))
+        return {"action": _action(reply)} | ({"content": {}} if reply == YES else {})
     content: JsonObject = {}
     for field in form.fields:
-        said = await ask(f"{form.intro}\n{field.words}", field.choices)
-        if said is None or said.strip().lower() == DECLINE:
-            return {"action": _action(said)}
+        reply = await ask(f"{form.intro}\n{field.words}", field.choices)
+        if reply is None or reply.strip().lower() == DECLINE:
+            return {"action": _action(reply)}
         try:
-            content[field.name] = field.value(said)
+            content[field.name] = field.value(reply)
         except ValueError:
             if field.required:
                 return {"action": DECLINE}
     return {"action": "accept", "content": content}
 
 
-def _action(said: str | None) -> str:
-    if said is None:
+def _action(reply: str | None) -> str:
+    if reply is None:
         return "cancel"
-    return "accept" if said.strip().lower() in _TRUE else DECLINE
+    return "accept" if reply.strip().lower() in _TRUE else DECLINE
 
 
 def _choices(schema: JsonObject) -> dict[str, JsonValue]:
-    """What may be chosen, by the words that are shown for it."""
+    """Returns the choices by their labels."""
     inner = schema.get("items") if isinstance(schema.get("items"), dict) else schema
     inner = inner or {}
     titled = inner.get("oneOf") or inner.get("anyOf") or ()

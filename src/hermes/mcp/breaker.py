@@ -1,4 +1,4 @@
-"""When a server that fails is left alone, and when it is tried again."""
+"""Circuit breaker and reconnect back-off for servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARKED_SECONDS = 300.0
 
 
 class Breaker:
-    """After some failed calls in a row none are made for a while; then one is tried."""
+    """Blocks calls for a while after consecutive failures; then allows one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,7 +22,7 @@ class Breaker:
 
     @property
     def left_seconds(self) -> float:
-        """How long no call is made; 0 when one may be tried."""
+        """Returns the seconds until a call is allowed."""
         return max(0.0, self._open_until - self._clock.monotonic())
 
     @property
@@ -40,8 +40,7 @@ class Breaker:
 
 
 class Backoff:
-    """How long to wait before the next attempt to connect: twice as long each time, and after
-    some attempts much longer."""
+    """Exponential delay between connection attempts, and a long pause after several."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""A server that is started as a child: its own process group, its own log, never left behind."""
+"""Runs a server as a child process in its own process group, with its own log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sess
 
 
 class ChildPlace:
-    """Where what belongs to a child is kept: its words on stderr, and that it lives."""
+    """Log file and process records of a child."""
 
     def __init__(self, log: Path, births: Births) -> None:
         self.log = log
@@ -40,9 +40,9 @@ class ChildPlace:
 async def child_streams(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str, place: ChildPlace
 ) -> AsyncIterator[Streams]:
-    """The messages from and to a new child, which is gone with its whole group at the end.
-    OSError when it cannot be started."""
-    process = await _started(command, env, cwd, place.log)
+    """Starts a child and yields its message streams; kills its process group at the end. OSError
+    when it cannot start."""
+    process = await _start(command, env, cwd, place.log)
     place.births.note(process.pid)
     to_us, inward = anyio.create_memory_object_stream[Received](0)
     outward, from_us = anyio.create_memory_object_stream[SessionMessage](0)
@@ -57,7 +57,7 @@ async def child_streams(
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(ending)
         while not ending.done():
-            # Whoever is in a hurry waits all the same: a child must not outlive its owner.
+            # Cancellation does not skip the wait: a child must not outlive its owner.
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.shield(ending)
         for pump in pumps:
@@ -67,8 +67,8 @@ async def child_streams(
             stream.close()
 
 
-async def _started(command: Sequence[str], env: Mapping[str, str], cwd: str, log: Path) -> Process:
-    with await asyncio.to_thread(_opened, log) as errors:
+async def _start(command: Sequence[str], env: Mapping[str, str], cwd: str, log: Path) -> Process:
+    with await asyncio.to_thread(_open_log, log) as errors:
         return await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -80,7 +80,7 @@ async def _started(command: Sequence[str], env: Mapping[str, str], cwd: str, log
         )
 
 
-def _opened(log: Path) -> BinaryIO:
+def _open_log(log: Path) -> BinaryIO:
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > _LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
@@ -118,28 +118,28 @@ async def _write(
             process.stdin.write(text.encode() + b"\n")
             await process.stdin.drain()
     except OSError:
-        # It does not listen any more, so nobody is to wait for its answers.
+        # The child no longer reads, so no one should wait for its replies.
         to_us.close()
 
 
 async def _end(process: Process, births: Births) -> None:
-    """Its input is closed first, so that a polite server can leave by itself."""
+    """Closes stdin first, so that a well-behaved server can exit."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()
     for wait, hint in ((QUIET_SECONDS, signal.SIGTERM), (TERM_SECONDS, signal.SIGKILL)):
-        await _left(process, wait)
+        await _wait_for_exit(process, wait)
         if process.returncode is None:
             _signal(process.pid, hint)
-    # What it has started may still be there, in the same group.
+    # Its children may still run in the same group.
     _signal(process.pid, signal.SIGKILL)
     await process.wait()
     births.forget(process.pid)
 
 
-async def _left(process: Process, seconds: float) -> None:
-    """Until it has gone, at most so long. `wait` would also wait for what it has started and
-    that holds its pipes."""
+async def _wait_for_exit(process: Process, seconds: float) -> None:
+    """Waits until the process has exited, within a limit. `wait` would also wait for children
+    that hold its pipes."""
     deadline = asyncio.get_running_loop().time() + seconds
     while process.returncode is None and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.01)

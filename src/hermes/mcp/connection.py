@@ -1,4 +1,4 @@
-"""An open connection to a server: the official library behind values of ours."""
+"""An open connection to a server: wraps the official library."""
 
 from __future__ import annotations
 
@@ -47,29 +47,28 @@ INVALID, INTERNAL = -32602, -32603
 
 
 class Connection:
-    """Calls may be made from any task of the loop. A fault is a ServerFault, with words."""
+    """Safe from any task of the loop. Errors are ServerFault."""
 
     def __init__(self, client: Client, server: Server) -> None:
         self._client = client
         self._server = server
 
     def retune(self, server: Server) -> None:
-        """The same server under other settings."""
+        """Applies changed settings."""
         self._server = server
 
     async def ping(self) -> None:
-        """Whether it still answers; Late or Lost. The newest protocol has no such question: there
-        each call stands for itself."""
+        """Checks that the server responds; Late or Lost. The newest protocol has no ping."""
         if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         try:
             async with asyncio.timeout(self._server.keepalive_interval):
                 await self._client.session.send_ping()
         except Exception as error:
-            raise fault_of(self._server, error, "its sign of life") from error
+            raise fault_of(self._server, error, "the ping") from error
 
     async def listing(self) -> Listing:
-        """All tools, over all pages, fit to be shown to a model."""
+        """Lists all tools, cleaned for models."""
         able = self._client.server_capabilities
         tools: list[ForeignTool] = []
         if able.tools is not None:
@@ -85,14 +84,14 @@ class Connection:
         )
 
     async def call(self, tool: str, arguments: JsonObject, caller: Caller | None) -> JsonObject:
-        """The result as plain JSON. Given up after the server's own time."""
+        """Returns the result as plain JSON, within the server's timeout."""
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if caller is not None:
                 of = f"/{total:g}" if total else ""
                 caller.progress(message or f"{progress:g}{of}")
 
-        result = await self._guarded(
+        result = await self._translate_errors(
             self._client.call_tool(
                 tool,
                 arguments,
@@ -112,7 +111,9 @@ class Connection:
         return [_plain(each) for page in pages for each in page.resource_templates]
 
     async def read(self, uri: str) -> list[JsonObject]:
-        result = await self._guarded(self._client.read_resource(uri), what=f"resource {uri}")
+        result = await self._translate_errors(
+            self._client.read_resource(uri), what=f"resource {uri}"
+        )
         return [_plain(each) for each in result.contents]
 
     async def prompts(self) -> list[JsonObject]:
@@ -120,7 +121,7 @@ class Connection:
         return [_plain(each) for page in pages for each in page.prompts]
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[JsonObject]:
-        result = await self._guarded(
+        result = await self._translate_errors(
             self._client.get_prompt(name, arguments), what=f"prompt {name}"
         )
         return [_plain(each) for each in result.messages]
@@ -129,8 +130,8 @@ class Connection:
         pages: list[T] = []
         cursor: str | None = None
         for _ in range(PAGES):
-            page = await self._guarded(
-                list_page(cursor=cursor, cache_mode="refresh"), what="its list"
+            page = await self._translate_errors(
+                list_page(cursor=cursor, cache_mode="refresh"), what="the list"
             )
             pages.append(page)
             cursor = cast(Any, page).next_cursor
@@ -138,7 +139,7 @@ class Connection:
                 break
         return pages
 
-    async def _guarded(self, work: Awaitable[T], *, what: str) -> T:
+    async def _translate_errors(self, work: Awaitable[T], *, what: str) -> T:
         try:
             async with asyncio.timeout(self._server.timeout + 5):
                 return await work
@@ -146,8 +147,8 @@ class Connection:
             raise fault_of(self._server, error, what) from error
 
 
-class _Asked:
-    """What a server asks of us, in the words of the protocol."""
+class _RequestHandlers:
+    """Translates requests of the server to the protocol's types."""
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
@@ -183,34 +184,34 @@ async def connected(
     answering: Answering,
     changed: Changed,
 ) -> AsyncIterator[Connection]:
-    """Shake hands over a transport; ServerFault when that does not work."""
-    asked = _Asked(answering)
+    """Opens a connection over a transport; ServerFault."""
+    handlers = _RequestHandlers(answering)
 
-    async def heard(message: IncomingMessage) -> None:
+    async def on_message(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             changed()
 
     client = Client(
         cast(Any, streams),
         client_info=Implementation(name="hermes-agent", title="Hermes", version=__version__),
-        sampling_callback=asked.sample if server.sampling.enabled else None,
+        sampling_callback=handlers.sample if server.sampling.enabled else None,
         sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
-        elicitation_callback=asked.elicit if server.elicitation.enabled else None,
-        list_roots_callback=asked.roots,
-        message_handler=heard,
+        elicitation_callback=handlers.elicit if server.elicitation.enabled else None,
+        list_roots_callback=handlers.roots,
+        message_handler=on_message,
         cache=None,
     )
     async with client:
-        hearing = asyncio.ensure_future(_hear_changes(client, changed))
+        listener = asyncio.ensure_future(_watch_tool_list(client, changed))
         try:
             yield Connection(client, server)
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
 
 
-async def _hear_changes(client: Client, changed: Changed) -> None:
-    """Servers of the newest protocol tell of other tools only those who ask to be told."""
+async def _watch_tool_list(client: Client, changed: Changed) -> None:
+    """Subscribes to tool-list changes, as the newest protocol requires."""
     able = client.server_capabilities.tools
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
         return
@@ -220,7 +221,7 @@ async def _hear_changes(client: Client, changed: Changed) -> None:
 
 
 def fault_of(server: Server, error: BaseException, what: str = "the handshake") -> ServerFault:
-    """What an exception of the library, or a group of them, means for us."""
+    """Maps an exception of the library to a ServerFault."""
     cause = _innermost(error)
     name = f"MCP server {server.name}"
     match cause:
@@ -232,12 +233,12 @@ def fault_of(server: Server, error: BaseException, what: str = "the handshake") 
             return Late(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
         case MCPError() if cause.code == CONNECTION_CLOSED:
             return Lost(
-                f"{name} broke off while {what} was under way; the outcome is unknown, "
+                f"{name} closed the connection during {what}; the outcome is unknown, "
                 "check before you repeat it.",
                 retryable=True,
             )
         case MCPError() if cause.code == INVALID_REQUEST and cause.message == "Session terminated":
-            return Expired(f"{name} has ended the session.", retryable=True)
+            return Expired(f"{name} ended the session.", retryable=True)
         case MCPError():
             return Refused(masked(server, f"{name}: {cause.message} (code {cause.code})"))
         case httpx2.HTTPStatusError() if cause.response.status_code in (401, 403):
@@ -251,7 +252,7 @@ def fault_of(server: Server, error: BaseException, what: str = "the handshake") 
 
 def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
-        # Several tasks of one transport fail for one reason; ours say most.
+        # Several tasks fail for one reason; our own error is the most specific.
         inner = error.exceptions
         error = next((each for each in inner if isinstance(each, ServerFault)), inner[0])
     return error

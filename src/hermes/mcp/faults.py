@@ -1,4 +1,4 @@
-"""How a call of a foreign server can fail, so that the model and the link know what to do."""
+"""Errors of calls to MCP servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ServerFault(ToolError):
 
 
 class Unreachable(ServerFault):
-    """There is no connection, so nothing was done."""
+    """There is no connection; nothing was executed."""
 
 
 class NeedsLogin(ServerFault):
@@ -24,42 +24,42 @@ class NeedsLogin(ServerFault):
 
 
 class Locked(NeedsLogin):
-    """The settings know nothing of a login, and there is one."""
+    """The server requires a login that the settings do not configure."""
 
     def __init__(self, server: str) -> None:
         super().__init__(server)
         self.args = (
-            f"MCP server {server} wants a login or a key: set mcp_servers.{server}.auth to oauth "
-            f"and run `hermes mcp login {server}`, or give it the header that it wants.",
+            f"MCP server {server} requires a login or a key: set mcp_servers.{server}.auth to "
+            f"oauth and run `hermes mcp login {server}`, or set the header that it expects.",
         )
 
 
 class Barred(NeedsLogin):
-    """The login that the settings hold is refused, so no person can help but by other settings."""
+    """The configured login is rejected; only other settings can help."""
 
     def __init__(self, server: str, why: str) -> None:
         super().__init__(server)
-        self.args = (f"MCP server {server} refuses the login of the settings: {why}",)
+        self.args = (f"MCP server {server} rejects the configured login: {why}",)
 
 
 class NeedsScope(NeedsLogin):
-    """The login is good, but not for this."""
+    """The login is valid but lacks a scope."""
 
     def __init__(self, server: str, scope: str) -> None:
         super().__init__(server)
         words = f" ({scope})" if scope else ""
         self.args = (
-            f"MCP server {server} wants more rights for this{words}: run "
+            f"MCP server {server} requires more permissions{words}: run "
             f"`hermes mcp login {server}` to grant them.",
         )
 
 
 class Lost(ServerFault):
-    """The connection broke while the call ran: whether it was carried out is not known."""
+    """The connection broke during the call; its outcome is unknown."""
 
 
 class Expired(ServerFault):
-    """The server has forgotten the session before it looked at the call."""
+    """The session expired before the call was executed."""
 
 
 class Late(ServerFault):
@@ -67,19 +67,19 @@ class Late(ServerFault):
 
 
 class Refused(ServerFault):
-    """The server answered, with an error of the protocol."""
+    """The server returned a protocol error."""
 
 
 class MissingLibrary(ServerFault):
     def __init__(self) -> None:
         super().__init__(
-            "Foreign servers need the official protocol library: "
-            "install it with `pip install hermes-agent[mcp]`."
+            "MCP servers need the official library: install it with "
+            "`pip install hermes-agent[mcp]`."
         )
 
 
 def masked(server: Server, text: str) -> str:
-    """Without the values that the settings give to the server."""
+    """Masks secrets from the server's settings."""
     for secret in server.secrets():
         text = text.replace(secret, "***")
     return text

@@ -1,4 +1,4 @@
-"""What a server may ask back while one of its tools runs for a session."""
+"""What a server may request during a call: sampling, images, questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.mcp.server import Server
 
 
 class SampleRequest(Value):
-    """A wish for an answer of our model. `hints` are names of models the server would like."""
+    """A request for a model reply. `hints` are the server's preferred models."""
 
     server: str
     system: str
@@ -25,7 +25,7 @@ class SampleRequest(Value):
 
 
 class Sample(Value):
-    """The answer: text and calls as the protocol writes them."""
+    """The reply in the protocol's content blocks."""
 
     content: tuple[JsonObject, ...]
     model: str
@@ -34,8 +34,7 @@ class Sample(Value):
 
 Sampler = Callable[[Server, SampleRequest], Awaitable[Sample]]
 KeepImage = Callable[[bytes, str], str]
-# Around a call with these arguments that may write files of this machine; True if it says that it
-# does not.
+# Wraps a call that may write local files; True if the tool claims that it only reads.
 Watch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
 
 
@@ -44,9 +43,8 @@ def _unwatched(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextM
 
 
 class Hosting:
-    """The means of one session; the program gives it those that need other rooms. Without a
-    sampler no server is answered by a model. `keep_image` stores a picture and says where; `watch`
-    notes that files may be written."""
+    """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
+    image and returns its path; `watch` records that files may be written."""
 
     def __init__(
         self,
@@ -60,7 +58,7 @@ class Hosting:
 
 
 class Caller:
-    """One call of a tool, as the server that runs it may reach back to it."""
+    """One tool call, as the server may reach back to it."""
 
     def __init__(self, ctx: ToolContext, hosting: Hosting) -> None:
         self.hosting = hosting

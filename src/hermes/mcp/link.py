@@ -1,4 +1,4 @@
-"""The link to one server: opened by the first call, kept, mended, and let go when it rests."""
+"""Manages the connection to one server: opens on demand, reconnects, closes when idle."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Seen = Callable[[Server, Listing], None]
 
 
 class Link:
-    """`open_connection` shakes hands; `seen` is told what the server offers whenever that was
-    learned. One task owns the connection, whoever calls."""
+    """`open_connection` performs the handshake; `seen` receives each new listing. One task owns
+    the connection."""
 
     def __init__(
         self, server: Server, open_connection: Open, seen: Seen, world: World, folder: str
@@ -45,15 +45,15 @@ class Link:
         self._breaker = Breaker(world.clock)
         self._backoff = Backoff(world.clock)
         self._connecting = asyncio.Lock()
-        self._turns = asyncio.Semaphore(16 if server.supports_parallel_tool_calls else 1)
+        self._call_slots = asyncio.Semaphore(16 if server.supports_parallel_tool_calls else 1)
         self._owner: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
-        self._leave = asyncio.Event()
+        self._release = asyncio.Event()
         self._ended: ServerFault | None = None
         self._changed = asyncio.Event()
         self._busy = 0
-        self._resting = asyncio.Event()
-        self._resting.set()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._used_at = 0.0
 
     @property
@@ -63,19 +63,19 @@ class Link:
     async def call(
         self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None = None
     ) -> T:
-        """Do something over the connection; ServerFault. What the server surely has not looked at
-        is tried a second time over a new connection."""
+        """Runs `work` on the connection; ServerFault. Retries once on a new connection when the
+        server certainly did not execute it."""
         self._check()
-        async with self._turns:
+        async with self._call_slots:
             try:
-                result = await self._tried(work, caller)
+                result = await self._run_on_connection(work, caller)
             except Expired:
-                await self._hang_up()
-                result = await self._tried(work, caller)
+                await self._disconnect()
+                result = await self._run_on_connection(work, caller)
             except (Late, Lost, Unreachable) as fault:
                 self._breaker.failed()
                 if isinstance(fault, Lost):
-                    await self._hang_up()
+                    await self._disconnect()
                     if isinstance(self._ended, NeedsLogin):
                         raise self._ended from fault
                 raise
@@ -83,25 +83,25 @@ class Link:
         return result
 
     async def listing(self) -> Listing:
-        """What the server offers now; connects if need be."""
+        """Returns the current listing; connects if necessary."""
         return await self.call(lambda connection: connection.listing())
 
     def retune(self, server: Server) -> None:
-        """Other settings for a server that is reached as before."""
+        """Applies changed settings to the same connection."""
         self.server = server
         self._answering.server = server
         if self._connection is not None:
             self._connection.retune(server)
 
     async def retire(self) -> None:
-        """Let go of it once the calls that are under way have ended, or after some seconds."""
+        """Closes after running calls have ended, or after GRACE_SECONDS."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS):
-                await self._resting.wait()
-        await self._hang_up()
+                await self._idle.wait()
+        await self._disconnect()
 
     async def close(self) -> None:
-        await self._hang_up()
+        await self._disconnect()
 
     def _check(self) -> None:
         name = self.server.name
@@ -109,10 +109,12 @@ class Link:
             words = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
             raise Unreachable(words, retryable=True)
 
-    async def _tried(self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None) -> T:
-        connection = await self._connected()
+    async def _run_on_connection(
+        self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None
+    ) -> T:
+        connection = await self._ensure_connected()
         self._busy += 1
-        self._resting.clear()
+        self._idle.clear()
         if caller is not None:
             self._answering.begin(caller)
         try:
@@ -122,10 +124,10 @@ class Link:
                 self._answering.end(caller)
             self._busy -= 1
             if not self._busy:
-                self._resting.set()
+                self._idle.set()
             self._used_at = self._world.clock.monotonic()
 
-    async def _connected(self) -> Connection:
+    async def _ensure_connected(self) -> Connection:
         async with self._connecting:
             if self._connection is not None:
                 return self._connection
@@ -133,7 +135,7 @@ class Link:
                 words = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
                 raise Unreachable(words, retryable=True)
             try:
-                self._connection = await self._attempted()
+                self._connection = await self._connect_with_retries()
             except ServerFault as fault:
                 if not isinstance(fault, NeedsLogin):
                     self._backoff.failed()
@@ -141,58 +143,58 @@ class Link:
             self._backoff.succeeded()
             return self._connection
 
-    async def _attempted(self) -> Connection:
-        """Some attempts in a row, where a server may just be slow to come up."""
+    async def _connect_with_retries(self) -> Connection:
+        """Retries, because a server may be slow to start."""
         for attempt in range(ATTEMPTS):
             try:
-                return await self._shaken_hands()
+                return await self._connect_once()
             except (Late, Lost):
                 if attempt == ATTEMPTS - 1:
                     raise
                 await self._world.clock.sleep(2.0**attempt)
         raise AssertionError("there is at least one attempt")
 
-    async def _shaken_hands(self) -> Connection:
+    async def _connect_once(self) -> Connection:
         ready: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
         self._ended = None
-        self._leave = asyncio.Event()
-        self._owner = asyncio.ensure_future(self._own(ready, self._leave))
+        self._release = asyncio.Event()
+        self._owner = asyncio.ensure_future(self._own(ready, self._release))
         try:
             async with asyncio.timeout(self.server.connect_timeout):
                 return await asyncio.shield(ready)
         except TimeoutError:
-            await self._hang_up(patience=0)
+            await self._disconnect(patience=0)
             seconds = self.server.connect_timeout
             words = f"MCP server {self.server.name} did not answer within {seconds:g}s"
             raise Unreachable(words, retryable=True) from None
         except asyncio.CancelledError:
-            await self._hang_up(patience=0)
+            await self._disconnect(patience=0)
             raise
 
-    async def _own(self, ready: asyncio.Future[Connection], leave: asyncio.Event) -> None:
-        """The life of one connection: it is opened and closed in the same task."""
+    async def _own(self, ready: asyncio.Future[Connection], release: asyncio.Event) -> None:
+        """Opens and closes one connection in the same task."""
         try:
             async with self._open(self._answering, self._changed.set) as connection:
                 self._seen(self.server, await connection.listing())
                 ready.set_result(connection)
-                await self._attend(connection, leave)
+                await self._serve(connection, release)
         except Exception as error:
             self._ended = _fault(self.server, error)
             if not ready.done():
                 ready.set_exception(self._ended)
-            elif not leave.is_set():
-                log.warning("a server was lost", extra={"server": self.server.name})
+            elif not release.is_set():
+                log.warning("MCP connection lost", extra={"server": self.server.name})
         finally:
             self._connection = None
             if not ready.done():
                 ready.cancel()
 
-    async def _attend(self, connection: Connection, leave: asyncio.Event) -> None:
-        """Until it is to be let go; what the server says has changed is asked for again. One that
-        gives no sign of life is lost, before a call finds that out."""
-        begun = self._used_at = heard = self._world.clock.monotonic()
-        while not leave.is_set():
-            waits = [asyncio.ensure_future(each.wait()) for each in (leave, self._changed)]
+    async def _serve(self, connection: Connection, release: asyncio.Event) -> None:
+        """Serves the connection until it is released: refreshes changed listings and pings an
+        idle server."""
+        begun = self._used_at = last_seen = self._world.clock.monotonic()
+        while not release.is_set():
+            waits = [asyncio.ensure_future(each.wait()) for each in (release, self._changed)]
             try:
                 await asyncio.wait(
                     waits, timeout=self._patience(begun), return_when=asyncio.FIRST_COMPLETED
@@ -200,26 +202,26 @@ class Link:
             finally:
                 for wait in waits:
                     wait.cancel()
-            if self._changed.is_set() and not leave.is_set():
+            if self._changed.is_set() and not release.is_set():
                 self._changed.clear()
                 with contextlib.suppress(ServerFault):
                     self._seen(self.server, await connection.listing())
-            elif self._left(begun) == 0 and not self._busy:
+            elif self._seconds_left(begun) == 0 and not self._busy:
                 return
-            elif self._is_quiet(max(heard, self._used_at)):
+            elif self._is_quiet(max(last_seen, self._used_at)):
                 await connection.ping()
-                heard = self._world.clock.monotonic()
+                last_seen = self._world.clock.monotonic()
 
-    def _is_quiet(self, heard: float) -> bool:
-        quiet = self._world.clock.monotonic() - heard
+    def _is_quiet(self, last_seen: float) -> bool:
+        quiet = self._world.clock.monotonic() - last_seen
         return not self._busy and quiet >= self.server.keepalive_interval
 
     def _patience(self, begun: float) -> float:
-        left, interval = self._left(begun), self.server.keepalive_interval
+        left, interval = self._seconds_left(begun), self.server.keepalive_interval
         return interval if left is None else min(left, interval)
 
-    def _left(self, begun: float) -> float | None:
-        """Seconds until the connection has rested or lived long enough; None for ever."""
+    def _seconds_left(self, begun: float) -> float | None:
+        """Returns the seconds until idle timeout or maximum lifetime; None for no limit."""
         now, server = self._world.clock.monotonic(), self.server
         ends = []
         if server.idle_timeout_seconds:
@@ -231,10 +233,10 @@ class Link:
         left = max(0.0, min(ends) - now)
         return max(left, 1.0) if self._busy else left
 
-    async def _hang_up(self, *, patience: float = PATIENCE_SECONDS) -> None:
+    async def _disconnect(self, *, patience: float = PATIENCE_SECONDS) -> None:
         owner, self._owner = self._owner, None
         self._connection = None
-        self._leave.set()
+        self._release.set()
         if owner is None or owner.done():
             return
         done, _ = await asyncio.wait((owner,), timeout=patience)

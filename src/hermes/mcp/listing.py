@@ -1,4 +1,4 @@
-"""What a server offers, as it was last seen, kept on disk so that sessions need not wait for it."""
+"""The tools of a server, cached on disk so that sessions start without a connection."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _VERSION = 1
 
 
 class ForeignTool(Value):
-    """A tool of a server, cleaned for models. `utility` ones are ours, over its resources and
-    prompts. `finding` says what looks wrong in its description."""
+    """A server's tool, cleaned for models. `utility` tools are our own for resources and
+    prompts. `finding` says what is suspicious in its description."""
 
     name: str
     description: str = ""
@@ -32,7 +32,7 @@ class ForeignTool(Value):
 
 
 class Listing(Value):
-    """All that a server offers, and who it says it is."""
+    """Everything a server offers, and its identity."""
 
     tools: tuple[ForeignTool, ...] = ()
     resources: bool = False
@@ -48,7 +48,7 @@ class Kept(Value):
 
 
 class Listings:
-    """The listings of all servers, one file each. A lost or foreign file means: not known yet."""
+    """The listings of all servers, one file each. An unreadable file counts as unknown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -63,7 +63,7 @@ class Listings:
         return kept.listing
 
     def put(self, server: Server, listing: Listing) -> None:
-        """Whole or not at all; that it cannot be kept costs a later start some time only."""
+        """Stores a listing; failures are ignored, since it is a cache."""
         kept = Kept(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
         file = self._file(server.name)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
@@ -80,13 +80,13 @@ class Listings:
 
 
 def file_name(server: str) -> str:
-    """A name from the settings as the name of a file, which it must not lead out of."""
+    """Converts a server name to a safe file name."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", server).strip(".")
     return plain or "_"
 
 
 def chosen(server: Server, listing: Listing) -> tuple[ForeignTool, ...]:
-    """The tools that the settings let through, then those for resources and prompts."""
+    """Returns the tools selected by the settings, then those for resources and prompts."""
     wanted = server.tools
     tools = [
         tool for tool in listing.tools if _is_wanted(tool.name, wanted.include, wanted.exclude)
@@ -115,7 +115,7 @@ RESOURCE_TOOLS = (
     _utility(
         READ_RESOURCE,
         "Read a resource of this server.",
-        {"uri": {"type": "string", "description": "Its address, as listed"}},
+        {"uri": {"type": "string", "description": "Its URI, as listed"}},
         ["uri"],
     ),
 )

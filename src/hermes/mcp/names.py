@@ -1,4 +1,4 @@
-"""What foreign tools are called here: names that every provider takes and that never meet."""
+"""Names of MCP tools: valid for every provider and unique."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ _DIGITS = 6
 
 
 def tool_name(server: str, tool: str) -> str:
-    """`mcp_<server>_<tool>` in letters that are allowed everywhere."""
+    """Returns `mcp_<server>_<tool>` in characters that all providers accept."""
     whole = f"mcp_{server}_{tool}"
     plain = re.sub(r"[^A-Za-z0-9_]", "_", whole)
-    return plain if len(plain) <= LONGEST else _marked(plain, server, tool)
+    return plain if len(plain) <= LONGEST else _with_suffix(plain, server, tool)
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name of its own for each tool of each server. Of several that would be called the same,
-    the first keeps the plain name; the mark of another depends on nothing but itself."""
+    """Returns a unique name for each tool. The first of equal names stays plain; others get a
+    stable suffix."""
     named: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for server, tool in tools:
         name = tool_name(server, tool)
         if name in taken:
-            name = _marked(name, server, tool)
+            name = _with_suffix(name, server, tool)
         taken.add(name)
         named[server, tool] = name
     return named
 
 
-def _marked(name: str, server: str, tool: str) -> str:
+def _with_suffix(name: str, server: str, tool: str) -> str:
     digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_DIGITS]
     return f"{name[: LONGEST - _DIGITS - 1]}_{digest}"

@@ -1,4 +1,4 @@
-"""Children whose owner was killed: noted while they live, and ended by whoever comes next."""
+"""Records child processes and kills those whose owner died."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.codec.values import Value
 
 
 class Birth(Value):
-    """A child and its owner, each with the moment it began: numbers of processes come again."""
+    """A child and its owner with their start times, because pids are reused."""
 
     pid: int
     began: str
@@ -21,7 +21,7 @@ class Birth(Value):
 
 
 class Births:
-    """The living children of all processes of a home, one small file each."""
+    """The running children of a home's processes, one file each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,7 +38,7 @@ class Births:
             (self._folder / str(pid)).unlink(missing_ok=True)
 
     def sweep(self) -> int:
-        """End the children that nobody owns any more; how many there were."""
+        """Kills orphaned children; returns their number."""
         swept = 0
         for file in self._files():
             try:
@@ -62,12 +62,11 @@ class Births:
 
 
 def _began(pid: int) -> str:
-    """The moment a process began, by the kernel's clock; nothing where there is no such process
-    or the system does not tell."""
+    """Returns the kernel start time of a process, or ""."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    # The name in the second field may hold anything, so the count begins after it.
+    # The name in the second field may contain spaces; count after it.
     fields = stat.rpartition(")")[2].split()
     return "" if fields[0] == "Z" else fields[19]

@@ -1,4 +1,4 @@
-"""What a server answered, as the model gets it: text, pictures, and files for the rest."""
+"""Converts a server's result to text, images and files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ NOTHING = "(no output)"
 
 
 class Reading:
-    """Turns the content of one answer into parts. What is neither text nor a picture becomes a
-    file that other tools can open."""
+    """Converts the content of one result. Other media become files."""
 
     def __init__(self, ctx: ToolContext, server: Server, hosting: Hosting) -> None:
         self._ctx = ctx
@@ -30,7 +29,7 @@ class Reading:
         self._files = 0
 
     async def output(self, result: JsonObject, *, structured: bool) -> ToolOutput:
-        """The result of a tool call. Where the tool promises a structure, that is what counts."""
+        """Converts a tool result. Structured content replaces text when the tool declares it."""
         data = result.get("structuredContent")
         blocks = result.get("content") or []
         parts = await self.parts(blocks)
@@ -48,7 +47,7 @@ class Reading:
         )
 
     async def parts(self, blocks: Iterable[JsonValue]) -> list[Text | Image]:
-        """Texts that stand side by side are one part, with line breaks between them."""
+        """Joins adjacent texts."""
         found: list[Text | Image] = []
         for block in blocks:
             part = await self._part(block if isinstance(block, dict) else {})

@@ -1,4 +1,4 @@
-"""Requests for an answer of our model, from the protocol's words to ours and back."""
+"""Converts sampling requests and replies between the protocol and our messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _USE, _RESULT = "tool_use", "tool_result"
 def request_of(
     server: Server, params: JsonObject, keep_image: KeepImage | None = None
 ) -> SampleRequest:
-    """With no more tokens than the settings allow. Pictures come along where they can be kept."""
+    """Builds the request within the token limit. Images are included where they can be stored."""
     messages: list[Message] = []
     for each in params.get("messages", ()):
         messages += _messages(server, each, keep_image)
@@ -57,7 +57,7 @@ def result_of(sample: Sample) -> JsonObject:
 
 
 def content_of(message: AssistantMessage) -> tuple[JsonObject, ...]:
-    """An answer of our model in the protocol's blocks."""
+    """Converts a reply to the protocol's content blocks."""
     found: list[JsonObject] = []
     for part in message.parts:
         match part:
@@ -71,7 +71,7 @@ def content_of(message: AssistantMessage) -> tuple[JsonObject, ...]:
 
 
 def tool_rounds(params: JsonObject) -> int:
-    """How many times in a row, at the end, the model has used tools."""
+    """Counts the tool rounds at the end of the messages."""
     rounds = 0
     for message in reversed(params.get("messages", ())):
         kinds = {block.get("type") for block in _blocks(message)}
@@ -90,7 +90,7 @@ def _blocks(message: JsonObject) -> list[JsonObject]:
 def _messages(server: Server, message: JsonObject, keep: KeepImage | None) -> list[Message]:
     blocks = _blocks(message)
     if message.get("role") == "assistant":
-        parts = tuple(part for block in blocks if (part := _said(block)) is not None)
+        parts = tuple(part for block in blocks if (part := _assistant_part(block)) is not None)
         stop = "calls" if any(isinstance(part, ToolCall) for part in parts) else "done"
         return [AssistantMessage(parts=parts, stop="calls" if stop == "calls" else "done")]
     results = tuple(_result(server, block) for block in blocks if block.get("type") == _RESULT)
@@ -112,7 +112,7 @@ def _part(block: JsonObject, keep: KeepImage | None) -> Text | Image:
     return Text(text=_text(block))
 
 
-def _said(block: JsonObject) -> Text | ToolCall | None:
+def _assistant_part(block: JsonObject) -> Text | ToolCall | None:
     match block.get("type"):
         case "text":
             return Text(text=str(block.get("text", "")))

@@ -1,4 +1,4 @@
-"""Makes what a server says of its tools fit to be shown to a model."""
+"""Cleans descriptions and JSON schemas of servers for models."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from hermes.codec.values import JsonObject, JsonValue
 MOST_BYTES = 32 * 1024
 MOST_CHARS = 2_000
 _DEEPEST = 24
-# Keywords that models and providers understand; the rest is either noise or refused by some.
+# Keywords that models and providers accept.
 _KEPT = frozenset(
     """type properties required items enum const anyOf oneOf allOf description default format
     minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems
     pattern additionalProperties title nullable""".split()
 )
-# Letters that nobody sees: tags, bidirectional marks, zero-width and other format characters.
-_UNSEEN = re.compile(
+# Invisible characters: tags, bidirectional marks, zero-width and format characters.
+_INVISIBLE = re.compile(
     "[\U000e0000-\U000e007f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\x00-\x08\x0b-\x1f]"
 )
 OPEN: JsonObject = {"type": "object", "properties": {}}
 
 
 def clean_description(text: str) -> str:
-    """Without letters that nobody sees, and not longer than a model should read."""
-    seen = _UNSEEN.sub("", text).strip()
-    return seen if len(seen) <= MOST_CHARS else seen[: MOST_CHARS - 1] + "…"
+    """Removes invisible characters and truncates."""
+    visible = _INVISIBLE.sub("", text).strip()
+    return visible if len(visible) <= MOST_CHARS else visible[: MOST_CHARS - 1] + "…"
 
 
 def clean_schema(schema: JsonObject) -> JsonObject:
-    """An object schema without references and unknown keywords. One that is too large to send
-    becomes one that takes anything: the server checks the arguments itself."""
-    whole = _cleaned(schema, schema, 0, ())
+    """Returns an object schema without references and unknown keywords. An oversized schema
+    becomes an open one; the server validates the arguments."""
+    whole = _clean_node(schema, schema, 0, ())
     if not isinstance(whole, dict) or len(encode(whole)) > MOST_BYTES:
         return OPEN
     properties = whole.get("properties")
     whole = {**whole, "type": "object"}
     whole["properties"] = properties if isinstance(properties, dict) else {}
     for key in ("title", "anyOf", "oneOf", "allOf"):
-        # At the top, providers want plain properties.
+        # Providers require plain properties at the top level.
         whole.pop(key, None)
     required = whole.get("required")
     if isinstance(required, list):
@@ -48,17 +48,17 @@ def clean_schema(schema: JsonObject) -> JsonObject:
     return whole
 
 
-def _cleaned(node: JsonValue, root: JsonObject, depth: int, trail: tuple[str, ...]) -> Any:
+def _clean_node(node: JsonValue, root: JsonObject, depth: int, trail: tuple[str, ...]) -> Any:
     if not isinstance(node, dict):
         return node
     if depth > _DEEPEST:
         return {}
     if isinstance(ref := node.get("$ref"), str):
-        # A shape that contains itself is open from there on.
-        target = None if ref in trail else _resolved(ref, root)
+        # A recursive schema is left open at the recursion.
+        target = None if ref in trail else _resolve_ref(ref, root)
         rest = {key: value for key, value in node.items() if key != "$ref"}
         merged = {**target, **rest} if isinstance(target, dict) else rest
-        return _cleaned(merged, root, depth + 1, (*trail, ref))
+        return _clean_node(merged, root, depth + 1, (*trail, ref))
     found: JsonObject = {}
     for key, value in node.items():
         if key in _KEPT:
@@ -72,22 +72,23 @@ def _keyword(
     match key, value:
         case "properties", dict():
             return {
-                str(name): _cleaned(inner, root, depth + 1, trail) for name, inner in value.items()
+                str(name): _clean_node(inner, root, depth + 1, trail)
+                for name, inner in value.items()
             }
         case (("anyOf" | "oneOf" | "allOf"), list()):
-            return [_cleaned(inner, root, depth + 1, trail) for inner in value]
+            return [_clean_node(inner, root, depth + 1, trail) for inner in value]
         case (("items" | "additionalProperties"), dict()):
-            return _cleaned(value, root, depth + 1, trail)
+            return _clean_node(value, root, depth + 1, trail)
         case (("description" | "title"), str()):
             return clean_description(value)
         case "items", list():
-            return _cleaned(value[0], root, depth + 1, trail) if value else {}
+            return _clean_node(value[0], root, depth + 1, trail) if value else {}
         case _:
             return value
 
 
-def _resolved(ref: str, root: JsonObject) -> JsonValue:
-    """The part of the same schema that a reference points at; None for any other."""
+def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
+    """Resolves a local reference; None for others."""
     if not ref.startswith("#"):
         return None
     found: JsonValue = root
@@ -102,7 +103,7 @@ def _resolved(ref: str, root: JsonObject) -> JsonValue:
 
 
 def words_of(schema: JsonValue) -> list[str]:
-    """All that a schema says in words."""
+    """Returns all texts in a schema."""
     found: list[str] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
@@ -117,7 +118,7 @@ def words_of(schema: JsonValue) -> list[str]:
 
 
 def without_words(schema: JsonValue) -> Any:
-    """The same shape, told by names and kinds alone."""
+    """Removes all texts from a schema."""
     if isinstance(schema, list):
         return [without_words(value) for value in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""A foreign server as the settings describe it, and what is wrong with such a description."""
+"""The settings of one MCP server and their validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHORTEST_SECRET = 8
 
 
 class Tools(Value):
-    """Which tools are taken, by their own names or patterns; `include` wins over `exclude`."""
+    """Selects tools by name or pattern; `include` wins over `exclude`."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Tools(Value):
 
 
 class Sampling(Value):
-    """How far a server may use our model."""
+    """Limits of sampling."""
 
     enabled: bool = True
     model: str = ""
@@ -39,14 +39,14 @@ class Sampling(Value):
 
 
 class Elicitation(Value):
-    """How far a server may ask the person."""
+    """Limits of elicitation."""
 
     enabled: bool = True
     timeout: float = 300
 
 
 class OAuth(Value):
-    """How to log in. With the grant `client_credentials` nobody is asked."""
+    """OAuth settings. The grant `client_credentials` needs no person."""
 
     grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
     client_id: str = ""
@@ -63,7 +63,7 @@ class OAuth(Value):
 
 
 class Server(Value):
-    """One foreign server: a command to run, or an address."""
+    """One server: a command to run, or a URL."""
 
     name: str
     command: str = ""
@@ -91,19 +91,19 @@ class Server(Value):
 
     @property
     def origin(self) -> str:
-        """Where its words come from, for the policy."""
+        """The origin of its text, for the policy."""
         return f"mcp:{self.name}"
 
     @property
     def place(self) -> str:
-        """Where it is, as a person may read it."""
+        """Command or URL, for display."""
         return self.url or " ".join((self.command, *self.args))
 
     def fault(self) -> str:
-        """What makes the description unusable, or nothing."""
+        """Returns why the settings are invalid, or ""."""
         if bool(self.command) == bool(self.url):
             how = "has both a command and a url" if self.url else "has neither command nor url"
-            return f"mcp_servers.{self.name} {how}; give it exactly one of them."
+            return f"mcp_servers.{self.name} {how}; set exactly one of them."
         if self.auth == "oauth" and not self.url:
             return f"mcp_servers.{self.name}.auth: a login needs a url."
         if self.is_machine and not (self.oauth.client_id and self._has_proof):
@@ -115,7 +115,7 @@ class Server(Value):
 
     @property
     def is_machine(self) -> bool:
-        """Whether it is logged in to by what the settings hold, without a person."""
+        """Returns whether login uses client credentials."""
         return self.auth == "oauth" and self.oauth.grant == "client_credentials"
 
     @property
@@ -123,15 +123,15 @@ class Server(Value):
         return bool(self.oauth.client_secret or self.oauth.private_key_file)
 
     def fingerprint(self) -> str:
-        """Changes when another server would be reached by it."""
-        told = plain(self)
+        """Identifies the server that these settings reach."""
+        fields = plain(self)
         names = ("command", "args", "env", "cwd", "url", "transport", "headers", "auth")
-        kept = {name: told[name] for name in names if name in told}
+        kept = {name: fields[name] for name in names if name in fields}
         return hashlib.sha256(encode_sorted(kept)).hexdigest()[:16]
 
     def is_reached_like(self, other: Server) -> bool:
-        """Whether a connection to one of them serves the other as well: they differ only in what
-        is taken from it and how long it may take."""
+        """Returns whether a connection serves both settings: they differ only in tool selection
+        and limits."""
         return self.tuned_like(other) == other
 
     def tuned_like(self, other: Server) -> Server:
@@ -145,7 +145,7 @@ class Server(Value):
         )
 
     def secrets(self) -> tuple[str, ...]:
-        """Values that must not show up in words about it."""
+        """Returns secret values to mask in messages."""
         values = (*self.env.values(), *self.headers.values(), self.oauth.client_secret)
         words = {word for value in values for word in value.split() if value}
         return tuple(
@@ -154,28 +154,28 @@ class Server(Value):
 
 
 def expanded(server: Server, variables: Mapping[str, str], *, home: str, folder: str) -> Server:
-    """With `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}` replaced; what
-    is not set stays as it is written."""
+    """Expands `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}`; unset
+    variables stay."""
     known = {**variables, "userHome": home, "workspaceFolder": folder, "/": "/"}
     return replace(
         server,
-        command=_filled(server.command, known),
-        args=tuple(_filled(arg, known) for arg in server.args),
-        env={name: _filled(value, known) for name, value in server.env.items()},
-        cwd=_filled(server.cwd, known) or folder,
-        url=_filled(server.url, known),
-        headers={name: _filled(value, known) for name, value in server.headers.items()},
+        command=_expand_text(server.command, known),
+        args=tuple(_expand_text(arg, known) for arg in server.args),
+        env={name: _expand_text(value, known) for name, value in server.env.items()},
+        cwd=_expand_text(server.cwd, known) or folder,
+        url=_expand_text(server.url, known),
+        headers={name: _expand_text(value, known) for name, value in server.headers.items()},
         oauth=replace(
             server.oauth,
-            client_id=_filled(server.oauth.client_id, known),
-            client_secret=_filled(server.oauth.client_secret, known),
-            private_key_file=_filled(server.oauth.private_key_file, known),
+            client_id=_expand_text(server.oauth.client_id, known),
+            client_secret=_expand_text(server.oauth.client_secret, known),
+            private_key_file=_expand_text(server.oauth.private_key_file, known),
         ),
     )
 
 
 def unset_variables(server: Server) -> tuple[str, ...]:
-    """What an expanded server still waits for."""
+    """Returns variables that are still unset."""
     texts: list[JsonValue] = [server.command, server.cwd, server.url, *server.args]
     texts += [*server.env.values(), *server.headers.values()]
     texts += [server.oauth.client_id, server.oauth.client_secret]
@@ -183,7 +183,7 @@ def unset_variables(server: Server) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _filled(text: str, known: Mapping[str, str]) -> str:
+def _expand_text(text: str, known: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         name = match[1].removeprefix("env:")
         return known.get(name, match[0])
@@ -192,8 +192,8 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
 
 
 def child_environment(server: Server, variables: Mapping[str, str]) -> dict[str, str]:
-    """What a started server may see: where it is and how to speak, and what its own settings
-    give it. Keys of this process stay here."""
+    """Returns the child's environment: locale, paths and its own settings, but no keys of this
+    process."""
     kept = {
         name: value
         for name, value in variables.items()

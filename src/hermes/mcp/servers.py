@@ -1,4 +1,4 @@
-"""All foreign servers of one run: what they offer, known from last time, and the links to them."""
+"""All MCP servers of one run: cached tool lists and connections."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from hermes.mcp.tools import ServerTool, spec_of
 if TYPE_CHECKING:
     from hermes.mcp.connection import Connection
 
-# What looks wrong in a text, or nothing, and whether nobody should read it.
+# Returns what is suspicious in a text, or "", and whether it must be withheld.
 Scan = Callable[[str], tuple[str, bool]]
 
 
 class Surroundings(Value):
-    """Where servers live: folders of the home, the variables they may be given, and the folder
-    that the work is in."""
+    """Folders, variables and working folder for servers."""
 
     cache: Path
     logs: Path
@@ -44,8 +43,8 @@ class Surroundings(Value):
 
 
 class Servers:
-    """`changed` is called when a server turned out to offer something else than was known; `scan`
-    looks at what it says of its tools."""
+    """`changed` is called when a server's tools differ from the cache; `scan` checks their
+    descriptions."""
 
     def __init__(
         self,
@@ -68,17 +67,17 @@ class Servers:
         self._swept = False
 
     def known(self, name: str) -> Listing | None:
-        """What the server offered when it was last seen, as the settings reach it now."""
+        """Returns the cached listing for the current settings."""
         if name not in self._known and (kept := self._kept.get(self.servers[name])):
             self._known[name] = kept
         return self._known.get(name)
 
     def unknown(self) -> tuple[str, ...]:
-        """Servers that have never been seen."""
+        """Returns servers without a cached listing."""
         return tuple(name for name in self.servers if self.known(name) is None)
 
     def offered(self) -> list[tuple[ToolSpec, Tool]]:
-        """The tools of all servers that are known, under names of their own."""
+        """Returns the tools of all known servers under unique names."""
         tools = [
             (server, tool)
             for server in self.servers.values()
@@ -94,8 +93,8 @@ class Servers:
         return found
 
     async def discover(self, names: Sequence[str], *, seconds: float) -> dict[str, str]:
-        """Meet the servers side by side; what went wrong with which. One that is late goes on
-        being met by its first call."""
+        """Connects to the servers concurrently; returns errors by name. A late server continues
+        on its first call."""
 
         async def meet(name: str) -> str:
             try:
@@ -104,23 +103,23 @@ class Servers:
             except ServerFault as fault:
                 return str(fault)
             except TimeoutError:
-                return f"MCP server {name} has not answered within {seconds:g}s"
+                return f"MCP server {name} did not answer within {seconds:g}s"
             return ""
 
         faults = await asyncio.gather(*(meet(name) for name in names))
         return {name: fault for name, fault in zip(names, faults, strict=True) if fault}
 
     def link(self, server: str) -> Link:
-        """NotFound when the settings have no such server any more."""
+        """Returns the link; NotFound when the settings have no such server."""
         if server not in self.servers:
             raise NotFound(f"There is no MCP server named {server!r} in the settings.")
         if server not in self._links:
-            self._links[server] = self._linked(self.servers[server])
+            self._links[server] = self._new_link(self.servers[server])
         return self._links[server]
 
     async def replace(self, servers: Sequence[Server]) -> tuple[list[str], list[str], list[str]]:
-        """Other settings: only servers that are reached in another way are let go. The names
-        of those that came, changed and went."""
+        """Applies new settings; only servers with a changed connection are closed. Returns
+        added, changed and removed names."""
         new = {server.name: server for server in servers}
         old, self.servers = self.servers, new
         came = [name for name in new if name not in old]
@@ -149,23 +148,23 @@ class Servers:
         around = self._around
         return expanded(server, around.variables, home=around.person, folder=around.folder)
 
-    def _linked(self, server: Server) -> Link:
+    def _new_link(self, server: Server) -> Link:
         whole = self._whole(server)
-        return Link(whole, self._opener(whole), self._saw, self._world, self._around.folder)
+        return Link(whole, self._opener(whole), self._on_listing, self._world, self._around.folder)
 
-    def _saw(self, server: Server, listing: Listing) -> None:
+    def _on_listing(self, server: Server, listing: Listing) -> None:
         plain = self.servers.get(server.name)
         if plain is None:
             return
-        listing = replace(listing, tools=tuple(self._vetted(tool) for tool in listing.tools))
+        listing = replace(listing, tools=tuple(self._vet(tool) for tool in listing.tools))
         if listing != self.known(server.name):
             self._known[server.name] = listing
             self._kept.put(plain, listing)
             self._changed()
 
-    def _vetted(self, tool: ForeignTool) -> ForeignTool:
-        """Words that look like orders to the model are marked; where that is beyond doubt the
-        model never gets to read them."""
+    def _vet(self, tool: ForeignTool) -> ForeignTool:
+        """Marks descriptions that look like prompt injections; clearly dangerous ones are
+        withheld from the model."""
         finding, dangerous = self._scan("\n".join((tool.description, *words_of(tool.schema))))
         if dangerous:
             bare = without_words(tool.schema)
@@ -184,7 +183,7 @@ class Servers:
             if not self._swept:
                 self._swept = True
                 await asyncio.to_thread(self._births.sweep)
-            # The library takes more than a second to load, so only a call pays for it.
+            # The library takes over a second to load, so only a call pays for it.
             from hermes.mcp.child import ChildPlace
             from hermes.mcp.connection import connected
             from hermes.mcp.oauth.bearer import bearer_of

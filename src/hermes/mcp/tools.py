@@ -1,4 +1,4 @@
-"""Tools of foreign servers as tools of ours: judged, run and answered like all others."""
+"""Tools of MCP servers as Hermes tools."""
 
 from __future__ import annotations
 
@@ -21,26 +21,23 @@ from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RE
 from hermes.mcp.results import Reading
 from hermes.mcp.server import Server
 
-# A standing rule asks about every effect that names such a server, and the person sees why.
+# A policy rule asks about every effect on such a server.
 DISTRUSTED = " (untrusted)"
 
 
 class Links(Protocol):
-    """Where the link to a server is found by its name."""
-
     def link(self, server: str) -> Link: ...
 
 
 class ServerTool(Tool):
-    """`name` is what it is called here; the server knows it by its own name. The link is asked
-    for when the tool first runs."""
+    """`name` is our name for the tool. The link is requested when the tool first runs."""
 
     def __init__(self, name: str, foreign: ForeignTool, server: Server, links: Links) -> None:
         self.name = name
         self.description = foreign.description
         self.parameters = GivenParameters(foreign.schema)
         self.effects = self._effects
-        # What a server says of itself counts as far as it is trusted.
+        # The hint counts only for trusted servers.
         self._reads = foreign.read_only and server.trust == "full"
         self.repeat = "safe" if self._reads else "never"
         self.interactive = False
@@ -72,19 +69,19 @@ class ServerTool(Tool):
         try:
             if self._foreign.utility:
                 return await self._utility(link, reading, arguments)
-            async with self._watched(ctx, arguments):
+            async with self._watch_files(ctx, arguments):
                 result = await link.call(
                     lambda connection: connection.call(self._foreign.name, arguments, caller),
                     caller,
                 )
         except ServerFault as fault:
-            return _failed(link.server, fault)
+            return _error_output(link.server, fault)
         return await reading.output(result, structured=self._foreign.structured)
 
-    def _watched(
+    def _watch_files(
         self, ctx: ToolContext, arguments: JsonObject
     ) -> AbstractAsyncContextManager[None]:
-        """A program of this machine may write its files, whatever it says of itself."""
+        """A local program may write files, whatever it declares."""
         if not self._server.command:
             return nullcontext()
         return ctx.kept(Hosting).watch(ctx.workspace, arguments, self._foreign.read_only)
@@ -94,18 +91,18 @@ class ServerTool(Tool):
             case name if name == LIST_RESOURCES:
                 found = await link.call(lambda connection: connection.resources())
                 found += await link.call(lambda connection: connection.resource_templates())
-                return _told(link.server, found)
+                return _list_output(link.server, found)
             case name if name == READ_RESOURCE:
                 uri = str(arguments.get("uri", ""))
                 contents = await link.call(lambda connection: connection.read(uri))
                 parts = [await reading.resource(each) for each in contents]
                 return ToolOutput(parts=tuple(parts), origin=link.server.origin)
             case name if name == LIST_PROMPTS:
-                return _told(link.server, await link.call(lambda c: c.prompts()))
+                return _list_output(link.server, await link.call(lambda c: c.prompts()))
             case name if name == GET_PROMPT:
                 return await self._prompt(link, reading, arguments)
             case _:
-                raise ToolError(f"{self.name} cannot be used.")
+                raise ToolError(f"{self.name} is not available.")
 
     async def _prompt(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
         given = {str(key): str(value) for key, value in (arguments.get("arguments") or {}).items()}
@@ -127,16 +124,16 @@ def spec_of(name: str, server: Server, foreign: ForeignTool) -> ToolSpec:
     return ToolSpec(name=name, description=words, parameters=foreign.schema)
 
 
-def _told(server: Server, found: JsonValue) -> ToolOutput:
+def _list_output(server: Server, found: JsonValue) -> ToolOutput:
     lines = "\n".join(encode(each).decode() for each in found) or "There are none."
     return ToolOutput(parts=(Text(text=lines),), origin=server.origin)
 
 
-def _failed(server: Server, fault: ServerFault) -> ToolOutput:
+def _error_output(server: Server, fault: ServerFault) -> ToolOutput:
     answer: JsonObject = {"error": str(fault)}
     if fault.retryable:
         answer["retryable"] = True
     text = encode(answer).decode()
-    # Only a refusal is in the server's own words.
+    # Only a protocol error contains the server's own text.
     origin = server.origin if isinstance(fault, Refused) else "workspace"
     return ToolOutput(parts=(Text(text=text),), failed=True, origin=origin)

@@ -1,4 +1,4 @@
-"""The ways to a server: a child process, or HTTP with or without a login."""
+"""Transports: a child process, or HTTP with or without a login."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def streams_of(
     place: ChildPlace,
     auth: httpx2.Auth | None,
 ) -> Streams:
-    """The way to an expanded server; Unreachable when there is no such command."""
+    """Returns the streams to a server; Unreachable when the command does not exist."""
     if server.command:
         env = child_environment(server, variables)
         return child_streams(_command(server, env), env=env, cwd=server.cwd, place=place)
@@ -45,7 +45,7 @@ def streams_of(
 
 
 class _HttpStreams:
-    """Streamable HTTP over a client of its own, which ends with it."""
+    """Streamable HTTP with its own client."""
 
     def __init__(self, server: Server, auth: httpx2.Auth | None) -> None:
         timeout = httpx2.Timeout(server.connect_timeout, read=READ_SECONDS)
@@ -66,12 +66,12 @@ class _HttpStreams:
 def _command(server: Server, env: Mapping[str, str]) -> tuple[str, ...]:
     found = shutil.which(server.command, path=env.get("PATH", ""))
     if found is None and not Path(server.cwd, server.command).is_file():
-        raise Unreachable(f"MCP server {server.name}: there is no command {server.command!r}.")
+        raise Unreachable(f"MCP server {server.name}: command {server.command!r} was not found.")
     return (found or server.command, *server.args)
 
 
 def _factory(server: Server) -> Any:
-    verify = _trust(server)
+    verify = _tls_context(server)
 
     def make(
         headers: dict[str, str] | None = None,
@@ -83,8 +83,8 @@ def _factory(server: Server) -> Any:
     return make
 
 
-def _trust(server: Server) -> ssl.SSLContext | bool:
-    """Whom an encrypted connection believes, and with what we show who we are."""
+def _tls_context(server: Server) -> ssl.SSLContext | bool:
+    """Returns the TLS settings: trusted certificates and client certificate."""
     if server.ssl_verify is True and not server.client_cert:
         return True
     try:
@@ -101,6 +101,6 @@ def _trust(server: Server) -> ssl.SSLContext | bool:
             )
     except OSError as error:
         raise ConfigError(
-            f"The certificates of mcp_servers.{server.name} fail: {error}."
+            f"The certificates of mcp_servers.{server.name} cannot be loaded: {error}."
         ) from error
     return context

@@ -305,7 +305,7 @@ async def test_a_server_that_the_editor_names_in_vain_is_told(
         editor(tmp_path / "home", server.url) as client,
     ):
         new = await client.agent.new_session(str(project), mcp_servers=[ghost])
-        await client.until(lambda: "there is no command '/no/such/program'" in client.text)
+        await client.until(lambda: "command '/no/such/program' was not found" in client.text)
         assert (await client.say(new.session_id, "hi")).stop_reason == "end_turn"
 
 

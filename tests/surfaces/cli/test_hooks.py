@@ -64,8 +64,8 @@ def test_what_cannot_be_tried_is_refused_with_advice(hermes: Terminal, guard: Pa
     ("entry", "words"),
     [
         ("pre_tool_cal: [{command: 'true'}]", "There is no hook 'pre_tool_cal'"),
-        ("pre_tool_call: [{command: 'true', matcher: '('}]", "is no pattern"),
-        ('pre_tool_call: [{command: "echo \'x"}]', "cannot be read"),
+        ("pre_tool_call: [{command: 'true', matcher: '('}]", "is not a valid pattern"),
+        ('pre_tool_call: [{command: "echo \'x"}]', "is not valid"),
         ("pre_tool_call: [{command: ''}]", "empty command"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_server_is_switched_off_and_removed(added: Program) -> None:
 def test_what_does_not_work_is_not_written_down(program: Program, tmp_path: Path) -> None:
     done = program("mcp", "add", "ghost", "--command", "no-such-program", "--yes")
     assert (done.code, program("mcp", "list", "--json").json) == (1, [])
-    assert "there is no command 'no-such-program'" in done.err
+    assert "command 'no-such-program' was not found" in done.err
     assert program("mcp", "add", "x/y", *ADD).code == 2
     assert program("mcp", "add", "both", *ADD, "--url", "http://127.0.0.1:9").code == 1
     assert program("mcp", "test", "nobody").code == 1

@@ -135,4 +135,4 @@ def test_what_cannot_be_installed_says_why(
     file.write_text("[]")
     assert "does not describe a server" in registry("mcp", "install", str(file)).err
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "Node.js brings it" in registry("mcp", "install", "memory", "--yes").err
+    assert "install Node.js" in registry("mcp", "install", "memory", "--yes").err

@@ -1,4 +1,4 @@
-"""A server as its makers describe it, in the format of the protocol's registry (`server.json`)."""
+"""The `server.json` format of the MCP registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHORT = r"[^A-Za-z0-9_-]+"
 
 
 class Blank(Value, rename="camel"):
-    """Something that a person fills in, or that stands there already (`value`)."""
+    """A value to fill in, or a fixed `value`."""
 
     name: str = ""
     description: str = ""
@@ -20,7 +20,7 @@ class Blank(Value, rename="camel"):
     choices: tuple[str, ...] = ()
     is_required: bool = False
     is_secret: bool = False
-    # Parts `{name}` of the value that are to be filled in.
+    # Placeholders `{name}` in the value.
     variables: dict[str, Blank] = {}
 
 
@@ -36,7 +36,7 @@ class Transport(Value):
 
 
 class Package(Value, rename="camel"):
-    """Something to fetch and start."""
+    """A package to install and run."""
 
     registry_type: str
     identifier: str
@@ -49,7 +49,7 @@ class Package(Value, rename="camel"):
 
 
 class Remote(Value):
-    """Somewhere where it runs already."""
+    """A hosted server."""
 
     type: str
     url: str
@@ -67,10 +67,10 @@ class Description(Value, rename="camel"):
 
     @property
     def short_name(self) -> str:
-        """What to call it in the settings, unless the person says otherwise."""
+        """Returns the default name for the settings."""
         return re.sub(_SHORT, "-", self.name.rpartition("/")[2]).strip("-_")[:32]
 
     def has(self, words: str) -> bool:
-        """Whether all the words are somewhere in it."""
+        """Returns whether all words occur in the description."""
         text = f"{self.name} {self.title} {self.description}".lower()
         return all(word in text for word in words.lower().split())

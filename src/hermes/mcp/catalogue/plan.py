@@ -1,4 +1,4 @@
-"""From a description to settings: what is to be filled in, and the command or address with it."""
+"""Turns a server description into settings: inputs, command or URL."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import UsageError
 from hermes.mcp.catalogue.description import Argument, Blank, Description, Package, Remote
 
-# An identifier must not be taken for an option, nor lead anywhere else.
+# Must not look like an option or a path traversal.
 _IDENTIFIER = r"@?[A-Za-z0-9][A-Za-z0-9._/:@-]*"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9._+:-]*"
-_HOLE = r"\{(\w+)\}"
+_PLACEHOLDER = r"\{(\w+)\}"
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker"}
 ADVICE = {
-    "npx": "Node.js brings it",
-    "uvx": "`pip install uv` brings it",
-    "docker": "Docker or Podman bring it",
+    "npx": "install Node.js",
+    "uvx": "run `pip install uv`",
+    "docker": "install Docker or Podman",
 }
 Given = Mapping[str, Sequence[str]]
 
@@ -31,20 +31,20 @@ class Plan(Value):
 
     @property
     def runner(self) -> str:
-        """The program that starts it; "" for one that runs elsewhere."""
+        """Returns the program that starts it; "" for a hosted server."""
         if self.package is None:
             return ""
         return RUNNERS[self.package.registry_type]
 
     def blanks(self) -> dict[str, Blank]:
-        """All that can be filled in, by name."""
+        """Returns all inputs by name."""
         found: dict[str, Blank] = {}
         for blank in self._parts():
-            found |= _holes(blank)
+            found |= _inputs(blank)
         return found
 
     def missing(self, given: Given) -> list[Blank]:
-        """What must be filled in and is not."""
+        """Returns required inputs without a value."""
         return [
             blank
             for name, blank in self.blanks().items()
@@ -52,7 +52,7 @@ class Plan(Value):
         ]
 
     def secrets(self) -> frozenset[str]:
-        """Variables and headers whose values must not stand in the settings."""
+        """Returns variables and headers whose values must not be stored in the settings."""
         named: Iterable[Blank] = ()
         if self.package is not None:
             named = self.package.environment_variables
@@ -61,21 +61,22 @@ class Plan(Value):
         return frozenset(
             each.name
             for each in named
-            if each.is_secret or any(hole.is_secret for hole in each.variables.values())
+            if each.is_secret
+            or any(placeholder.is_secret for placeholder in each.variables.values())
         )
 
     def settings(self, given: Given) -> JsonObject:
-        """As `mcp_servers.NAME` holds them; UsageError names what is missing or unknown."""
+        """Returns the settings for `mcp_servers.NAME`; UsageError for missing or unknown inputs."""
         known = self.blanks()
         if unknown := [name for name in given if name not in known]:
             named = ", ".join(known) or "nothing"
-            raise UsageError(f"{unknown[0]!r} cannot be set here; there is {named}.")
+            raise UsageError(f"{unknown[0]!r} cannot be set; known inputs: {named}.")
         if left := self.missing(given):
             raise UsageError(f"Give --set {left[0].name}=VALUE ({_about(left[0])}).")
         if self.package is not None:
-            return _started(self.package, given)
+            return _command_settings(self.package, given)
         assert self.remote is not None
-        return _reached(self.remote, given)
+        return _remote_settings(self.remote, given)
 
     def _parts(self) -> Iterator[Blank]:
         if self.package is not None:
@@ -88,8 +89,8 @@ class Plan(Value):
 
 
 def plan_of(description: Description, *, remote: bool = False) -> Plan:
-    """The first way that we know: to start it, or where there is none or `remote` is wanted, to
-    reach it where it runs. UsageError when there is none."""
+    """Returns the first supported package or, without one or with `remote`, the first hosted
+    server. UsageError when there is none."""
     if not remote:
         for package in description.packages:
             if package.registry_type in RUNNERS and package.transport.type == "stdio":
@@ -104,13 +105,13 @@ def plan_of(description: Description, *, remote: bool = False) -> Plan:
 
 def _check(package: Package) -> None:
     if not re.fullmatch(_IDENTIFIER, package.identifier):
-        raise UsageError(f"{package.identifier!r} cannot name a package.")
+        raise UsageError(f"{package.identifier!r} is not a valid package name.")
     if package.version and not re.fullmatch(_VERSION, package.version):
-        raise UsageError(f"{package.version!r} cannot be a version.")
+        raise UsageError(f"{package.version!r} is not a valid version.")
 
 
-def _started(package: Package, given: Given) -> JsonObject:
-    env = _named(package.environment_variables, given)
+def _command_settings(package: Package, given: Given) -> JsonObject:
+    env = _named_values(package.environment_variables, given)
     before = _arguments(package.runtime_arguments, given)
     after = _arguments(package.package_arguments, given)
     runner = RUNNERS[package.registry_type]
@@ -130,17 +131,17 @@ def _at(package: Package, sign: str) -> str:
     return f"{package.identifier}{sign}{package.version}" if package.version else package.identifier
 
 
-def _reached(remote: Remote, given: Given) -> JsonObject:
+def _remote_settings(remote: Remote, given: Given) -> JsonObject:
     place = Blank(value=remote.url, variables=remote.variables)
     settings: JsonObject = {"url": _values(place, given)[0]}
     if remote.type == "sse":
         settings["transport"] = "sse"
-    if headers := _named(remote.headers, given):
+    if headers := _named_values(remote.headers, given):
         settings["headers"] = headers
     return settings
 
 
-def _named(blanks: Sequence[Blank], given: Given) -> dict[str, str]:
+def _named_values(blanks: Sequence[Blank], given: Given) -> dict[str, str]:
     return {blank.name: found[0] for blank in blanks if (found := _values(blank, given))}
 
 
@@ -156,9 +157,9 @@ def _arguments(arguments: Sequence[Argument], given: Given) -> list[str]:
     return words
 
 
-def _holes(blank: Blank) -> dict[str, Blank]:
+def _inputs(blank: Blank) -> dict[str, Blank]:
     if blank.value is not None:
-        names = dict.fromkeys(re.findall(_HOLE, blank.value))
+        names = dict.fromkeys(re.findall(_PLACEHOLDER, blank.value))
         known = {name: blank.variables.get(name, Blank()) for name in names}
         return {name: replace(inner, name=name) for name, inner in known.items()}
     name = _name(blank)
@@ -171,27 +172,27 @@ def _name(blank: Blank) -> str:
 
 
 def _values(blank: Blank, given: Given) -> list[str]:
-    """What stands in a place: none where it stays out."""
+    """Returns the values; none when the input is omitted."""
     if blank.value is None:
-        return _said(blank, _name(blank), given)
+        return _given_values(blank, _name(blank), given)
     text = blank.value
-    for name, hole in _holes(blank).items():
-        found = _said(hole, name, given)
-        if not found and not hole.is_required:
+    for name, placeholder in _inputs(blank).items():
+        found = _given_values(placeholder, name, given)
+        if not found and not placeholder.is_required:
             return []
         text = text.replace(f"{{{name}}}", found[0])
     return [text]
 
 
-def _said(blank: Blank, name: str, given: Given) -> list[str]:
-    said = [each for each in given.get(name, ()) if each]
-    if not said and blank.default is not None:
-        said = [blank.default]
-    for each in said:
+def _given_values(blank: Blank, name: str, given: Given) -> list[str]:
+    values = [each for each in given.get(name, ()) if each]
+    if not values and blank.default is not None:
+        values = [blank.default]
+    for each in values:
         if blank.choices and each not in blank.choices:
-            raise UsageError(f"{name} is one of {', '.join(blank.choices)}.")
-    return said
+            raise UsageError(f"{name} must be one of {', '.join(blank.choices)}.")
+    return values
 
 
 def _about(blank: Blank) -> str:
-    return blank.description or "it is needed"
+    return blank.description or "required"

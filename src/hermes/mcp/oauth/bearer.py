@@ -1,4 +1,4 @@
-"""Shows the token of a login with every request, and makes it new before it is too old."""
+"""Authorises requests with the stored token and refreshes it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ EARLY_SECONDS = 60.0
 
 
 def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
-    """NeedsLogin when the settings want a login of a person and there is none."""
+    """Raises NeedsLogin when a login is configured but missing."""
     if server.auth != "oauth":
         return Door(server) if server.url else None
     store = TokenStore(tokens, server.name)
     if server.is_machine:
         return MachineBearer(server, store, clock)
     token = store.token()
-    # A login is for one server: if the settings name another now, that one must not get it.
+    # A token must not be sent to another server after a change of settings.
     if token is None or not token.is_for(server.url):
         raise NeedsLogin(server.name)
     return Bearer(server, store, clock)
 
 
 class Door(httpx2.Auth):
-    """For a server that needs no login as far as the settings know: whether it does, is told."""
+    """For servers without a configured login: turns 401 into an error with advice."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -48,13 +48,13 @@ class Door(httpx2.Auth):
         if response.status_code != 401:
             return
         if self._server.headers:
-            raise Barred(self._server.name, "it answers to their headers with 401.")
+            raise Barred(self._server.name, "it answers the configured headers with 401.")
         raise Locked(self._server.name)
 
 
 class Bearer(httpx2.Auth):
-    """A refusal is answered by one new token and one more attempt. Nothing here asks a person:
-    when a token cannot be made new, NeedsLogin says so."""
+    """Retries once with a refreshed token. Never asks a person: NeedsLogin when refreshing
+    fails."""
 
     def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
         self._server = server
@@ -69,7 +69,7 @@ class Bearer(httpx2.Auth):
             async with self._store.alone():
                 token = self._token()
                 if self._is_old(token):
-                    token = await self._renewed(token, (yield self._renewal(token)))
+                    token = await self._store_renewed(token, (yield self._renewal(token)))
         request.headers["Authorization"] = f"Bearer {token.access_token}"
         response = yield request
         if response.status_code == 403:
@@ -78,9 +78,9 @@ class Bearer(httpx2.Auth):
             return
         async with self._store.alone():
             newest = self._token()
-            # Another process may have been here first.
+            # Another process may have refreshed it meanwhile.
             if newest.access_token == token.access_token:
-                newest = await self._renewed(newest, (yield self._renewal(newest)))
+                newest = await self._store_renewed(newest, (yield self._renewal(newest)))
         request.headers["Authorization"] = f"Bearer {newest.access_token}"
         response = yield request
         if response.status_code == 403:
@@ -89,11 +89,11 @@ class Bearer(httpx2.Auth):
             raise NeedsLogin(self._server.name)
 
     async def _note_wanted(self, response: httpx2.Response) -> None:
-        """More rights are given by a person only, so what is missing is kept for their login."""
-        told = response.headers.get("www-authenticate", "")
-        if not re.search(r'\berror="?insufficient_scope\b', told):
+        """Stores the missing scope for the next login, since only a person can grant it."""
+        challenge = response.headers.get("www-authenticate", "")
+        if not re.search(r'\berror="?insufficient_scope\b', challenge):
             return
-        found = re.search(r'\bscope="([^"]*)"', told)
+        found = re.search(r'\bscope="([^"]*)"', challenge)
         scope = found[1] if found else ""
         async with self._store.alone():
             self._store.put_token(replace(self._token(), wanted=scope))
@@ -128,7 +128,7 @@ class Bearer(httpx2.Auth):
                 data["client_secret"] = secret
         return httpx2.Request("POST", token.token_endpoint, data=data, headers=headers)
 
-    async def _renewed(self, old: Token, response: httpx2.Response) -> Token:
+    async def _store_renewed(self, old: Token, response: httpx2.Response) -> Token:
         await response.aread()
         if response.status_code != 200:
             raise NeedsLogin(self._server.name)

@@ -1,4 +1,4 @@
-"""Where the browser comes back to after a login: a page of this machine, or a pasted line."""
+"""Receives the OAuth redirect: a local page, or a pasted URL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = "/callback"
 
 
 class Returned(Value):
-    """What came back: a code to be exchanged, and whose it is."""
+    """The authorization code with state and issuer."""
 
     code: str
     state: str = ""
@@ -23,36 +23,35 @@ class Returned(Value):
 
 
 class Callback:
-    """One login that is waited for. Whoever comes with another state is sent away and the wait
-    goes on."""
+    """A pending login. Replies with another state are rejected and the wait continues."""
 
     def __init__(self) -> None:
         self.state = ""
         self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
 
     async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> Returned:
-        """From the browser or from the person, whichever is first; HermesError."""
+        """Waits for the browser or the pasted URL; HermesError."""
         reading = asyncio.ensure_future(self._read(pasted))
         try:
             async with asyncio.timeout(seconds):
                 return await self._returned
         except TimeoutError:
-            raise HermesError(f"Nobody logged in within {seconds:g} s; try again.") from None
+            raise HermesError(f"No login within {seconds:g} s; try again.") from None
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
     def take(self, query: str) -> str:
-        """What is wrong with an answer, or nothing: then it was the awaited one."""
+        """Handles a reply; returns the error or ""."""
         given = {name: values[0] for name, values in parse_qs(query).items()}
         if self.state and given.get("state", "") != self.state:
-            return "This answer belongs to another login."
+            return "This reply belongs to another login."
         if error := given.get("error"):
             words = given.get("error_description") or error
             self._settle(HermesError(f"The login was refused: {words}."))
             return f"The login was refused: {words}."
         if "code" not in given:
-            return "This answer holds no code."
+            return "This reply contains no code."
         self._settle(
             Returned(code=given["code"], state=given.get("state", ""), issuer=given.get("iss", ""))
         )
@@ -76,7 +75,7 @@ class Callback:
 
 @asynccontextmanager
 async def listening(host: str, port: int) -> AsyncIterator[tuple[Callback, int]]:
-    """A callback with a page that leads to it, and the port of that page."""
+    """Starts the local page; yields callback and port."""
     callback = Callback()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

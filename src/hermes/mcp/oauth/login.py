@@ -1,5 +1,5 @@
-"""Logs in at a server: discovery, registration and the exchange by the official library, the
-person's part here."""
+"""OAuth login at a server: the official library runs the flow; this module adds the user
+interaction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HEADERS = {
 
 
 class Screen(Protocol):
-    """Where the person is shown the page to open, and may paste what the browser showed."""
+    """Shows the page to open and reads a pasted redirect URL."""
 
     def show_page(self, url: str, *, paste: bool) -> None: ...
 
@@ -53,13 +53,12 @@ class Screen(Protocol):
 
 
 async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock) -> Token:
-    """A new login, kept for all later runs; HermesError says why there is none. One login at a
-    time: whoever comes second waits."""
+    """Logs in and stores the token; HermesError. Concurrent logins wait for each other."""
     own = server.oauth
     async with store.alone(), listening(own.redirect_host, own.redirect_port) as (callback, port):
         redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
         old = store.token()
-        memory = Memory(_configured(server, redirect))
+        memory = Memory(_configured_client(server, redirect))
         provider = _Provider(
             server.url,
             _metadata(server, redirect),
@@ -72,9 +71,9 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
         try:
             await knock(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
-            raise HermesError(f"The login at {server.name} did not work: {error}.") from error
+            raise HermesError(f"The login at {server.name} failed: {error}.") from error
         if memory.tokens is None:
-            raise HermesError(f"{server.name} let us in without a login; `auth` is not needed.")
+            raise HermesError(f"{server.name} accepts requests without a login; remove `auth`.")
         token = token_of(memory.tokens, provider, clock)
         if memory.client is not None:
             store.put_client(memory.client.model_dump(mode="json", exclude_none=True))
@@ -83,7 +82,7 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
 
 
 async def knock(server: Server, provider: OAuthClientProvider) -> None:
-    """Some servers greet everybody and want a login only for what they can do."""
+    """Sends requests until the server asks for a login; some do so only for tools/list."""
     async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
         headers = {**HEADERS, **server.headers}
         for body in (PROBE, READY, LIST):
@@ -91,7 +90,7 @@ async def knock(server: Server, provider: OAuthClientProvider) -> None:
             response = await client.send(request, stream=True)
             await response.aclose()
             if response.status_code in (401, 403):
-                raise HermesError(f"{server.name} refuses the new login as well.")
+                raise HermesError(f"{server.name} rejects the new login.")
             if provider.context.current_tokens is not None:
                 return
             if session := response.headers.get("mcp-session-id"):
@@ -99,7 +98,7 @@ async def knock(server: Server, provider: OAuthClientProvider) -> None:
 
 
 class _Provider(OAuthClientProvider):
-    """Asks for what the settings and earlier refusals name besides what the server does."""
+    """Requests the scopes of the settings and of earlier refusals."""
 
     asks_for = ""
 
@@ -110,7 +109,7 @@ class _Provider(OAuthClientProvider):
 
 
 def _scope(server: Server, old: Token | None) -> str:
-    """A login that only lacks something must not lose what it had."""
+    """Keeps the granted scopes when a scope is added."""
     parts = [server.oauth.scope]
     if old is not None and old.wanted:
         parts += (old.scope, old.wanted)
@@ -118,7 +117,7 @@ def _scope(server: Server, old: Token | None) -> str:
 
 
 class Memory:
-    """What the library learns, until the whole login has worked."""
+    """Holds the library's results until the login is complete."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
         self.client = client
@@ -137,8 +136,8 @@ class Memory:
         self.client = client_info
 
 
-def _configured(server: Server, redirect: str) -> OAuthClientInformationFull | None:
-    """Who we are at a server that knows us already."""
+def _configured_client(server: Server, redirect: str) -> OAuthClientInformationFull | None:
+    """Returns the configured client registration, if any."""
     own = server.oauth
     if not own.client_id:
         return None

@@ -1,5 +1,4 @@
-"""Logins without a person: what the settings hold about us is exchanged for a token, by the grant
-`client_credentials` and the official library."""
+"""OAuth login without a person: the `client_credentials` grant."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ EARLY_SECONDS = 60.0
 
 
 class MachineBearer(httpx2.Auth):
-    """Shows a token with every request, and gets a new one when it is old or refused."""
+    """Authorises requests; gets a new token when it is expired or rejected."""
 
     def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
         self._server = server
@@ -47,7 +46,7 @@ class MachineBearer(httpx2.Auth):
             request.headers["Authorization"] = f"Bearer {token.access_token}"
             response = yield request
         if response.status_code in (401, 403):
-            raise Barred(self._server.name, f"its token is answered with {response.status_code}.")
+            raise Barred(self._server.name, f"its token is rejected with {response.status_code}.")
 
     async def _usable(self, *, refused: str = "") -> Token:
         async with self._store.alone():
@@ -57,14 +56,14 @@ class MachineBearer(httpx2.Auth):
             return await machine_token(self._server, self._store, self._clock)
 
     def _is_good(self, token: Token) -> bool:
-        """One of another server, or of a time when a person logged in, is none."""
+        """Rejects expired tokens, those of another server and those of a person's login."""
         fresh = not token.expires_at or token.expires_at - EARLY_SECONDS >= self._clock.now()
         return fresh and not token.refresh_token and token.is_for(self._server.url)
 
 
 async def machine_token(server: Server, store: TokenStore, clock: Clock) -> Token:
-    """A new token, kept; Barred says why there is none. The authorization server that gave the
-    first one is the only one that is shown the secret later, unless the settings name another."""
+    """Gets and stores a token; Barred. The secret is only sent to the authorization server of
+    the first token unless the settings name another."""
     old = store.token()
     known = old.issuer if old is not None and old.is_for(server.url) else ""
     issuer = server.oauth.issuer or known
@@ -75,7 +74,7 @@ async def machine_token(server: Server, store: TokenStore, clock: Clock) -> Toke
     except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
         raise Barred(server.name, f"{error}") from error
     if memory.tokens is None:
-        raise Barred(server.name, "it let us in without one; `auth` is not needed.")
+        raise Barred(server.name, "it accepts requests without a login; remove `auth`.")
     token = token_of(memory.tokens, provider, clock)
     store.put_token(token)
     return token
@@ -85,7 +84,7 @@ def _provider(server: Server, memory: Memory, issuer: str | None) -> OAuthClient
     own = server.oauth
     scope = own.scope or None
     with warnings.catch_warnings():
-        # Without an issuer the first one that is found counts, which is then kept to.
+        # Without a configured issuer the discovered one is used and pinned.
         warnings.simplefilter("ignore", MCPDeprecationWarning)
         if not own.private_key_file:
             return ClientCredentialsOAuthProvider(

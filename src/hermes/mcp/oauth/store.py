@@ -1,4 +1,4 @@
-"""The logins at servers: one private file each, changed by one process at a time."""
+"""Stores OAuth tokens, one private file per server."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LOOK_SECONDS = 0.05
 
 
 class Token(Value):
-    """What a login gave. `token_endpoint` is where it is made new; `expires_at` is in seconds
-    since 1970, 0 when it is not known. `wanted` is what the server has asked for besides."""
+    """A token. `expires_at` is a Unix time, 0 when unknown. `wanted` is a scope that the server
+    requested later."""
 
     access_token: str
     refresh_token: str = ""
@@ -32,13 +32,13 @@ class Token(Value):
     wanted: str = ""
 
     def is_for(self, url: str) -> bool:
-        """Whether it is of the server at this address."""
+        """Returns whether the token belongs to the server at this URL."""
         ours, theirs = urlsplit(url), urlsplit(self.resource or url)
         return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
 
 class TokenStore:
-    """The files of one server: its token, and what it knows us as."""
+    """The token and client registration of one server."""
 
     def __init__(self, folder: Path, server: str) -> None:
         self._folder = folder
@@ -65,7 +65,7 @@ class TokenStore:
         self._write(self._client, encode(client))
 
     def drop(self) -> bool:
-        """Log out; whether there was a login."""
+        """Deletes the login; returns whether there was one."""
         found = self._token.exists()
         self._token.unlink(missing_ok=True)
         self._client.unlink(missing_ok=True)
@@ -73,11 +73,11 @@ class TokenStore:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """No other process changes these files meanwhile."""
+        """Locks the files against other processes."""
         self._make_folder()
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            while not _locked(handle):  # noqa: ASYNC110 (other processes set no event)
+            while not _try_lock(handle):  # noqa: ASYNC110 (other processes set no event)
                 await asyncio.sleep(_LOOK_SECONDS)
             yield
         finally:
@@ -90,7 +90,7 @@ class TokenStore:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
