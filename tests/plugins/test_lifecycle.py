@@ -330,6 +330,43 @@ async def test_inside_hermes_errors_and_hangs_stay_with_the_call(home: Home) -> 
     await plugins.close()
 
 
+FAREWELL = """
+def broken():
+    raise RuntimeError("no check")
+
+def go(args, **kw):
+    return "went"
+
+def unregister():
+    raise ValueError("stuck")
+
+def register(ctx):
+    ctx.register_tool("go", "test", {"description": "Go."}, go, check_fn=broken)
+"""
+
+
+async def test_inside_hermes_errors_outside_of_calls_are_logged_and_shown(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    home.write("near", FAREWELL)
+    plugins = home.open("near", entries={"near": Entry(isolation="in_process")})
+    await loaded(plugins)
+    assert "RuntimeError: no check" in caplog.text
+    await plugins.close()
+    assert plugins.state("near").fault == "Plugin near failed to stop: ValueError: stuck"
+    assert [getattr(each, "why", "") for each in caplog.records][-1] == plugins.state("near").fault
+
+
+async def test_errors_outside_of_calls_are_in_the_log_of_the_plugin(home: Home) -> None:
+    home.write("apart", FAREWELL)
+    plugins = home.open("apart")
+    await loaded(plugins)
+    await plugins.close()
+    text = (home.root / "logs" / "plugins" / "apart.log").read_text()
+    assert "RuntimeError: no check" in text
+    assert "ValueError: stuck" in text
+
+
 async def test_an_author_may_ask_for_more_distance_but_not_for_less(home: Home) -> None:
     home.tool("a", HELLO, manifest="provides_tools: [go]\nisolation: in_process")
     home.tool("b", HELLO, manifest="provides_tools: [go]\nisolation: process")

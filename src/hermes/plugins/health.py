@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.config.findings import Finding, fine, warning
 from hermes.config.load import Config
 from hermes.config.run_context import RunContext
@@ -40,7 +40,12 @@ async def check_all(plugins: Plugins) -> list[Check]:
     for state in own:
         now = plugins.state(state.found.key)
         checks.append(await _asked(plugins, now) if now.status == "loaded" else _outside(now))
-    return checks
+    await plugins.close()
+    faults = {state.found.key: state.fault for state in plugins.states if state.fault}
+    return [
+        replace(each, ok=False, words=faults[each.key]) if each.ok and each.key in faults else each
+        for each in checks
+    ]
 
 
 async def _asked(plugins: Plugins, state: State) -> Check:

@@ -84,7 +84,11 @@ class InProcess:
     async def close(self) -> None:
         if self._runtime is not None:
             runtime, self._runtime = self._runtime, None
-            await asyncio.to_thread(_leave, runtime)
+            try:
+                await asyncio.to_thread(runtime.close)
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                raise PluginFault(f"Plugin {self._name} failed to stop: {why}") from error
 
     async def _running(self) -> Runtime:
         async with self._starting:
@@ -118,13 +122,6 @@ class InProcess:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except Denied as denied:
             raise Refused(str(denied)) from denied
-
-
-def _leave(runtime: Runtime) -> None:
-    try:
-        runtime.close()
-    except Exception:
-        return
 
 
 def _plain(value: JsonValue) -> JsonValue:

@@ -94,9 +94,11 @@ class Link:
         """Ends the process with all that it has started; a polite one gets a moment to leave."""
         if self._writer is not None:
             with contextlib.suppress(OSError):
+                if patience and self.alive:
+                    # Closing both directions would end the reader, which kills the process.
+                    self._writer.write_eof()
+                    await asyncio.wait((self._ended,), timeout=patience)
                 self._writer.close()
-        if patience and self.alive:
-            await asyncio.wait((self._ended,), timeout=patience)
         self.kill()
         if self.alive:
             await asyncio.wait((self._ended,), timeout=5)

@@ -186,7 +186,11 @@ class Plugins:
 
     async def _stop(self, key: str) -> None:
         if (running := self._running.pop(key, None)) is not None:
-            await running.close()
+            try:
+                await running.close()
+            except PluginFault as fault:
+                log.warning("a plugin failed", extra={"plugin": key, "why": str(fault)})
+                self._set(self._states[key].found, fault=str(fault))
 
     def _told(self, state: State) -> State:
         running = self._running.get(state.found.key)

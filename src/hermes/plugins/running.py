@@ -33,7 +33,9 @@ class Running(Protocol):
         """Its answer, as plain JSON; PluginFault. 0 seconds is no limit."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Stops it; PluginFault when its own clean-up failed."""
+        ...
 
 
 def told(caller: Caller) -> JsonObject:

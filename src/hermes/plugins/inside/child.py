@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import queue
@@ -81,8 +80,10 @@ def main() -> None:
             wire.send({"id": message["id"], "result": "pong"})
         else:
             work.put(message)
-    with contextlib.suppress(Exception):
+    try:
         runtime.close()
+    except Exception:
+        traceback.print_exc()
     os._exit(0)
 
 

@@ -165,7 +165,7 @@ class Context:
     def register_context_engine(self, engine: Any) -> None:
         """What `context.engine: NAME` chooses; for plugins that run inside Hermes. A class is made
         anew for each session, an object is copied."""
-        engines = Engines(engine)
+        engines = Engines(engine, self.logger)
         name = engines.name
         if not isinstance(name, str) or not callable(getattr(engines.sample, "compress", None)):
             raise Refused("A context engine has a `name` and a method `compress`.")

@@ -3,8 +3,8 @@ standard library is used here."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import logging
 from typing import Any
 
 
@@ -12,8 +12,9 @@ class Engines:
     """`pattern` is a class, which is called without arguments, or an object, which is copied; one
     that cannot be copied serves all sessions itself."""
 
-    def __init__(self, pattern: Any) -> None:
+    def __init__(self, pattern: Any, logger: logging.Logger) -> None:
         self._pattern = pattern
+        self._logger = logger
         self._of: dict[str, Any] = {}
         self.sample = self._made()
 
@@ -32,6 +33,8 @@ class Engines:
     def _made(self) -> Any:
         if isinstance(self._pattern, type):
             return self._pattern()
-        with contextlib.suppress(Exception):
+        try:
             return copy.deepcopy(self._pattern)
-        return self._pattern
+        except Exception:
+            self._logger.warning("the engine cannot be copied; sessions share it", exc_info=True)
+            return self._pattern

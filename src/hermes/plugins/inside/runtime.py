@@ -83,13 +83,13 @@ class Runtime:
 
     def _tool(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
         told = _without(each, "handler", "check")
-        return {"name": name, "available": _agrees(self._loop, each["check"]), **told}
+        return {"name": name, "available": self._is_available(each["check"]), **told}
 
     def _image(self, provider: Any) -> dict[str, Any]:
         return {
             "name": provider.name,
             "display_name": str(getattr(provider, "display_name", "") or provider.name.title()),
-            "available": _agrees(self._loop, getattr(provider, "is_available", None)),
+            "available": self._is_available(getattr(provider, "is_available", None)),
             "models": _told(provider, "list_models", []),
             "default_model": _told(provider, "default_model", None),
             "setup": _told(provider, "get_setup_schema", {}),
@@ -104,11 +104,11 @@ class Runtime:
         return own(*given.get("positional", ()), **given.get("named", {}))
 
     def _service(self, kind: str, provider: Any) -> dict[str, Any]:
-        return told_of(kind, provider, lambda check: _agrees(self._loop, check))
+        return told_of(kind, provider, self._is_available)
 
     def _platform(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
         told = _without(each, "factory", "check", "validate", "setup")
-        return {"name": name, "available": _agrees(self._loop, each["check"]), **told}
+        return {"name": name, "available": self._is_available(each["check"]), **told}
 
     def _on_service(self, name: str, given: Mapping[str, Any], about: Mapping[str, Any]) -> Any:
         kind, provider, method = name.split(":", 2)
@@ -117,6 +117,16 @@ class Runtime:
         own = getattr(self.context.registered.services[kind, provider], method)
         named = {**about, **given.get("named", {})}
         return call(self._loop, own, *given.get("positional", ()), **named)
+
+    def _is_available(self, check: Callable[[], Any] | None) -> bool:
+        """A check that fails is logged and counts as unavailable."""
+        if check is None:
+            return True
+        try:
+            return bool(call(self._loop, check))
+        except Exception:
+            self.context.logger.warning("the availability check failed", exc_info=True)
+            return False
 
     def _cli(self, name: str, words: list[str]) -> dict[str, Any]:
         """What it prints is sent, as it has no terminal of its own."""
@@ -137,16 +147,6 @@ class Runtime:
 
 def _without(each: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in each.items() if name not in names}
-
-
-def _agrees(loop: Loop, check: Callable[[], Any] | None) -> bool:
-    """One that fails counts as no."""
-    if check is None:
-        return True
-    try:
-        return bool(call(loop, check))
-    except Exception:
-        return False
 
 
 def _told(provider: Any, method: str, otherwise: Any) -> Any:
