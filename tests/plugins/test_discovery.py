@@ -40,7 +40,7 @@ def test_folders_categories_and_files_are_found_and_nothing_runs(tmp_path: Path)
     found = discover(places(tmp_path))
     assert list(found) == ["five", "four", "image_gen/two", "one", "other"]
     assert found["image_gen/two"].category == "image_gen"
-    assert found["other"].fault == "There is no plugin.yaml."
+    assert found["other"].fault == "plugin.yaml is missing."
     assert "neither a constant PLUGIN" in found["five"].fault
     assert {found[key].fault for key in ("one", "four", "image_gen/two")} == {""}
 
@@ -78,15 +78,15 @@ def test_packages_are_read_without_importing_what_is_around_them(tmp_path: Path)
     assert found["in"].place == str(site / "outer")
     assert (found["in"].module, found["in"].attribute) == ("outer.inner", "begin")
     assert found["in"].name == "inner"
-    assert "is not there" in found["gone"].fault
+    assert "is missing" in found["gone"].fault
     assert (found["keeper"].category, found["in"].category) == ("memory", "")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: Big", "cannot name a plugin"),
-        ("name: ../up", "cannot name a plugin"),
+        ("name: Big", "is not a valid plugin name"),
+        ("name: ../up", "is not a valid plugin name"),
         ("version: '1'", "name"),
         ("name: a\nodd: 1", "odd"),
         ("name: a\nkind: virus", "kind"),
@@ -122,8 +122,8 @@ def test_variables_are_names_or_told_in_full() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("PLUGIN = {'name': input()}", "no code in it"),
-        ("PLUGIN = dict(name='a')", "no code in it"),
+        ("PLUGIN = {'name': input()}", "a literal without code"),
+        ("PLUGIN = dict(name='a')", "a literal without code"),
         ("PLUGIN = ['a']", "must be a dict"),
         ("x = (", "as Python"),
     ],

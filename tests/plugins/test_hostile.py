@@ -417,7 +417,7 @@ async def test_the_same_thefts_succeed_where_nothing_holds_them_back(home: Home)
     plugins = home.open("bad", sandbox="off")
     await loaded(plugins)
     assert CANARY in await called(plugins, "bad", arguments(home))
-    assert plugins.running("bad").protection == "nothing but limits"
+    assert plugins.running("bad").protection == "resource limits only"
     await plugins.close()
 
 

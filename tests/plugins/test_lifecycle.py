@@ -33,7 +33,7 @@ async def test_nothing_runs_before_somebody_agreed(home: Home) -> None:
     plugins = home.open("new", agree=False)
     states = await loaded(plugins)
     assert states["new"].status == "changed"
-    assert "Nobody has agreed" in states["new"].fault
+    assert "not approved yet" in states["new"].fault
     assert not mark.exists()
     await plugins.close()
     plugins = home.open("new")
@@ -86,7 +86,11 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
 @pytest.mark.parametrize(
     ("code", "manifest", "words"),
     [
-        ("def register(ctx): ctx.register_tool('other', 't', {}, print)", "", "without `provides"),
+        (
+            "def register(ctx): ctx.register_tool('other', 't', {}, print)",
+            "",
+            "`provides_tools` does not list",
+        ),
         ("def register(ctx): ctx.register_hook('on_session_end', print)", "", "provides_hooks"),
         ("def register(ctx): ctx.register_command('go', print)", "", "provides_commands"),
         ("def register(ctx): ctx.register_skill('s', '.')", "", "provides_skills"),
@@ -95,12 +99,12 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
         ("x = (", "", "SyntaxError"),
         ("x = 1", "", "neither `register(ctx)` nor"),
         ("def register(ctx): ctx.register_browser_provider(NAMED)", "", "method `create_session`"),
-        ("def register(ctx): ctx.register_platform('x', 'X', 1)", "", "makes its adapter"),
+        ("def register(ctx): ctx.register_platform('x', 'X', 1)", "", "creates its adapter"),
         ("def register(ctx): ctx.register_platform('x', 'X', print)", "", "category: platforms"),
-        ("def register(ctx): ctx.register_memory_provider(1)", "", "has a `name`"),
+        ("def register(ctx): ctx.register_memory_provider(1)", "", "needs a `name`"),
         ("def register(ctx): ctx.register_tts_provider(NAMED)", "", "a method `synthesize`"),
         ("def register(ctx): ctx.register_web_search_provider(NAMED)", "", "one of the methods"),
-        ("def register(ctx): ctx.register_tool('go', 't', 'text', print)", "", "understood"),
+        ("def register(ctx): ctx.register_tool('go', 't', 'text', print)", "", "not valid"),
         (
             "def register(ctx): ctx.register_tool('go', 't', {'x': 'y' * 20000}, print)",
             "",
@@ -109,9 +113,9 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
         (
             "def register(ctx): ctx.register_tool('g o', 't', {}, print)",
             "provides_tools: ['g o']",
-            "cannot name a tool",
+            "is not a valid tool name",
         ),
-        ("import os\nos._exit(3)", "", "crashed at its start (exit 3)"),
+        ("import os\nos._exit(3)", "", "crashed at startup (exit 3)"),
     ],
 )
 async def test_what_does_not_fit_is_not_loaded_and_says_why(
@@ -151,7 +155,9 @@ async def test_a_tool_takes_the_name_of_another_only_by_leave(home: Home) -> Non
 
 async def test_a_description_that_gives_orders_is_refused(home: Home) -> None:
     home.tool("bad", HELLO)
-    assert "reads like orders" in await fault_of(home, scan=lambda _text: ("override", True))
+    assert "looks like a prompt injection" in await fault_of(
+        home, scan=lambda _text: ("override", True)
+    )
 
 
 async def test_variables_are_passed_on_by_name_and_keys_of_providers_by_grant(home: Home) -> None:
@@ -393,7 +399,7 @@ async def test_where_confinement_is_required_and_missing_nothing_runs(home: Home
     home.tool("bad", HELLO)
     home.variables["PATH"] = str(home.person)
     fault = await fault_of(home, sandbox="require", means="bubblewrap")
-    assert "must be confined" in fault
+    assert "must run in a sandbox" in fault
 
 
 def test_surroundings_are_plain_values() -> None:

@@ -14,12 +14,12 @@ SUSPICIOUS = {
     "import ctypes": "calls the system directly",
     "open('/home/me/.ssh/id_rsa')": "keys or logins",
     "p = '~/.hermes/.env'": "keys or logins",
-    f"x = {'QUJD' * 200!r}": "nobody can read",
-    "getattr(os, 'sys' + 'tem')('x')": "makes up",
-    "().__class__.__bases__[0].__subclasses__()": "reaches into the interpreter",
+    f"x = {'QUJD' * 200!r}": "long unreadable",
+    "getattr(os, 'sys' + 'tem')('x')": "computed names",
+    "().__class__.__bases__[0].__subclasses__()": "accesses interpreter internals",
     "import marshal": "unpacks code",
     "import socket": "uses the network",
-    "import os\nos.environ": "reads variables",
+    "import os\nos.environ": "reads environment variables",
     "x = (": "cannot be read",
 }
 

@@ -1,4 +1,4 @@
-"""What authors of plugins import: the class for plugins of one file, and the kind of `ctx`."""
+"""The public API for plugin authors."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any
 
 from hermes.plugins.inside.context import Context
 
-# What `register(ctx)` is given.
+# The type of `ctx` in `register(ctx)`.
 PluginContext = Context
 
 
 class Plugin:
-    """A plugin that is one tool. Derive from it in a file of `plugins/`, give it a `name` and a
-    `description`, and it is found by them."""
+    """A plugin with one tool. Subclass it in a file of `plugins/` and set `name` and
+    `description`."""
 
     name = ""
     description = ""
 
     def get_schema(self) -> dict[str, Any]:
-        """The JSON Schema of what `execute` takes."""
+        """Returns the JSON Schema of the parameters of `execute`."""
         return {"type": "object", "properties": {}}
 
     async def execute(self, parameters: dict[str, Any]) -> Any:

@@ -1,5 +1,5 @@
-"""What a plugin's own side needs to begin: a copy of exactly the files that somebody agreed to, its
-settings, its folder, and the cell around it."""
+"""Prepares the start of a plugin: a verified copy of its files, settings, data folder and
+sandbox."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hermes.plugins.rules import Rules
 
 
 class Surroundings(Value):
-    """Of the program. `variables` are those of the process and of `.env`; `mask` takes secrets out
-    of what plugins write aside."""
+    """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
+    secrets in plugin logs."""
 
     home: str
     person: str
@@ -54,8 +54,8 @@ class Births:
         return PluginCell(setting), birth
 
     def birth(self, found: Found) -> JsonObject:
-        """From a copy of exactly what was agreed to: the files themselves may change at any time.
-        What came with the program is run where it is."""
+        """Builds the start message with a copy of the approved files, since the originals may
+        change. Bundled plugins run in place."""
         assert found.manifest is not None
         data = Path(self._around.home, "plugin-data", found.key)
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -67,7 +67,7 @@ class Births:
             "copy": str(copy),
             "module": found.module,
             "attribute": found.attribute,
-            "manifest": _whole(found.manifest),
+            "manifest": _encode_manifest(found.manifest),
             "config": self._rules.entry(found).config,
             "data_dir": str(data),
             "profile": self._around.profile,
@@ -81,7 +81,7 @@ class Births:
         now = hash_of(contents)
         if now != found.hash:
             raise ConfigError(
-                f"Its files have changed; `hermes plugins enable {found.key}` shows them and asks."
+                f"Its files have changed; review them with `hermes plugins enable {found.key}`."
             )
         top = Path(found.place).name
         if Path(found.place).is_dir():
@@ -92,12 +92,12 @@ class Births:
 
 
 def flat(key: str) -> str:
-    """A key as the name of one file."""
+    """Converts a key to a file name."""
     return key.replace("/", "--")
 
 
-def _whole(manifest: Manifest) -> JsonObject:
-    """For the plugin itself, with all fields."""
-    told: JsonObject = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
-    decoded: JsonObject = decode(dict, encode(told))
+def _encode_manifest(manifest: Manifest) -> JsonObject:
+    """Encodes all fields of the manifest."""
+    fields: JsonObject = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
+    decoded: JsonObject = decode(dict, encode(fields))
     return decoded

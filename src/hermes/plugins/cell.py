@@ -1,5 +1,4 @@
-"""The place that an untrusted plugin runs in: what of the machine it can see and change, which
-variables it gets, how much it may use up."""
+"""The sandbox of an isolated plugin: visible files, environment and resource limits."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ Means = Literal["auto", "bubblewrap", "landlock"]
 CHILD = Path(__file__).with_name("inside") / "child.py"
 LINK = 3
 MOST_LOG_BYTES = 1_000_000
-# Of the root folder: what programs are made of. All else is of people, and out of sight.
+# System folders in `/`; all others are private and hidden.
 _SYSTEM = frozenset(
     "bin sbin lib lib32 lib64 libx32 usr etc nix gnu opt dev proc sys tmp run boot".split()
 )
@@ -44,8 +43,8 @@ _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
 class Setting(Value):
-    """What a cell is made of. `copy` is the plugin's code, `variables` the whole environment of
-    the host, of which little is passed on. `means` is for those who want one of two by name."""
+    """Configuration of the sandbox. `copy` is the plugin's code; `variables` is the host's
+    environment, of which little is passed on. `means` forces a mechanism."""
 
     key: str
     home: str
@@ -64,18 +63,18 @@ class Setting(Value):
 class PluginCell:
     """Starts the process of one plugin."""
 
-    UNCONFINED = "nothing but limits"
+    UNCONFINED = "resource limits only"
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._private = _private_place(setting)
-        self._scope = self._drawn(setting, str(self._private))
+        self._scope = self._build_scope(setting, str(self._private))
         path = setting.variables.get("PATH", os.defpath)
         found, obstacles = find_means(setting.means, path)
         self._means = None if setting.sandbox == "off" else found
         if self._means is None and setting.sandbox == "require":
             why = "; ".join(obstacles)
-            raise ConfigError(f"It must be confined, which cannot be done here: {why}.")
+            raise ConfigError(f"It must run in a sandbox, which is not available: {why}.")
 
     @property
     def protection(self) -> str:
@@ -87,14 +86,14 @@ class PluginCell:
         return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
 
     def limits(self) -> dict[str, int]:
-        """The system counts all processes of a person, so those that are there come on top. Who
-        may start none needs no such limit."""
+        """Returns resource limits. The process limit counts all processes of the user, so
+        existing ones are added."""
         if not self._setting.grants.processes:
             return LIMITS
         return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
 
     def start(self, link: int) -> int:
-        """With `link` as its descriptor 3; the number of the process. OSError."""
+        """Starts the process with `link` as descriptor 3; returns its pid. OSError."""
         setting, scope = self._setting, self._scope
         for folder in (setting.data, str(Path(setting.log).parent)):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -111,8 +110,7 @@ class PluginCell:
             return cell.starter()(argv[0], argv, self._environment(scope), actions)
 
     def clear(self) -> None:
-        """After its end: what it left in its private place is gone, and secrets that it was given
-        are not in its log."""
+        """Deletes the private folder and redacts secrets in the log."""
         forget_copies(self._private)
         with contextlib.suppress(OSError):
             log = Path(self._setting.log)
@@ -132,10 +130,10 @@ class PluginCell:
         return {**passed, **self.secrets(), **baseline}
 
     @staticmethod
-    def _drawn(setting: Setting, private: str) -> Scope:
+    def _build_scope(setting: Setting, private: str) -> Scope:
         grants = setting.grants
-        granted = _all_granted(grants.paths, setting.person, setting.home)
-        # What was granted lies in a folder that is hidden otherwise, or is one.
+        granted = _resolve_grants(grants.paths, setting.person, setting.home)
+        # Grants are inside hidden folders, or are one.
         hidden = {*_private_folders(), setting.person, setting.home}
         hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
         readable = (setting.copy, *_of_python(setting.home))
@@ -153,7 +151,7 @@ class PluginCell:
 
 
 def confines(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
-    """Whether processes of plugins are kept apart here by more than limits."""
+    """Returns whether plugins are sandboxed beyond resource limits."""
     path = variables.get("PATH", os.defpath)
     return sandbox != "off" and find_means(means, path)[0] is not None
 
@@ -161,7 +159,7 @@ def confines(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bo
 def secrets_of(
     wanted: tuple[str, ...], grants: Grants, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    """The values of what a plugin has declared. Keys of model providers need a grant by name."""
+    """Returns the declared variables. Keys of model providers need an explicit grant."""
     return {
         name: variables[name]
         for name in wanted
@@ -170,7 +168,7 @@ def secrets_of(
 
 
 def _fresh_log(file: str) -> BinaryIO:
-    """It begins anew when it is long: nobody reads more of it."""
+    """Opens the log; truncates it when it is too long."""
     path = Path(file)
     if path.exists() and path.stat().st_size > MOST_LOG_BYTES:
         path.unlink()
@@ -179,8 +177,8 @@ def _fresh_log(file: str) -> BinaryIO:
 
 
 def _private_place(setting: Setting) -> Path:
-    """A new one for each start. What a plugin could change before, a link in place of a folder for
-    one, must not decide what it may do the next time."""
+    """Returns a new private folder per start, so that links left by a plugin cannot affect the
+    next start."""
     folder = Path(setting.home, "cache", "plugins", "cells")
     flat = setting.key.replace("/", "--")
     for left in folder.glob("*.*.*"):
@@ -190,24 +188,25 @@ def _private_place(setting: Setting) -> Path:
     return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
 
 
-def _all_granted(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
-    """Without those that lie in another one: whoever may change that may put a link there."""
+def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
+    """Resolves granted paths without nested ones: a plugin that can write the outer one could
+    plant a link."""
     whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
-    return tuple(_granted(path, home) for path in outermost(map(os.path.abspath, whole)))
+    return tuple(_resolve_grant(path, home) for path in outermost(map(os.path.abspath, whole)))
 
 
-def _granted(path: str, home: str) -> str:
-    """A folder that a person gave; the home of Hermes can be no part of it."""
+def _resolve_grant(path: str, home: str) -> str:
+    """Resolves a granted folder; it must not overlap the Hermes home."""
     whole = os.path.realpath(path)
     if below(whole, home) or below(home, whole):
-        raise ConfigError(f"{path} cannot be granted: the home of Hermes is a part of it.")
+        raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
     if not Path(whole).is_dir():
-        raise ConfigError(f"{path} cannot be granted: it is no folder.")
+        raise ConfigError(f"{path} cannot be granted: it is not a folder.")
     return whole
 
 
 def _tasks_of_person() -> int:
-    """Threads count, too."""
+    """Counts the user's threads."""
     count, own = 0, os.getuid()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
@@ -219,14 +218,14 @@ def _tasks_of_person() -> int:
 
 @lru_cache(maxsize=1)
 def _private_folders() -> tuple[str, ...]:
-    """Of the root folder, all that is not the system's; and what services keep."""
+    """Returns non-system folders in `/` and private folders of services."""
     with os.scandir("/") as entries:
         named = [e.path for e in entries if not e.is_symlink() and e.name not in _SYSTEM]
     return (*sorted(named), "/etc/ssl/private", "/etc/ssh")
 
 
 def _of_python(home: str) -> tuple[str, ...]:
-    """What the interpreter and its packages are made of."""
+    """Returns the folders of the interpreter and its packages."""
     program = Path(os.path.realpath(sys.executable))
     folders = {
         os.path.realpath(sys.prefix),

@@ -1,4 +1,4 @@
-"""What a person has agreed to run: which plugin, with exactly which contents, asking for what."""
+"""Stores which plugins, with which content hash, a person approved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.plugins.found import Found
 
 
 class Consent(Value):
-    """To one plugin, as it was at this hash."""
+    """Approval of one plugin at this hash."""
 
     hash: str
     source: str
@@ -25,16 +25,15 @@ class _File(Value):
 
 
 class Consents:
-    """Kept in two files of the home: plugins by key, and folders of projects by path. A file that
-    cannot be read means that nobody has agreed to anything."""
+    """Two files in the home: plugins by key, project folders by path. An unreadable file counts
+    as no approval."""
 
     def __init__(self, home: Path) -> None:
         self._plugins = home / "plugin-consents.json"
         self._projects = home / "trusted_projects.json"
 
     def hash_of(self, found: Found) -> str:
-        """What was agreed to; "" for nothing. One plugin of a project says nothing about that of
-        another project."""
+        """Returns the approved hash or "". Approvals of project plugins are per project."""
         if found.source == "project":
             return self._read(self._projects).projects.get(found.place, "")
         held = self._read(self._plugins).plugins.get(found.key)
@@ -69,4 +68,4 @@ class Consents:
             partial.chmod(0o600)
             partial.replace(file)
         except OSError as error:
-            raise ConfigError(f"Cannot write {file} ({error.strerror}); free it.") from error
+            raise ConfigError(f"Cannot write {file}: {error.strerror}.") from error

@@ -1,5 +1,4 @@
-"""The files of a plugin as they are now: read once, known by their hash, and kept as a copy that
-nobody changes, so that what runs is what was looked at."""
+"""Reads, hashes and copies the files of a plugin, so that the approved files are those that run."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ Contents = dict[str, bytes]
 
 
 def read_contents(place: Path) -> Contents:
-    """By path below `place`, or by its name if that is a file. ConfigError for links and anything
-    else that could be another thing the next time."""
+    """Returns files by relative path, or by name for a single file. ConfigError for links and
+    special files."""
     if place.is_symlink():
-        raise ConfigError(f"{place.name} is a link; a plugin must lie in its place itself.")
+        raise ConfigError(f"{place.name} is a link; a plugin must be a real file or folder.")
     if place.is_file():
         return {place.name: _read(place)}
     if not place.is_dir():
-        raise ConfigError(f"{place} is not there any more.")
+        raise ConfigError(f"{place} no longer exists.")
     found: Contents = {}
     size = 0
     for path in _files(place):
@@ -49,8 +48,8 @@ def hash_of(contents: Contents) -> str:
 
 
 def keep(contents: Contents, folder: Path) -> Path:
-    """A copy at `folder`, whole or not there. What lies there already is made what it should be:
-    the name of the folder promises a hash."""
+    """Writes a complete copy to `folder`; an existing one that differs is replaced, because its
+    name contains the hash."""
     if folder.is_dir() and _same(folder, contents):
         return folder
     _remove(folder)
@@ -64,7 +63,7 @@ def keep(contents: Contents, folder: Path) -> Path:
     try:
         partial.rename(folder)
     except OSError:
-        # Another process has put the same there.
+        # Another process created the same copy.
         _remove(partial)
     return folder
 
@@ -83,7 +82,7 @@ def _files(folder: Path) -> Iterator[Path]:
         elif stat.S_ISREG(mode):
             yield entry
         else:
-            raise ConfigError(f"{entry.name} in the plugin is a link or no ordinary file.")
+            raise ConfigError(f"{entry.name} in the plugin is a link or a special file.")
 
 
 def _read(file: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Finds plugins by their manifests; no line of a plugin's code runs here."""
+"""Finds plugins by their manifests, without running their code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PROJECT = Path(".hermes", "plugins")
 
 
 class Places(Value):
-    """Where to look. `project` is the folder of a project's own plugins, if they count. `paths` are
-    the folders that Python imports from; none for those of this process."""
+    """Where to search. `project` is a project's plugin folder, if enabled. `paths` are import
+    paths; empty means those of this process."""
 
     user: str
     bundled: str = str(BUNDLED)
@@ -31,7 +31,7 @@ class Places(Value):
 
 
 def discover(places: Places) -> dict[str, Found]:
-    """By key; where two sources have the same, the higher one wins and says so."""
+    """Returns plugins by key; a higher source overrides a lower one and is logged."""
     found: dict[str, Found] = {}
     for each in _all(places):
         held = found.get(each.key)
@@ -41,12 +41,12 @@ def discover(places: Places) -> dict[str, Found]:
             log.info("a plugin overrides another", extra={"key": each.key, "source": held.source})
             found[each.key] = replace(each, overrides=held.source)
         else:
-            log.warning("a plugin may not override another", extra={"key": each.key})
+            log.warning("a plugin must not override another", extra={"key": each.key})
     return dict(sorted(found.items()))
 
 
 def _may_replace(held: Found, by: Found, allowed: Sequence[str]) -> bool:
-    """What remembers must not be swapped unseen."""
+    """Memory plugins must not be replaced silently."""
     if held.source == by.source:
         return False
     return not (held.trusted and held.key.startswith("memory/")) or held.key in allowed
@@ -63,7 +63,7 @@ def _all(places: Places) -> Iterator[Found]:
 
 
 def in_folder(folder: Path, source: Source) -> Iterator[Found]:
-    """`NAME/`, `CATEGORY/NAME/`, and for people `NAME.py`."""
+    """Finds `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
     for entry in _entries(folder):
         if entry.name in CATEGORIES and entry.is_dir():
             for inner in _entries(entry):
@@ -79,7 +79,7 @@ def _one(folder: Path, key: str, source: Source) -> Iterator[Found]:
     if not (folder / FILE).exists():
         log.debug("a folder has no manifest", extra={"folder": str(folder)})
         if source != "bundled":
-            yield Found(key=key, source=source, place=str(folder), fault=f"There is no {FILE}.")
+            yield Found(key=key, source=source, place=str(folder), fault=f"{FILE} is missing.")
         return
     try:
         manifest = manifest_of_folder(folder)

@@ -1,4 +1,4 @@
-"""Plugins that pip has installed: found by their entry points, read without importing them."""
+"""Finds plugins installed by pip through entry points, without importing them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hermes.plugins.manifest import FILE, Manifest, manifest_of_folder, manifest
 log = logging.getLogger(__name__)
 
 GROUP = "hermes_agent.plugins"
-# The second is for providers of memory, and says which category they have.
+# The second group is for memory providers and sets their category.
 GROUPS = {GROUP: "", "hermes_agent.memory_providers": "memory"}
 
 
 def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
-    """Those on the import path of this process, or of `paths`."""
-    # Loads a parser of mails.
+    """Yields plugins on the import path or on `paths`."""
+    # Slow to load: imports the email parser.
     from importlib.metadata import distributions
 
     where = list(paths) or [each for each in sys.path if each]
@@ -30,26 +30,26 @@ def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
         try:
             points = [point for point in each.entry_points if point.group in GROUPS]
         except Exception:
-            log.warning("the entry points of a distribution cannot be read", exc_info=True)
+            log.warning("entry points of a distribution are unreadable", exc_info=True)
             continue
         for point in points:
             if point.name not in seen:
                 seen.add(point.name)
-                found = _found(point.name, point.module, point.attr or "", where)
+                found = _describe(point.name, point.module, point.attr or "", where)
                 yield _of_category(found, GROUPS[point.group])
 
 
-def _found(name: str, module: str, attribute: str, where: Sequence[str]) -> Found:
-    root, place = _located(module, where)
+def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> Found:
+    root, place = _locate(module, where)
     if place is None:
-        fault = f"The module {module} of the entry point {name} is not there."
+        fault = f"The module {module} of the entry point {name} is missing."
         return Found(key=name, source="pip", place=module, fault=fault)
     try:
         manifest: Manifest | None = _manifest(place)
         fault = ""
     except ConfigError as error:
         manifest, fault = None, str(error)
-    # The whole of what is imported on the way to it, so that all of it is looked at.
+    # The whole top-level package, so that everything imported is hashed.
     top = module.partition(".")[0]
     whole = Path(root, top) if Path(root, top).is_dir() else place
     return Found(
@@ -70,8 +70,8 @@ def _of_category(found: Found, category: str) -> Found:
     return replace(found, manifest=replace(found.manifest, category=category))
 
 
-def _located(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
-    """Looked for by hand: Python itself would run the packages around it."""
+def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
+    """Searches by path, because Python's finder would import parent packages."""
     inner = module.replace(".", "/")
     for folder in where:
         package, file = Path(folder, inner), Path(folder, f"{inner}.py")

@@ -1,4 +1,4 @@
-"""A plugin that was found: where it comes from, what it is, and what is wrong with it."""
+"""A discovered plugin: source, manifest and errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.plugins.manifest import Manifest
 
-# Low to high: a later one replaces an earlier one of the same key.
+# In ascending precedence.
 Source = Literal["bundled", "pip", "user", "project"]
 CATEGORIES = (
     "image_gen",
@@ -22,9 +22,9 @@ CATEGORIES = (
 
 
 class Found(Value):
-    """`place` is its folder or file. One that is installed by pip is found in `root` as `module`,
-    and `attribute` is its function if that is not called `register`. Without a manifest, `fault`
-    says why; `overrides` is the source whose plugin of the same key it replaces."""
+    """`place` is the folder or file. A pip plugin is `module` in `root`; `attribute` names its
+    function if not `register`. Without a manifest, `fault` says why; `overrides` is the source
+    of the plugin that it replaces."""
 
     key: str
     source: Source
@@ -48,5 +48,5 @@ class Found(Value):
 
     @property
     def trusted(self) -> bool:
-        """It came with the program."""
+        """Returns whether it is bundled with Hermes."""
         return self.source == "bundled"

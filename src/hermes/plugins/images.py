@@ -1,4 +1,4 @@
-"""An image provider that lives in another process, as one of ours."""
+"""An image provider of an isolated plugin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SECONDS = 300.0
 
 
 class ForeignImages:
-    """What it says of itself was learned when it was loaded; only `generate` asks it. May be used
-    from any thread, and from the loop by `agenerate`."""
+    """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
+    `agenerate` on the event loop."""
 
     def __init__(self, offer: ImageOffer, plugins: Plugins, key: str) -> None:
         self._offer = offer

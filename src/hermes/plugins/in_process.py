@@ -1,5 +1,4 @@
-"""A plugin in the process of the program itself: those that come with it, and those that the
-operator trusts as much. Its functions run in threads, with copies of what they are given."""
+"""Runs a trusted plugin inside the Hermes process, in threads and on copies of its arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from hermes.plugins.serving import Caller, Denied, Serving
 
 
 class InProcess:
-    """`make_birth` raises ConfigError when the files are not what the person agreed to."""
+    """`make_birth` raises ConfigError when the files differ from the approved ones."""
 
     protection = "runs inside Hermes"
 
@@ -43,17 +42,17 @@ class InProcess:
 
     @property
     def images(self) -> dict[str, Any]:
-        """Its image providers themselves, once it is loaded."""
+        """Its image providers, once loaded."""
         return dict(self._runtime.context.registered.images) if self._runtime else {}
 
     @property
     def engines(self) -> dict[str, Engines]:
-        """Its context engines, once it is loaded."""
+        """Its context engines, once loaded."""
         return dict(self._runtime.context.registered.engines) if self._runtime else {}
 
     @property
     def platforms(self) -> dict[str, dict[str, Any]]:
-        """Its chat platforms with their functions, once it is loaded."""
+        """Its chat platforms, once loaded."""
         return dict(self._runtime.context.registered.platforms) if self._runtime else {}
 
     async def load(self) -> Any:
@@ -73,7 +72,7 @@ class InProcess:
 
         try:
             async with asyncio.timeout(seconds or None):
-                return _plain(await asyncio.to_thread(work))
+                return _to_json(await asyncio.to_thread(work))
         except TimeoutError:
             raise PluginFault(f"Plugin {self._name} did not answer within {seconds:g} s.") from None
         except Exception as error:
@@ -93,10 +92,10 @@ class InProcess:
     async def _running(self) -> Runtime:
         async with self._starting:
             if self._runtime is None:
-                self._runtime = await self._started()
+                self._runtime = await self._start()
             return self._runtime
 
-    async def _started(self) -> Runtime:
+    async def _start(self) -> Runtime:
         try:
             birth = await asyncio.to_thread(self._make_birth)
             runtime = Runtime(birth, self._ask)
@@ -115,7 +114,7 @@ class InProcess:
         return runtime
 
     def _ask(self, method: str, params: JsonObject) -> Any:
-        """From a thread of the plugin."""
+        """Called from a thread of the plugin."""
         caller = self._callers.get(within.get())
         work = self._serving.answer(method, params, caller)
         try:
@@ -124,8 +123,8 @@ class InProcess:
             raise Refused(str(denied)) from denied
 
 
-def _plain(value: JsonValue) -> JsonValue:
-    """As it would come from another process."""
+def _to_json(value: JsonValue) -> JsonValue:
+    """Converts to JSON types, as from another process."""
     from json import dumps, loads
 
     return loads(dumps(value, default=str))

@@ -1,4 +1,4 @@
-"""Plugins from elsewhere: fetched, looked at and put into their place. None of their code runs."""
+"""Fetches and installs plugins, without running their code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = (
 
 
 class Installed(Value):
-    """Where a plugin came from. One with a `ref` stays there."""
+    """Origin of a plugin. With a `ref` it is pinned."""
 
     source: str
     ref: str = ""
@@ -45,19 +45,19 @@ class Fetched(Value):
 
 
 async def fetch(source: str, ref: str, into: Path, env: Mapping[str, str]) -> Fetched:
-    """From a folder, a git address or OWNER/REPO[/FOLDER]; HermesError when that cannot be."""
+    """Fetches from a folder, a git URL or OWNER/REPO[/FOLDER]; HermesError."""
     if not ref and (here := _folder(source)):
-        return _looked_at(here, Installed(source=str(here)))
+        return _inspect(here, Installed(source=str(here)))
     address, inner = _address(source)
-    commit = await _cloned(address, ref, into, env)
-    return _looked_at(_below(into, inner), Installed(source=source, ref=ref, commit=commit))
+    commit = await _clone(address, ref, into, env)
+    return _inspect(_below(into, inner), Installed(source=source, ref=ref, commit=commit))
 
 
 def place(fetched: Fetched, plugins: Path, *, force: bool) -> Path:
-    """Its folder below `plugins`; what was there before gives way only by `force`."""
+    """Installs below `plugins`; replaces an existing plugin only with `force`."""
     target = plugins / fetched.key
     if target.exists() and not force:
-        raise UsageError(f"{fetched.key} is there already; add --force to replace it.")
+        raise UsageError(f"{fetched.key} is already installed; add --force to replace it.")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     keep(fetched.contents, target)
     for file in target.rglob("*"):
@@ -92,39 +92,39 @@ def _below(top: Path, inner: str) -> Path:
     return whole
 
 
-def _looked_at(folder: Path, record: Installed) -> Fetched:
+def _inspect(folder: Path, record: Installed) -> Fetched:
     if not (folder / FILE).is_file():
-        raise ConfigError(f"There is no {FILE} in {record.source}; it is no plugin.")
+        raise ConfigError(f"{record.source} has no {FILE}; it is not a plugin.")
     manifest = read_manifest(folder / FILE)
     if manifest.category and manifest.category not in CATEGORIES:
-        raise ConfigError(f"There is no category {manifest.category!r} of plugins.")
+        raise ConfigError(f"There is no plugin category {manifest.category!r}.")
     return Fetched(manifest=manifest, contents=read_contents(folder), record=record)
 
 
 def _address(source: str) -> tuple[str, str]:
-    """The repository, and the folder in it."""
+    """Returns repository URL and folder."""
     if _URL.fullmatch(source):
         return source, ""
     if found := _SHORT.fullmatch(source):
         owner, name, inner = found.groups()
         return f"https://github.com/{owner}/{name}", inner.strip("/")
-    raise UsageError(f"{source!r} is no folder with a {FILE}, no git address and no OWNER/REPO.")
+    raise UsageError(f"{source!r} is not a folder with a {FILE}, a git URL or OWNER/REPO.")
 
 
-async def _cloned(address: str, ref: str, into: Path, env: Mapping[str, str]) -> str:
+async def _clone(address: str, ref: str, into: Path, env: Mapping[str, str]) -> str:
     depth = () if ref else ("--depth", "1")
     await _git(
         "clone", *depth, "--no-recurse-submodules", "--no-tags", "--", address, str(into), env=env
     )
     if ref:
         if ref.startswith("-"):
-            raise UsageError(f"{ref!r} is no commit.")
+            raise UsageError(f"{ref!r} is not a commit.")
         await _git("-C", str(into), "checkout", "--detach", ref, "--", env=env)
     return (await _git("-C", str(into), "rev-parse", "HEAD", env=env)).strip()
 
 
 async def _git(*words: str, env: Mapping[str, str]) -> str:
-    """Without hooks, questions and programs that the repository names."""
+    """Runs git without hooks, prompts and programs of the repository."""
     safe = {
         "PATH": env.get("PATH", os.defpath),
         "HOME": env.get("HOME", "/"),

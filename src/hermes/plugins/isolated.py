@@ -1,5 +1,5 @@
-"""A plugin in a process of its own: started by the first call, ended when it hangs or fills its
-folder, started again after a pause when it crashed, and given up after the third time."""
+"""Supervises a plugin in its own process: starts on demand, stops it when it hangs or fills its
+folder, restarts with delays and disables it after three crashes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ POLITE_SECONDS = 0.5
 
 
 class Pulse(Value):
-    """How often a process is asked whether it lives, and how long it may take to say so."""
+    """Interval of liveness checks and the time allowed for an answer."""
 
     every_seconds: float = 15.0
     patience_seconds: float = 30.0
 
 
-USUAL = Pulse()
+DEFAULT_PULSE = Pulse()
 
 
 class Strikes:
-    """How often a plugin crashed lately, and how long to leave it alone therefore."""
+    """Recent crashes of a plugin and the resulting delay."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -48,7 +48,7 @@ class Strikes:
 
     @property
     def pause(self) -> float:
-        """Seconds until it may be started again."""
+        """Returns the seconds until a restart is allowed."""
         if not self._crashes:
             return 0.0
         over = self._crashes[-1] + PAUSES[min(len(self._crashes), len(PAUSES)) - 1]
@@ -60,9 +60,8 @@ class Strikes:
 
 
 class Isolated:
-    """`make_cell` looks at the plugin's files anew: it raises ConfigError when they are not what
-    the person agreed to. `birth` is what the plugin's side needs to begin. `overfull` says why its
-    folder holds more than it may, "" when it does not."""
+    """`make_cell` re-checks the files: ConfigError when they differ from the approved ones.
+    `overfull` returns why its data folder is too large, or ""."""
 
     def __init__(
         self,
@@ -73,11 +72,11 @@ class Isolated:
         *,
         load_seconds: float,
         overfull: Callable[[], str] = lambda: "",
-        pulse: Pulse = USUAL,
+        pulse: Pulse = DEFAULT_PULSE,
     ) -> None:
         self._overfull = overfull
         self._pulse = pulse
-        self._beating: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self._name = name
         self._make_cell = make_cell
         self._serving = serving
@@ -111,7 +110,7 @@ class Isolated:
             ) from None
         except Gone:
             await self._end(link)
-            words = link.why or f"crashed{_how(link)}"
+            words = link.why or f"crashed{_exit_text(link)}"
             raise PluginFault(f"Plugin {self._name} {words}.") from None
         except Failed as error:
             raise PluginFault(f"Plugin {self._name}: {error}") from None
@@ -119,9 +118,9 @@ class Isolated:
     async def close(self) -> None:
         async with self._starting:
             link, self._link = self._link, None
-            if self._beating is not None:
-                self._beating.cancel()
-                await asyncio.gather(self._beating, return_exceptions=True)
+            if self._watcher is not None:
+                self._watcher.cancel()
+                await asyncio.gather(self._watcher, return_exceptions=True)
             if link is not None:
                 await link.close(patience=POLITE_SECONDS)
 
@@ -130,11 +129,11 @@ class Isolated:
             if self._link is not None and self._link.alive:
                 return self._link
             if self._link is not None:
-                # It ended between two calls.
+                # It exited between two calls.
                 await self._end(self._link)
             if self._strikes.out:
                 raise PluginFault(
-                    f"Plugin {self._name} crashed {MOST_CRASHES} times and stays off now."
+                    f"Plugin {self._name} crashed {MOST_CRASHES} times and is disabled."
                 )
             if pause := self._strikes.pause:
                 raise PluginFault(
@@ -142,36 +141,35 @@ class Isolated:
                 )
             if why := await asyncio.to_thread(self._overfull):
                 raise PluginFault(f"Plugin {self._name} {why}.")
-            self._link = await self._started()
-            if self._beating is not None:
-                self._beating.cancel()
-            self._beating = asyncio.ensure_future(self._watch(self._link))
+            self._link = await self._start()
+            if self._watcher is not None:
+                self._watcher.cancel()
+            self._watcher = asyncio.ensure_future(self._watch(self._link))
             return self._link
 
     async def _watch(self, link: Link) -> None:
-        """Ends a process that does not answer any more, whoever waits for it, or that has filled
-        its folder."""
+        """Stops a process that does not answer or has filled its folder."""
         while link.alive:
             await asyncio.sleep(self._pulse.every_seconds)
-            why = await self._ailing(link)
+            why = await self._find_problem(link)
             if why and link.alive:
-                log.warning("a plugin is ended", extra={"plugin": self._name, "why": why})
+                log.warning("plugin stopped", extra={"plugin": self._name, "why": why})
                 link.why = f"{why} and was stopped"
                 link.kill()
                 return
 
-    async def _ailing(self, link: Link) -> str:
+    async def _find_problem(self, link: Link) -> str:
         message: JsonObject = {"kind": "ping", "name": "", "given": None, "about": {}}
         try:
             async with asyncio.timeout(self._pulse.patience_seconds):
                 await link.call(message, NOBODY)
         except TimeoutError:
-            return f"gave no sign of life for {self._pulse.patience_seconds:g} s"
+            return f"did not respond for {self._pulse.patience_seconds:g} s"
         except (Gone, Failed):
             return ""
         return await asyncio.to_thread(self._overfull)
 
-    async def _started(self) -> Link:
+    async def _start(self) -> Link:
         try:
             cell, birth = await asyncio.to_thread(self._make_cell)
         except ConfigError as error:
@@ -190,7 +188,9 @@ class Isolated:
             ) from None
         except Gone:
             await self._end(link)
-            raise PluginFault(f"Plugin {self._name} crashed at its start{_how(link)}.") from None
+            raise PluginFault(
+                f"Plugin {self._name} crashed at startup{_exit_text(link)}."
+            ) from None
         except Failed as error:
             await self._end(link)
             raise PluginFault(f"Plugin {self._name} cannot be loaded: {error}") from None
@@ -212,7 +212,7 @@ class Isolated:
         return Link(pid, ours, self._serving.answer, after=cell.clear)
 
     async def _end(self, link: Link) -> None:
-        """Counted once for each process, however many calls it takes down."""
+        """Stops the link; counts one crash per process."""
         if self._link is link:
             self._link = None
         if not link.over:
@@ -221,6 +221,6 @@ class Isolated:
         await link.close()
 
 
-def _how(link: Link) -> str:
+def _exit_text(link: Link) -> str:
     code = link.exit_code
     return f" (exit {code})" if code else ""

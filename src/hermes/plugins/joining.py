@@ -1,4 +1,4 @@
-"""Where other rooms take what plugins bring: small shapes of those rooms, and the way there."""
+"""Connects hooks, image providers and context engines of plugins to other packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Engine = TypeVar("Engine")
 
 
 class HookPlace(Protocol):
-    """Whoever fires hooks. An unknown name is refused."""
+    """A hook registry; unknown names raise."""
 
     def add(
         self,
@@ -38,7 +38,7 @@ class HookPlace(Protocol):
 
 
 class ImagePlace(Protocol):
-    """Whoever keeps image providers."""
+    """A registry of image providers."""
 
     def register_provider(self, provider: Any, *, source: str) -> None: ...
 
@@ -48,7 +48,7 @@ def owner_of(found: Found) -> str:
 
 
 def join_hooks(plugins: Plugins, state: State, place: HookPlace) -> None:
-    """All hooks of a plugin or none: what the place raises is raised again."""
+    """Adds all hooks of a plugin or none; passes on errors."""
     owner = owner_of(state.found)
     place.remove(owner)
     try:
@@ -73,29 +73,28 @@ def _callback(plugins: Plugins, key: str, number: int, seconds: float) -> Callab
         session = payload.get("session_id")
         caller = Caller(session if isinstance(session, str) else "")
         answer: object = await (await plugins.ready(key)).call(
-            "hook", str(number), _copied(payload), seconds=seconds, caller=caller
+            "hook", str(number), _copy_payload(payload), seconds=seconds, caller=caller
         )
         return answer
 
     return callback
 
 
-def _copied(payload: JsonObject) -> Any:
-    """As JSON tells it: whatever the plugin does to it stays with the plugin."""
+def _copy_payload(payload: JsonObject) -> Any:
+    """Copies the payload through JSON."""
     from json import dumps, loads
 
-    def told(value: object) -> object:
+    def to_json(value: object) -> object:
         try:
             return loads(encode(value))
         except TypeError:
             return str(value)
 
-    return loads(dumps(payload, default=told))
+    return loads(dumps(payload, default=to_json))
 
 
 def join_images(plugins: Plugins, state: State, place: ImagePlace, kind: type) -> None:
-    """Providers that run here go as they are; those of other processes are spoken for by one of
-    ours, which is of the wanted `kind` too."""
+    """Registers in-process providers directly and others through a proxy that is also a `kind`."""
     running = plugins.running(state.found.key)
     for offer in state.surface.images if state.surface else ():
         if isinstance(running, InProcess):
@@ -109,13 +108,12 @@ def join_images(plugins: Plugins, state: State, place: ImagePlace, kind: type) -
 def join_engines(
     plugins: Plugins, state: State, place: dict[str, Engine], make: Callable[[Engines], Engine]
 ) -> None:
-    """Context engines work on the whole conversation, at every step, so they run here or not at
-    all; `make` fits one in."""
+    """Registers context engines, which must run in process; `make` adapts one."""
     names = state.surface.engines if state.surface else ()
     running = plugins.running(state.found.key)
     if not isinstance(running, InProcess):
         raise ConfigError(
-            "A context engine runs inside Hermes; `hermes plugins enable "
-            f"{state.found.key} --isolation in_process` if you trust it so far."
+            "A context engine must run inside Hermes; run `hermes plugins enable "
+            f"{state.found.key} --isolation in_process` if you trust it."
         )
     place.update({name: make(running.engines[name]) for name in names})

@@ -1,4 +1,4 @@
-"""What plugins were found to bring when they last ran, so that most sessions start none of them."""
+"""Caches what plugins register, so that most sessions start none."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hermes.plugins.surface import Surface
 log = logging.getLogger(__name__)
 
 
-class _Kept(Value):
+class _CachedSurface(Value):
     mark: str
     surface: Surface
 
 
 class Known:
-    """One file for each plugin. It holds for the same contents, settings and variables only."""
+    """One file per plugin, valid for the same contents, settings and variables."""
 
     def __init__(self, rules: Rules, around: Surroundings) -> None:
         self._rules = rules
@@ -31,26 +31,28 @@ class Known:
 
     def get(self, found: Found) -> Surface | None:
         try:
-            kept = decode(_Kept, self._file(found).read_bytes())
+            cached = decode(_CachedSurface, self._file(found).read_bytes())
         except (OSError, DecodeError):
             return None
-        return kept.surface if kept.mark == self._mark(found) else None
+        return cached.surface if cached.mark == self._cache_key(found) else None
 
     def keep(self, found: Found, surface: Surface) -> None:
         file = self._file(found)
         try:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             partial = file.with_suffix(".new")
-            partial.write_bytes(encode(_Kept(mark=self._mark(found), surface=surface)))
+            partial.write_bytes(
+                encode(_CachedSurface(mark=self._cache_key(found), surface=surface))
+            )
             partial.replace(file)
         except OSError:
-            log.warning("what a plugin brings cannot be kept", extra={"plugin": found.key})
+            log.warning("the surface of a plugin could not be cached", extra={"plugin": found.key})
 
-    def _mark(self, found: Found) -> str:
+    def _cache_key(self, found: Found) -> str:
         wanted = found.manifest.variables if found.manifest else ()
         present = sorted(name for name in wanted if self._around.variables.get(name))
-        told = (found.hash, present, self._rules.entry(found), self._around.version)
-        return hashlib.sha256(encode(told)).hexdigest()
+        facts = (found.hash, present, self._rules.entry(found), self._around.version)
+        return hashlib.sha256(encode(facts)).hexdigest()
 
     def _file(self, found: Found) -> Path:
         return self._folder / f"{flat(found.key)}.json"

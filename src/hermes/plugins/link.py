@@ -1,5 +1,4 @@
-"""The host's end of the conversation with one process of a plugin: lines of JSON, none too long,
-every question answered once."""
+"""The host side of the connection to a plugin process: JSON lines with size limits."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from hermes.workspaces.child import ExitWatch
 
 log = logging.getLogger(__name__)
 
-# A little more than the other side lets through, for what is around an answer.
+# Slightly more than the plugin side allows, for the envelope.
 MOST_BYTES = 1_100_000
 MOST_QUESTIONS = 16
 
@@ -27,16 +26,16 @@ Answer = Callable[[str, JsonObject, Caller | None], Awaitable[Any]]
 
 
 class Gone(Exception):
-    """The process has ended, or does not keep to the form."""
+    """The process has exited or violated the protocol."""
 
 
 class Failed(Exception):
-    """The plugin raised an error; its words."""
+    """The plugin raised an error with this text."""
 
 
 class Link:
-    """`answer` serves what the plugin asks; `after` tidies up behind it. The process lives as long
-    as the link."""
+    """`answer` serves the plugin's requests; `after` cleans up. The process lives as long as the
+    link."""
 
     def __init__(
         self,
@@ -55,14 +54,14 @@ class Link:
         self._waiting: dict[int, tuple[asyncio.Future[Any], Caller]] = {}
         self._asked: set[asyncio.Task[None]] = set()
         self._last = 0
-        # Calls that nobody waits for any more, whose answers may still come.
+        # Cancelled calls whose answers may still arrive.
         self._abandoned: set[int] = set()
         self._ended = asyncio.get_running_loop().create_future()
         self._watch = ExitWatch(pid, self._on_exit)
         self.exit_code: int | None = None
-        # Set by whoever has taken note of its end.
+        # Set when its end has been counted.
         self.over = False
-        # Set by whoever ends it on purpose: why, for those who still wait.
+        # Reason of a deliberate stop, for callers that still wait.
         self.why = ""
 
     @property
@@ -75,7 +74,7 @@ class Link:
         self._send(birth)
 
     async def call(self, message: JsonObject, caller: Caller) -> Any:
-        """Gone, or Failed with the plugin's own words."""
+        """Raises Gone, or Failed with the plugin's error."""
         if not self.alive:
             raise Gone
         self._last += 1
@@ -91,7 +90,7 @@ class Link:
                 self._abandoned.add(number)
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Ends the process with all that it has started; a polite one gets a moment to leave."""
+        """Stops the process and its children, after `patience` seconds to exit."""
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 if patience and self.alive:
@@ -111,7 +110,7 @@ class Link:
         await asyncio.to_thread(self._after)
 
     def kill(self) -> None:
-        """The whole group: what was started by it must not stay."""
+        """Kills the process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, signal.SIGKILL)
 
@@ -127,9 +126,9 @@ class Link:
             while line := await reader.readline():
                 self._on_line(line)
         except (ValueError, OSError, DecodeError):
-            log.warning("a plugin does not keep to the form", extra={"pid": self._pid})
+            log.warning("a plugin violated the protocol", extra={"pid": self._pid})
         finally:
-            # Whoever closes the line or talks nonsense is of no use any more.
+            # A closed or invalid stream makes the process useless.
             self.kill()
             self._give_up()
 
@@ -137,7 +136,7 @@ class Link:
         message = decode(dict, line)
         if "ask" in message:
             if len(self._asked) >= MOST_QUESTIONS:
-                raise ValueError("too many questions at once")
+                raise ValueError("too many concurrent requests")
             task = asyncio.ensure_future(self._serve(message))
             self._asked.add(task)
             task.add_done_callback(self._asked.discard)
@@ -148,7 +147,7 @@ class Link:
             self._abandoned.discard(number)
             return
         if waiting is None or waiting[0].done():
-            raise ValueError("an answer to no question")
+            raise ValueError("an answer to an unknown request")
         if "error" in message:
             waiting[0].set_exception(Failed(str(message["error"])[:2_000]))
         else:
@@ -165,8 +164,8 @@ class Link:
         except Denied as denied:
             answer["error"] = str(denied)
         except Exception:
-            log.exception("a plugin could not be served")
-            answer["error"] = "That did not work."
+            log.exception("a plugin request failed")
+            answer["error"] = "The request failed."
         with contextlib.suppress(Gone):
             self._send(answer)
 

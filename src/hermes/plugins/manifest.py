@@ -1,5 +1,4 @@
-"""What a plugin says of itself before any of its code runs: `plugin.yaml`, or constants that are
-read without running the file they stand in."""
+"""Reads plugin manifests: `plugin.yaml`, or constants parsed without running the file."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ FILE = "plugin.yaml"
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 VARIABLE = r"[A-Z][A-Z0-9_]{0,127}"
 MOST_BYTES = 64_000
-# Of the interpreter and the loader: who sets them decides what else is run.
+# Variables of the interpreter and the loader: they control what code runs.
 _LOADER = ("LD_", "DYLD_", "PYTHON", "GCONV_", "MALLOC_")
 
 Kind = Literal["standalone", "backend", "exclusive", "platform"]
@@ -25,7 +24,7 @@ Wish = Literal["network", "llm", "processes"]
 
 
 class Variable(Value):
-    """A variable that the plugin needs."""
+    """An environment variable that the plugin needs."""
 
     name: str
     description: str = ""
@@ -35,9 +34,9 @@ class Variable(Value):
 
 
 class Manifest(Value, forbid_unknown_fields=True):
-    """`provides_…` and `uses_tools` are all that the plugin may register and use; `wants` are
-    grants that it cannot do without, which only the person gives. `opt_in` is for those that come
-    with the program and wait to be asked for, `requires_login` names an account that they need."""
+    """`provides_…` and `uses_tools` limit what the plugin may register and use; `wants` lists
+    required grants, which only the user gives. `opt_in` marks bundled plugins that are off by
+    default; `requires_login` names a required account."""
 
     name: str
     version: str = ""
@@ -66,7 +65,7 @@ class Manifest(Value, forbid_unknown_fields=True):
 
 
 def manifest_of_folder(folder: Path) -> Manifest:
-    """ConfigError says what is wrong, in one sentence."""
+    """Raises ConfigError in one sentence."""
     return read_manifest(folder / FILE)
 
 
@@ -81,7 +80,7 @@ def read_manifest(file: Path) -> Manifest:
 
 
 def manifest_of_module(file: Path) -> Manifest:
-    """From a constant PLUGIN, or from the one class that derives from Plugin."""
+    """Reads a constant PLUGIN, or the one subclass of Plugin."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, SyntaxError, ValueError, RecursionError) as error:
@@ -94,13 +93,13 @@ def manifest_of_module(file: Path) -> Manifest:
         raise ConfigError(
             f"{file.name} has neither a constant PLUGIN nor one class derived from Plugin."
         )
-    told = _attributes(kinds[0])
-    name = str(told.get("name", ""))
+    attributes = _attributes(kinds[0])
+    name = str(attributes.get("name", ""))
     return checked(
         {
             "name": name.replace(" ", "-").lower(),
-            "description": str(told.get("description", "")),
-            "version": str(told.get("version", "")),
+            "description": str(attributes.get("description", "")),
+            "version": str(attributes.get("version", "")),
             "provides_tools": [name],
         }
     )
@@ -113,19 +112,19 @@ def checked(data: JsonObject) -> Manifest:
     try:
         manifest = convert(Manifest, data)
     except DecodeError as error:
-        raise ConfigError(f"The manifest cannot be used: {error}.") from error
+        raise ConfigError(f"The manifest is not valid: {error}.") from error
     if not re.fullmatch(NAME, manifest.name):
         raise ConfigError(
-            f"{manifest.name!r} cannot name a plugin; use small letters, digits, '-' and '_'."
+            f"{manifest.name!r} is not a valid plugin name: use lower-case letters, digits, -, _."
         )
     for name in manifest.variables:
         if not re.fullmatch(VARIABLE, name) or name.startswith(_LOADER):
-            raise ConfigError(f"A plugin cannot ask for a variable named {name!r}.")
+            raise ConfigError(f"A plugin must not request the variable {name!r}.")
     return manifest
 
 
 def _yaml(raw: bytes, name: str) -> JsonObject:
-    # Runs without plugins do not pay for it.
+    # Slow to load; only needed with plugins.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -135,8 +134,8 @@ def _yaml(raw: bytes, name: str) -> JsonObject:
         what = str(error).partition("\n")[0]
         raise ConfigError(f"{name} is not YAML: {what}.") from error
     if not isinstance(data, dict):
-        raise ConfigError(f"{name} must hold `key: value` lines.")
-    # YAML takes 1.0 for a number, and people write versions so.
+        raise ConfigError(f"{name} must consist of `key: value` lines.")
+    # YAML reads 1.0 as a number.
     return {
         str(key): str(value) if key in ("version", "name") else value for key, value in data.items()
     }
@@ -151,7 +150,7 @@ def _literal(node: ast.expr | None, what: str) -> JsonObject:
     try:
         data = ast.literal_eval(node) if node is not None else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ConfigError(f"{what} must be written out, with no code in it.") from error
+        raise ConfigError(f"{what} must be a literal without code.") from error
     if not isinstance(data, dict):
         raise ConfigError(f"{what} must be a dict.")
     return {str(key): value for key, value in data.items()}

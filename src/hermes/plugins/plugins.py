@@ -1,4 +1,4 @@
-"""The plugins of one run: which there are, what became of each, and what they bring."""
+"""The plugins of one run: their states, loading and calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import Places, discover
 from hermes.plugins.found import Found
 from hermes.plugins.in_process import InProcess
-from hermes.plugins.isolated import USUAL, Isolated
+from hermes.plugins.isolated import DEFAULT_PULSE, Isolated
 from hermes.plugins.known import Known
 from hermes.plugins.room import overfull
 from hermes.plugins.rules import Rules, obstacle, unset
@@ -36,7 +36,7 @@ Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed
 
 
 class State(Value):
-    """What has become of one plugin. `surface` is what it brings, once that is known."""
+    """State of one plugin. `surface` is what it registers, once known."""
 
     found: Found
     status: Status
@@ -47,8 +47,8 @@ class State(Value):
 
 
 class Plugins:
-    """`serve` makes what answers a plugin's requests; `taken` are names of tools that no plugin may
-    take without leave."""
+    """`serve` creates the handler of a plugin's requests; `taken` are tool names that plugins
+    may not use without permission."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Plugins:
         self.around = around
         self.consents = Consents(Path(around.home))
         self._clock = clock
-        self.pulse = USUAL
+        self.pulse = DEFAULT_PULSE
         self._serve = serve
         self._scan = scan
         self._clean = clean
@@ -74,26 +74,26 @@ class Plugins:
         self._states = {key: self._first(each) for key, each in discover(places).items()}
         self._running: dict[str, Running] = {}
         self._births = Births(rules, around)
-        # Those that were learned anew since somebody took note.
+        # Plugins reloaded since the last check.
         self.reloaded: set[str] = set()
         self._known = Known(rules, around)
 
     @property
     def states(self) -> tuple[State, ...]:
-        return tuple(self._told(each) for each in self._states.values())
+        return tuple(self._with_runtime_state(each) for each in self._states.values())
 
     def state(self, name: str) -> State:
-        """By key or name; NotFound."""
+        """Finds a plugin by key or name; NotFound."""
         for each in self._states.values():
             if name in (each.found.key, each.found.name):
-                return self._told(each)
+                return self._with_runtime_state(each)
         raise NotFound(
             f"There is no plugin {name!r}; `hermes plugins list` shows all.",
             near=tuple(self._states),
         )
 
     def usable(self, category: str | None = None) -> Iterator[State]:
-        """Those that are on and can be loaded; with a category, of that alone."""
+        """Yields enabled, loadable plugins, optionally of one category."""
         for each in self._states.values():
             if each.status in ("on", "loaded") and category in (None, each.found.category):
                 yield each
@@ -101,9 +101,8 @@ class Plugins:
     async def load(
         self, states: Collection[State], *, known: bool = True, start: bool = True
     ) -> None:
-        """Learn what each of them brings. What was learned before about the same contents is taken
-        for `known`, so that nothing is started; without `start` nothing else is taken. One that
-        fails takes nothing else down."""
+        """Loads plugins. With `known`, cached surfaces are used without a start; without
+        `start`, nothing else is. Failures are isolated."""
         wanted = [state.found for state in states]
         slots = asyncio.Semaphore(AT_ONCE)
         surfaces = await asyncio.gather(
@@ -111,7 +110,7 @@ class Plugins:
         )
         names = {*self._taken()}
         keys = {found.key for found in wanted}
-        for other in self._loaded():
+        for other in self._loaded_states():
             if other.found.key not in keys and other.surface:
                 names |= {tool.name for tool in other.surface.tools}
         for found, surface in zip(wanted, surfaces, strict=True):
@@ -125,7 +124,7 @@ class Plugins:
                 self._set(found, status="loaded", surface=surface, fault="")
 
     def tools(self) -> list[PluginTool]:
-        """Of all that are loaded, but for those that cannot be used here."""
+        """Returns the usable tools of all loaded plugins."""
         return [
             PluginTool(
                 state.found.name,
@@ -135,23 +134,22 @@ class Plugins:
                 trusted=state.found.trusted,
                 sealed=self.is_sealed(state.found),
             )
-            for state in self._loaded()
+            for state in self._loaded_states()
             if state.surface
             for offer in state.surface.tools
             if offer.available and all(self.around.variables.get(n) for n in offer.requires_env)
         ]
 
     def running(self, key: str) -> Running:
-        """Started when it is first asked something."""
+        """Returns the plugin's process, started on first use."""
         found = self._states[key].found
         held = self._running.get(key)
         if held is None:
-            held = self._running[key] = self._made(found)
+            held = self._running[key] = self._create_process(found)
         return held
 
     async def ready(self, key: str) -> Running:
-        """The same; one that is being developed is started and learned anew where its files have
-        changed."""
+        """Like `running`; reloads a plugin in development whose files have changed."""
         found = self._states[key].found
         if self.rules.entry(found).development and self.rules.wants(found):
             now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
@@ -163,11 +161,11 @@ class Plugins:
         return self.running(key)
 
     def data_dir(self, found: Found) -> Path:
-        """The folder that is its own."""
+        """Returns its data folder."""
         return Path(self.around.home, "plugin-data", found.key)
 
     def fail(self, key: str, why: str) -> None:
-        """What it brings cannot be taken."""
+        """Marks a plugin whose registrations were rejected."""
         log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
         self._set(self._states[key].found, status="error", fault=why)
 
@@ -175,13 +173,13 @@ class Plugins:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
 
     def is_sealed(self, found: Found) -> bool:
-        """Whether nothing of what it is told can leave this machine."""
+        """Returns whether no data given to the plugin can leave this machine."""
         rules, grants = self.rules, self.rules.grants(found)
         if rules.level(found) == "in_process" or grants.network or grants.paths:
             return False
         return confines(rules.sandbox, rules.means, self.around.variables)
 
-    def _loaded(self) -> Iterator[State]:
+    def _loaded_states(self) -> Iterator[State]:
         return (each for each in self._states.values() if each.status == "loaded")
 
     async def _stop(self, key: str) -> None:
@@ -192,7 +190,7 @@ class Plugins:
                 log.warning("a plugin failed", extra={"plugin": key, "why": str(fault)})
                 self._set(self._states[key].found, fault=str(fault))
 
-    def _told(self, state: State) -> State:
+    def _with_runtime_state(self, state: State) -> State:
         running = self._running.get(state.found.key)
         if running is None:
             return state
@@ -207,14 +205,14 @@ class Plugins:
         self._states[found.key] = replace(self._states[found.key], found=found, **changes)
 
     def _first(self, found: Found) -> State:
-        """What can be said without running anything."""
+        """Determines the state without running anything."""
         rules, level = self.rules, self.rules.level(found)
         if not rules.wants(found):
             return State(found=found, status="off", fault=found.fault, level=level)
         if fault := obstacle(found, rules, self.around.version):
             return State(found=found, status="error", fault=fault, level=level)
         if missing := unset(found, rules, self.around.variables):
-            words = f"Not set: {', '.join(missing)}; `hermes config set NAME VALUE` sets one."
+            words = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
             return State(found=found, status="needs configuration", fault=words, level=level)
         if found.trusted:
             return State(found=found, status="on", level=level)
@@ -222,17 +220,17 @@ class Plugins:
             found = replace(found, hash=hash_of(read_contents(Path(found.place))))
         except (ConfigError, OSError) as error:
             return State(found=found, status="error", fault=str(error), level=level)
-        if fault := self._unagreed(found):
+        if fault := self._consent_fault(found):
             return State(found=found, status="changed", fault=fault, level=level)
         return State(found=found, status="on", level=level)
 
-    def _unagreed(self, found: Found) -> str:
+    def _consent_fault(self, found: Found) -> str:
         if self.rules.entry(found).development:
             return ""
-        again = f"`hermes plugins enable {found.key}` shows what it is and asks."
+        again = f"review it with `hermes plugins enable {found.key}`."
         agreed = self.consents.hash_of(found)
         if not agreed:
-            return f"Nobody has agreed to these files yet; {again}"
+            return f"Its files are not approved yet; {again}"
         return "" if agreed == found.hash else f"Its files have changed; {again}"
 
     def _clash(self, found: Found, surface: Surface, names: set[str]) -> str:
@@ -241,7 +239,7 @@ class Plugins:
             if tool.name in names and not (tool.override and allowed):
                 return (
                     f"There is another tool named {tool.name}; "
-                    f"`hermes plugins enable {found.key} --allow-tool-override` lets it go first."
+                    f"`hermes plugins enable {found.key} --allow-tool-override` replaces it."
                 )
         return ""
 
@@ -252,11 +250,11 @@ class Plugins:
         if known and apart and (held := self._known.get(found)):
             return held
         if not start and apart:
-            return "It was never met, and is not started now."
+            return "It is not in the cache and is not started now."
         try:
             async with slots:
-                told = await self.running(found.key).load()
-            surface = surface_of(told, found, self._scan, self._clean)
+                registered = await self.running(found.key).load()
+            surface = surface_of(registered, found, self._scan, self._clean)
         except (PluginFault, ConfigError) as error:
             log.warning("a plugin failed", extra={"plugin": found.key, "why": str(error)})
             await self._stop(found.key)
@@ -265,7 +263,7 @@ class Plugins:
             self._known.keep(found, surface)
         return surface
 
-    def _made(self, found: Found) -> Running:
+    def _create_process(self, found: Found) -> Running:
         serving, seconds = self._serve(found), self.rules.load_timeout
         if self.rules.level(found) == "in_process":
             return InProcess(

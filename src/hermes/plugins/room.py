@@ -1,4 +1,4 @@
-"""How much a plugin keeps in the folder that is its own, and whether that is too much."""
+"""Limits the size of a plugin's data folder."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 MEGABYTE = 1024 * 1024
-# Who makes more files than this is counted no further.
+# Counting stops at this number of files.
 MOST_FILES = 50_000
 
 
 def size_of(folder: Path) -> int:
-    """Bytes on the disk of all files below; links are not followed. A folder with too many files
-    to count is as large as can be."""
+    """Returns the bytes on disk below a folder, without following links; a huge value for too
+    many files."""
     total = files = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -28,9 +28,9 @@ def size_of(folder: Path) -> int:
 
 
 def overfull(folder: Path, most_mb: int) -> str:
-    """What to say of a folder that holds too much; "" while there is room."""
+    """Returns why a folder is too large, or ""."""
     size = size_of(folder)
     if size <= most_mb * MEGABYTE:
         return ""
     much = "too many files" if size >= 1 << 62 else f"{size // MEGABYTE} MB"
-    return f"keeps {much} in {folder}, and {most_mb} MB is the most (plugins.data_mb)"
+    return f"stores {much} in {folder}; the limit is {most_mb} MB (plugins.data_mb)"

@@ -1,4 +1,4 @@
-"""What the person has set about plugins, and what follows from it for one of them."""
+"""The settings of plugins and what follows for each plugin."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hermes.plugins.manifest import Isolation
 from hermes.plugins.serving import Grants
 
 Level = Literal["process", "in_process"]
-# They are a part of the program's own work, so they cannot be kept apart from it.
+# These kinds are part of the host's own work and cannot be isolated.
 _INSIDE = ("platform", "exclusive")
 
 
 class Given(Value):
-    """Grants as they are written in the settings."""
+    """Grants as written in the settings."""
 
     network: bool = False
     paths: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Rules(Value):
         return self.entries.get(found.key) or self.entries.get(found.name) or Entry()
 
     def wants(self, found: Found) -> bool:
-        """Listed, or of those that come with the program and need not be."""
+        """Returns whether the plugin is enabled, explicitly or as a bundled default."""
         names = (found.key, found.name)
         if any(name in self.disabled for name in names):
             return False
@@ -63,7 +63,7 @@ class Rules(Value):
         return not self.safe_mode and any(name in self.enabled for name in names)
 
     def level(self, found: Found) -> Level:
-        """An author may ask for more distance, and never for less."""
+        """Returns the isolation; a manifest may only request more of it."""
         own = self.entry(found).isolation
         wished = found.manifest.isolation if found.manifest else ""
         if wished == "process" or own == "process":
@@ -83,14 +83,14 @@ class Rules(Value):
 
 
 def obstacle(found: Found, rules: Rules, version: str) -> str:
-    """Why a plugin that is wanted cannot be loaded as things are; "" when it can."""
+    """Returns why an enabled plugin cannot be loaded, or ""."""
     manifest = found.manifest
     if manifest is None:
         return found.fault
     if manifest.kind in _INSIDE and rules.level(found) == "process":
         return (
-            f"A plugin of the kind {manifest.kind} runs inside Hermes; "
-            f"`hermes plugins enable {found.key} --isolation in_process` if you trust it so far."
+            f"A plugin of kind {manifest.kind} must run inside Hermes; "
+            f"run `hermes plugins enable {found.key} --isolation in_process` if you trust it."
         )
     if manifest.requires_hermes and not satisfies(version, manifest.requires_hermes):
         return f"It needs Hermes {manifest.requires_hermes}; this is {version}."
@@ -98,7 +98,7 @@ def obstacle(found: Found, rules: Rules, version: str) -> str:
 
 
 def unset(found: Found, rules: Rules, variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Variables that it cannot do without and that it would not get."""
+    """Returns required variables that are not set or not granted."""
     if found.manifest is None:
         return ()
     given = secrets_of(found.manifest.variables, rules.grants(found), variables)
@@ -110,7 +110,7 @@ def unset(found: Found, rules: Rules, variables: Mapping[str, str]) -> tuple[str
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Of comma-separated conditions like `>=0.1, <2`; what cannot be understood is not met."""
+    """Checks conditions like `>=0.1, <2`; invalid ones are not met."""
     own = _numbers(version)
     return all(_holds(own, each.strip()) for each in wanted.split(",") if each.strip())
 
@@ -120,7 +120,7 @@ def _holds(own: tuple[int, ...], condition: str) -> bool:
         if condition.startswith(sign):
             other = _numbers(condition.removeprefix(sign))
             length = max(len(own), len(other))
-            one, two = _padded(own, length), _padded(other, length)
+            one, two = _pad(own, length), _pad(other, length)
             match sign:
                 case ">=":
                     return one >= two
@@ -142,5 +142,5 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
 
 
-def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
+def _pad(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
     return numbers + (0,) * (length - len(numbers))

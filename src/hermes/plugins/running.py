@@ -1,4 +1,4 @@
-"""A plugin that runs, whichever way: what the rest of the room needs of it."""
+"""The interface of a running plugin, in either isolation mode."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ CallKind = Literal["tool", "hook", "command", "cli", "image", "service", "ping"]
 
 
 class PluginFault(ToolError):
-    """A plugin could not do what was asked of it: crashed, too slow, refused. For the model."""
+    """A plugin call failed: crash, timeout or refusal. Shown to the model."""
 
 
 class Running(Protocol):
-    """Starts when it is first asked something."""
+    """A plugin that starts on its first call."""
 
     @property
     def protection(self) -> str:
-        """What stands between it and the machine, in a few words."""
+        """Describes the sandbox in a few words."""
         ...
 
     async def load(self) -> Any:
-        """What it has registered, as it tells it; PluginFault."""
+        """Returns its registrations; PluginFault."""
         ...
 
     async def call(
         self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
     ) -> Any:
-        """Its answer, as plain JSON; PluginFault. 0 seconds is no limit."""
+        """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
         ...
 
     async def close(self) -> None:
@@ -39,5 +39,5 @@ class Running(Protocol):
 
 
 def told(caller: Caller) -> JsonObject:
-    """What a handler gets to know of the call, by keyword."""
+    """Returns the keyword arguments about a call."""
     return {"session_id": caller.session_id, "call_id": caller.call_id}

@@ -1,4 +1,4 @@
-"""A new plugin to begin with: a manifest, a few lines that work, and a test."""
+"""Creates a new plugin: manifest, working code and a test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal[
     "context_engine",
     "platform",
 ]
-# Kinds that are found by the folder they lie in.
+# Kinds with their own folder.
 FOLDERS: dict[Kind, str] = {
     "image_gen": "image_gen",
     "memory": "memory",
@@ -48,9 +48,9 @@ def {tool}(args, **kw):
 
 def register(ctx):
     schema = {{
-        "description": "Greet somebody by name.",
+        "description": "Greet a person by name.",
         "parameters": {{
-            "properties": {{"name": {{"type": "string", "description": "Whom to greet"}}}},
+            "properties": {{"name": {{"type": "string", "description": "Name to greet"}}}},
             "required": ["name"],
         }},
     }}
@@ -90,7 +90,7 @@ def answer(raw_args):
 
 
 def register(ctx):
-    ctx.register_command("{command}", answer, "Say it again.", "TEXT")
+    ctx.register_command("{command}", answer, "Repeat the text.", "TEXT")
 """,
         """\
 def test_it_answers():
@@ -284,11 +284,13 @@ spec.loader.exec_module(plugin)
 
 
 def scaffold(folder: Path, name: str, kind: Kind) -> tuple[Path, ...]:
-    """The files that were written into `folder`, which must not be there."""
+    """Writes the files into the new `folder` and returns them."""
     if not re.fullmatch(NAME, name):
-        raise UsageError(f"{name!r} cannot name a plugin; use small letters, digits, '-' and '_'.")
+        raise UsageError(
+            f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."
+        )
     if folder.exists():
-        raise UsageError(f"{folder} is there already.")
+        raise UsageError(f"{folder} already exists.")
     more, code, test = _CODE[kind]
     words = {"name": name, "tool": re.sub(r"[^a-z0-9_]", "_", f"{name}_hello"), "command": name}
     words |= {"words": f"A plugin with a {kind}.", "more": more.format(**words)}

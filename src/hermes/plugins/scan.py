@@ -1,5 +1,4 @@
-"""A look at the code of a plugin without running it: what it seems to do, as advice for a person.
-The barrier is the cell that it runs in, not this."""
+"""Static analysis of plugin code, as advice for the user. The security boundary is the sandbox."""
 
 from __future__ import annotations
 
@@ -34,16 +33,16 @@ _IMPORTS: dict[str, tuple[Level, str]] = {
 _CALLS: dict[str, tuple[Level, str]] = {
     "eval": ("high", "runs text as code"),
     "exec": ("high", "runs text as code"),
-    "compile": ("high", "makes code of text"),
-    "__import__": ("medium", "imports what it makes up"),
-    "importlib.import_module": ("medium", "imports what it makes up"),
+    "compile": ("high", "compiles text to code"),
+    "__import__": ("medium", "imports computed names"),
+    "importlib.import_module": ("medium", "imports computed names"),
     "os.system": ("medium", "starts programs"),
     "os.popen": ("medium", "starts programs"),
     "os.fork": ("medium", "starts processes"),
     "os._exit": ("medium", "ends its process at once"),
     "os.kill": ("medium", "signals processes"),
-    "sys.setprofile": ("medium", "watches other code"),
-    "sys.settrace": ("medium", "watches other code"),
+    "sys.setprofile": ("medium", "traces other code"),
+    "sys.settrace": ("medium", "traces other code"),
 }
 _PRIVATE = re.compile(
     r"\.ssh\b|id_(?:rsa|ed25519|ecdsa)|\.aws\b|\.netrc|\.git-credentials|\.gnupg|/etc/shadow|"
@@ -64,7 +63,7 @@ class Finding(Value):
 
 
 def scan(contents: Contents) -> tuple[Finding, ...]:
-    """Worst first."""
+    """Returns findings, worst first."""
     found = [each for name, data in contents.items() for each in _file(name, data)]
     order = ("high", "medium", "low")
     return tuple(sorted(found, key=lambda each: (order.index(each.level), each.file, each.line)))
@@ -72,7 +71,7 @@ def scan(contents: Contents) -> tuple[Finding, ...]:
 
 def _file(name: str, data: bytes) -> Iterator[Finding]:
     if name.lower().endswith(_BINARY):
-        yield Finding(file=name, line=0, level="medium", words="is a program in machine code")
+        yield Finding(file=name, line=0, level="medium", words="is native machine code")
     if _RUN_ELSEWHERE.search(name):
         yield Finding(file=name, line=0, level="medium", words="is a file that other tools run")
     if not name.endswith(".py"):
@@ -100,23 +99,23 @@ def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Level, 
         case ast.ImportFrom(module=str(module)):
             yield from _import(module, node.lineno)
         case ast.Call(func=function):
-            called = _dotted(function, aliases)
+            called = _dotted_name(function, aliases)
             if called in _CALLS:
                 level, words = _CALLS[called]
                 yield node.lineno, level, words
             if called == "getattr" and _reaches(node):
-                yield node.lineno, "medium", "looks up names that it makes up"
+                yield node.lineno, "medium", "looks up computed names"
         case ast.Constant(value=str(text)):
             if _PRIVATE.search(text):
-                yield node.lineno, "high", "names a place of keys or logins"
+                yield node.lineno, "high", "names a location of keys or logins"
             if _BLOB.search(text):
-                yield node.lineno, "high", "holds a long text that nobody can read"
+                yield node.lineno, "high", "contains a long unreadable string"
         case ast.Constant(value=bytes(raw)) if len(raw) > 400:
-            yield node.lineno, "medium", "holds a long piece of bytes"
+            yield node.lineno, "medium", "contains a long byte string"
         case ast.Attribute(attr="environ"):
-            yield node.lineno, "low", "reads variables"
+            yield node.lineno, "low", "reads environment variables"
         case ast.Attribute(attr="__subclasses__" | "__globals__" | "__builtins__"):
-            yield node.lineno, "high", "reaches into the interpreter"
+            yield node.lineno, "high", "accesses interpreter internals"
 
 
 def _import(module: str, line: int) -> Iterator[tuple[int, Level, str]]:
@@ -125,16 +124,16 @@ def _import(module: str, line: int) -> Iterator[tuple[int, Level, str]]:
         level, words = _IMPORTS[top]
         yield line, level, words
     if module.startswith("hermes.") and not module.startswith(_OURS):
-        yield line, "low", "uses inner parts of Hermes"
+        yield line, "low", "uses internal modules of Hermes"
 
 
 def _reaches(node: ast.Call) -> bool:
-    """`getattr(x, …)` with a name that is put together."""
+    """Detects `getattr(x, …)` with a computed name."""
     return len(node.args) > 1 and isinstance(node.args[1], ast.BinOp | ast.JoinedStr | ast.Call)
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
-    """Short names for what was imported: `from os import system as s`."""
+    """Maps import aliases: `from os import system as s`."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -144,11 +143,11 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
+def _dotted_name(node: ast.expr, aliases: dict[str, str]) -> str:
     match node:
         case ast.Name(id=name):
             return aliases.get(name, name)
         case ast.Attribute(value=inner, attr=name):
-            return f"{_dotted(inner, aliases)}.{name}"
+            return f"{_dotted_name(inner, aliases)}.{name}"
         case _:
             return ""

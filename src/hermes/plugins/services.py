@@ -1,5 +1,4 @@
-"""A provider that a plugin brings, as something to be asked: by method, within a time, on behalf of
-a session. Whether it runs here or in a process of its own makes no difference."""
+"""Calls a plugin's provider by method, with a timeout, on behalf of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from hermes.plugins.tools import OPEN, PREFIX
 
 
 class Service:
-    """`label` is how effects name it, `origin` how what it says is marked."""
+    """`label` names it in effects, `origin` marks its text."""
 
     def __init__(self, plugins: Plugins, state: State, offer: ServiceOffer) -> None:
         self._plugins = plugins
@@ -38,7 +37,7 @@ class Service:
         ctx: ToolContext | None = None,
         **named: Any,
     ) -> Any:
-        """Its answer as plain JSON; PluginFault. 0 seconds is no limit."""
+        """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
         if not self.has(method):
             raise PluginFault(f"{self.name} has no method {method}.")
         running = await self._plugins.ready(self._key)

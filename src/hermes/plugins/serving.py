@@ -1,5 +1,4 @@
-"""What a plugin may have from the host, each thing checked here against what was declared and
-granted, whatever the plugin's own side says."""
+"""Serves requests of plugins and checks each against declarations and grants."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ log = logging.getLogger(__name__)
 
 MOST_CHARS = 100_000
 MOST_TOKENS = 8_192
-# In one run; whoever wants more is in a loop.
+# Per run; more indicates a loop.
 MOST_MESSAGES = 50
-# During one call.
+# Per call.
 MOST_QUESTIONS = 100
 
 Dispatch = Callable[[str, str, ToolContext, str, JsonObject], Awaitable[str]]
@@ -25,11 +24,11 @@ Complete = Callable[[str, str, str, str, int], Awaitable[str]]
 
 
 class Denied(Exception):
-    """Words for the plugin."""
+    """Denies a request, with a reason for the plugin."""
 
 
 class Grants(Value):
-    """What a person gave to one plugin. `uses_tools` is what its manifest declared."""
+    """Grants of one plugin. `uses_tools` comes from its manifest."""
 
     network: bool = False
     llm: bool = False
@@ -40,7 +39,7 @@ class Grants(Value):
 
 
 class Caller:
-    """On whose behalf a plugin works: a session, and a call of a tool in it if it is one."""
+    """The session, and possibly tool call, that a plugin works for."""
 
     def __init__(self, session_id: str = "", ctx: ToolContext | None = None) -> None:
         self.session_id = session_id
@@ -58,7 +57,7 @@ NOBODY = Caller()
 async def _no_dispatch(
     _plugin: str, _session: str, _ctx: ToolContext, _name: str, _arguments: JsonObject
 ) -> str:
-    raise Denied("Tools cannot be used from here.")
+    raise Denied("Tools are not available here.")
 
 
 async def _no_message(_plugin: str, _session_id: str, _content: str) -> bool:
@@ -66,11 +65,11 @@ async def _no_message(_plugin: str, _session_id: str, _content: str) -> bool:
 
 
 async def _no_model(_plugin: str, _session: str, _system: str, _prompt: str, _most: int) -> str:
-    raise Denied("There is no model here.")
+    raise Denied("No model is available here.")
 
 
 class Serving:
-    """Answers what one plugin asks. The functions reach into sessions; the program gives them."""
+    """Answers the requests of one plugin. The functions come from the application."""
 
     def __init__(
         self,
@@ -89,12 +88,12 @@ class Serving:
         self._complete = complete
 
     async def answer(self, method: str, params: JsonObject, caller: Caller | None) -> Any:
-        """`caller` is of the call that the plugin answers just now; Denied without one."""
+        """`caller` belongs to the running call; Denied without one."""
         if caller is None:
-            raise Denied("The host is only there for a plugin during a call.")
+            raise Denied("The host serves a plugin only during a call.")
         caller.questions += 1
         if caller.questions > MOST_QUESTIONS and caller is not NOBODY:
-            raise Denied(f"A call may ask {MOST_QUESTIONS} times at most.")
+            raise Denied(f"A call may make at most {MOST_QUESTIONS} requests.")
         match method:
             case "dispatch_tool":
                 return await self._use_tool(params, caller)
@@ -103,16 +102,16 @@ class Serving:
             case "llm.complete":
                 return await self._ask_model(params, caller)
             case _:
-                raise Denied(f"There is no {str(method)[:60]!r}.")
+                raise Denied(f"Unknown method {str(method)[:60]!r}.")
 
     async def _use_tool(self, params: JsonObject, caller: Caller) -> str:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            raise Denied("A tool is used by its name and an object of arguments.")
+            raise Denied("A tool call needs a name and an arguments object.")
         if name not in self.grants.uses_tools:
-            raise Denied(f"{name[:60]} is not among `uses_tools` of the manifest.")
+            raise Denied(f"{name[:60]} is not in `uses_tools` of the manifest.")
         if caller.ctx is None:
-            raise Denied("Tools can be used during the call of a tool only.")
+            raise Denied("Tools can only be used during a tool call.")
         session = caller.session_id
         return await self._dispatch(self.plugin, session, caller.ctx, name, arguments)
 
@@ -120,19 +119,19 @@ class Serving:
         content, session = params.get("content"), params.get("session_key")
         if not isinstance(content, str) or not content.strip() or len(content) > MOST_CHARS:
             raise Denied(f"A message is text of at most {MOST_CHARS} characters.")
-        # Other people's sessions are none of its business.
+        # Other sessions are not accessible.
         if session not in (None, "", caller.session_id) or not caller.session_id:
             return False
         self._messages += 1
         if self._messages > MOST_MESSAGES:
-            raise Denied(f"A plugin may send {MOST_MESSAGES} messages in one run at most.")
+            raise Denied(f"A plugin may send at most {MOST_MESSAGES} messages per run.")
         return await self._inject(self.plugin, caller.session_id, content)
 
     async def _ask_model(self, params: JsonObject, caller: Caller) -> str:
         if not self.grants.llm:
-            raise Denied("The model needs the grant `llm`, which only the person can give.")
+            raise Denied("The model needs the grant `llm`, which only the user can give.")
         if not caller.session_id:
-            raise Denied("The model is there during a session only.")
+            raise Denied("The model is only available during a session.")
         prompt, system = str(params.get("prompt", "")), str(params.get("system", ""))
         if len(prompt) + len(system) > MOST_CHARS:
             raise Denied(f"At most {MOST_CHARS} characters can be sent to the model.")

@@ -1,4 +1,4 @@
-"""Skills of plugins, as copies that sessions can find: read-only, and named after the plugin."""
+"""Copies skills of plugins for sessions: read-only and prefixed with the plugin's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)
 
 
 def put_skills(states: Iterable[State], folder: Path) -> list[str]:
-    """Makes `folder` hold the skills of these plugins and no others; what is wrong with some."""
+    """Makes `folder` contain exactly the skills of these plugins; returns errors."""
     wanted: dict[str, Contents] = {}
     faults: list[str] = []
     for state in states:
@@ -37,8 +37,7 @@ def put_skills(states: Iterable[State], folder: Path) -> list[str]:
 
 
 def _skill(plugin: Found, path: str, name: str) -> Contents:
-    """Only what lies in the plugin's own folder, however the path is written, and only as it was
-    agreed to."""
+    """Reads a skill from the plugin's approved files."""
     inner = _inside(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
     whole = read_contents(Path(plugin.place))
@@ -46,20 +45,20 @@ def _skill(plugin: Found, path: str, name: str) -> Contents:
         raise ConfigError("Its files have changed.")
     found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
     if MAIN not in found:
-        raise ConfigError(f"There is no {MAIN} in {path}.")
+        raise ConfigError(f"{path} has no {MAIN}.")
     text = found[MAIN].decode("utf-8", "replace")
     return {**found, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
 
 
 def _inside(path: str) -> str:
-    """A plugin names its folder from where it runs, or from its top."""
+    """Returns the path relative to the plugin."""
     parts = PurePosixPath(path).parts
     if ".." in parts:
-        raise ConfigError(f"{path} leads out of the plugin.")
+        raise ConfigError(f"{path} is outside the plugin.")
     if path.startswith("/"):
-        # Absolute paths are those of the copy that runs: KEY-HASH/NAME/…
+        # Absolute paths point into the running copy: KEY-HASH/NAME/…
         marks = [at for at, part in enumerate(parts) if re.search(r"-[0-9a-f]{64}$", part)]
         if not marks:
-            raise ConfigError(f"{path} is not in the plugin.")
+            raise ConfigError(f"{path} is outside the plugin.")
         parts = parts[marks[-1] + 2 :]
     return "/".join(parts) or "."

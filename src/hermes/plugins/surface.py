@@ -1,4 +1,4 @@
-"""What a plugin has registered, as values, and whether that is what its manifest says."""
+"""Registrations of a plugin as values, checked against its manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Clean = Callable[[JsonObject], JsonObject]
 
 
 class ToolOffer(Value):
-    """`finding` is what looks odd about its description."""
+    """`finding` says what is suspicious in its description."""
 
     name: str
     toolset: str = ""
@@ -40,7 +40,7 @@ class ToolOffer(Value):
 
     @property
     def parameters(self) -> JsonObject:
-        """Authors write the parameters alone, or around them what models see."""
+        """Accepts bare parameters or a full tool schema."""
         inner = self.schema.get("parameters")
         own = inner if isinstance(inner, dict) else self.schema
         left = {key: value for key, value in own.items() if key not in ("name", "description")}
@@ -82,7 +82,7 @@ class ImageOffer(Value):
 
 
 class ServiceOffer(Value):
-    """A provider of a `kind`: the methods that it has, and what it told of itself."""
+    """A provider of a `kind` with its methods and facts."""
 
     kind: ServiceKind
     name: str
@@ -116,21 +116,21 @@ class Surface(Value):
     platforms: tuple[PlatformOffer, ...] = ()
 
     def offered(self, kind: ServiceKind) -> Iterator[ServiceOffer]:
-        """Its providers of one kind."""
+        """Yields its providers of one kind."""
         return (each for each in self.services if each.kind == kind)
 
 
 def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
-    """What came from the plugin, if it is what the manifest declares; else ConfigError. Each
-    description is scanned, each schema cleaned."""
+    """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
+    schemas cleaned."""
     try:
         surface = convert(Surface, told)
     except DecodeError as error:
-        raise ConfigError(f"What it registers cannot be understood: {error}.") from error
+        raise ConfigError(f"Its registrations are not valid: {error}.") from error
     if not found.trusted:
         _check_declared(surface, found)
     _check_shapes(surface)
-    return replace(surface, tools=tuple(_scanned(each, scan, clean) for each in surface.tools))
+    return replace(surface, tools=tuple(_scan_tool(each, scan, clean) for each in surface.tools))
 
 
 def _check_declared(surface: Surface, found: Found) -> None:
@@ -148,14 +148,14 @@ def _check_declared(surface: Surface, found: Found) -> None:
     for kind, names, declared, key in pairs:
         for name in names:
             if name not in declared:
-                raise ConfigError(f"It registers the {kind} {name!r} without `{key}` naming it.")
+                raise ConfigError(f"It registers the {kind} {name!r}, which `{key}` does not list.")
     for category, what in _categories(surface):
         if found.category != category:
             raise ConfigError(f"It registers {what} without `category: {category}`.")
 
 
 def _categories(surface: Surface) -> Iterator[tuple[str, str]]:
-    """Whose place what it brings takes, besides tools and the like."""
+    """Yields the category that each provider requires."""
     if surface.images:
         yield "image_gen", "an image provider"
     for each in surface.services:
@@ -169,7 +169,7 @@ def _check_shapes(surface: Surface) -> None:
         raise ConfigError(f"It registers more than {MOST_TOOLS} tools.")
     for tool in surface.tools:
         if not re.fullmatch(TOOL_NAME, tool.name):
-            raise ConfigError(f"{tool.name[:80]!r} cannot name a tool.")
+            raise ConfigError(f"{tool.name[:80]!r} is not a valid tool name.")
         if len(encode(tool.schema)) > MOST_SCHEMA_BYTES:
             raise ConfigError(f"The schema of {tool.name} is longer than {MOST_SCHEMA_BYTES}.")
         if not isinstance(tool.parameters.get("properties"), dict):
@@ -177,18 +177,18 @@ def _check_shapes(surface: Surface) -> None:
     providers = [each.name for each in surface.services]
     for name in (*providers, *(each.name for each in surface.platforms)):
         if not re.fullmatch(PROVIDER_NAME, name):
-            raise ConfigError(f"{name[:80]!r} cannot name a provider.")
+            raise ConfigError(f"{name[:80]!r} is not a valid provider name.")
     names = [each.name for each in surface.commands] + [each.name for each in surface.cli]
     for name in names:
         if not re.fullmatch(COMMAND_NAME, name):
-            raise ConfigError(f"{name[:80]!r} cannot name a command.")
+            raise ConfigError(f"{name[:80]!r} is not a valid command name.")
 
 
-def _scanned(tool: ToolOffer, scan: Scan, clean: Clean) -> ToolOffer:
+def _scan_tool(tool: ToolOffer, scan: Scan, clean: Clean) -> ToolOffer:
     finding, dangerous = scan(tool.description[:MOST_CHARS] + encode(tool.parameters).decode())
     if dangerous:
         raise ConfigError(
-            f"The description of {tool.name} reads like orders to the model ({finding})."
+            f"The description of {tool.name} looks like a prompt injection ({finding})."
         )
     schema = {"description": tool.description, "parameters": clean(tool.parameters)}
     return replace(tool, finding=finding, schema=schema)

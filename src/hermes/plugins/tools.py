@@ -1,4 +1,4 @@
-"""Tools of plugins as tools of ours: judged, run and answered like all others."""
+"""Tools of plugins as Hermes tools."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hermes.plugins.serving import Caller
 from hermes.plugins.surface import MOST_CHARS, ToolOffer
 
 PREFIX = "plugin:"
-# How an effect names a plugin that may pass on what it is told.
+# Marks plugins that may pass on their input.
 OPEN = " (open)"
 
 
 class SessionId:
-    """In which session a tool runs; the program knows."""
+    """The session that a tool runs in, set by the application."""
 
     def __init__(self, id: str = "") -> None:
         self.id = id
 
 
 class PluginTool(Tool):
-    """What it answers is a stranger's text, unless the plugin came with the program. From one that
-    is `sealed`, nothing of what it is told can leave this machine."""
+    """Output is untrusted unless the plugin is bundled. A `sealed` plugin cannot pass its input
+    on."""
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ async def test_a_plugin_uses_tools_that_it_declared_as_a_stranger_would(guest: T
     )  # fmt: skip
     read, undeclared, sent, kept = results(records)
     assert "buy milk" in read.text
-    assert "not among `uses_tools`" in undeclared.text
+    assert "not in `uses_tools`" in undeclared.text
     assert sent.failed
     assert "Not allowed" in sent.text
     assert kept.failed

@@ -1,5 +1,4 @@
-"""What a plugin's own process takes upon itself before any line of the plugin runs: limits that
-cannot be lifted again. Only the standard library is used here."""
+"""Irrevocable limits of a plugin process: rlimits and seccomp. Standard library only."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _THREAD = 0x00010000
 _X32 = 0x40000000
 _UNIX, _INET, _INET6 = 1, 2, 10
 
-# By machine: the mark of its calls, and the numbers of those that matter here.
+# Per architecture: audit value and numbers of relevant system calls.
 _MACHINES: dict[str, dict[str, Any]] = {
     "x86_64": {
         "audit": 0xC000003E,
@@ -65,16 +64,16 @@ LIMITS = {
 
 
 def enter(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
-    """For this process and all that it starts, for ever."""
+    """Applies the limits to this process and its children."""
     for name, most in limits.items():
         _lower(LIMITS[name], most)
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None, use_errno=True)
-    # Whoever does not listen to the end of the line goes with the host all the same.
+    # The process dies with the host even if it ignores the closed socket.
     library.prctl(_DIE_WITH_PARENT, _KILL, 0, 0, 0)
     if library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "this process cannot give up new privileges")
+        raise OSError(ctypes.get_errno(), "cannot set no_new_privs")
     if code := filter_code(network=network, processes=processes):
         _install(library, code)
 
@@ -88,7 +87,7 @@ def _lower(kind: int, most: int) -> None:
 
 
 def filter_code(*, network: bool, processes: bool) -> bytes:
-    """Which system calls are refused; empty where their numbers are not known."""
+    """Returns the seccomp filter; empty on unknown architectures."""
     calls = _MACHINES.get(platform.machine())
     if calls is None:
         return b""
@@ -111,8 +110,8 @@ def filter_code(*, network: bool, processes: bool) -> bytes:
         _line(_RETURN, _ALLOW),
     ]
     if not processes:
-        # A thread is begun by the same call as a process. The newer form of it hides what is
-        # wanted from filters; libraries fall back to the older one when it is missing.
+        # Threads and processes use the same call. clone3 hides its flags from filters; libraries
+        # fall back to clone when it is missing.
         lines += [_line(_EQUAL, calls["clone3"], skip_false=1), _line(_RETURN, _MISSING)]
         lines += [
             _line(_EQUAL, calls["clone"], skip_false=4),
@@ -126,7 +125,7 @@ def filter_code(*, network: bool, processes: bool) -> bytes:
 
 
 def _sockets(number: int, *, network: bool) -> list[bytes]:
-    """Only the internet, and only where that is granted: no services of this machine by path."""
+    """Allows IP sockets if granted; never Unix sockets."""
     if not network:
         return [_line(_EQUAL, number, skip_false=1), _line(_RETURN, _REFUSE)]
     return [
@@ -147,7 +146,7 @@ def _install(library: ctypes.CDLL, code: bytes) -> None:
     program = _Filter(length=len(code) // 8, lines=code)
     if library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0) != 0:
         number = ctypes.get_errno()
-        raise OSError(number, "the filter of system calls was refused")
+        raise OSError(number, "the seccomp filter was rejected")
 
 
 def _line(code: int, value: int, *, skip_true: int = 0, skip_false: int = 0) -> bytes:

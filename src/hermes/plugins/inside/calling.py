@@ -1,4 +1,4 @@
-"""Calling functions of a plugin: plain or async ones, with as many arguments as they take."""
+"""Calls plugin functions, sync or async, with the arguments they accept."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-# Which call of the host is being answered, wherever the plugin's code runs.
+# Id of the host call being answered.
 within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0)
 
 
 class Loop:
-    """One event loop for all async code of a plugin, in a thread of its own that begins with the
-    first such call. Nothing of it is loaded before: it is half of what a plugin's start takes."""
+    """One event loop for a plugin's async code, in its own thread, started on first use because
+    importing asyncio is half of a plugin's start time."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -26,13 +26,13 @@ class Loop:
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         import asyncio
 
-        return asyncio.run_coroutine_threadsafe(work, self._started()).result()
+        return asyncio.run_coroutine_threadsafe(work, self._ensure_loop()).result()
 
     def close(self) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
         with self._one:
@@ -56,18 +56,17 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def call(loop: Loop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Its result, awaited where it is a promise; `named` arguments that it does not take are left
-    out."""
+    """Calls a function and awaits its result; unknown `named` arguments are dropped."""
     result = function(*given, **taken(function, named, len(given)))
-    return loop.run(_awaited(result)) if inspect.isawaitable(result) else result
+    return loop.run(_await_result(result)) if inspect.isawaitable(result) else result
 
 
-async def _awaited(promise: Any) -> Any:
+async def _await_result(promise: Any) -> Any:
     return await promise
 
 
 def taken(function: Callable[..., Any], named: Mapping[str, Any], given: int) -> dict[str, Any]:
-    """Those of the `named` arguments that it takes, besides so many that are `given` in order."""
+    """Returns the `named` arguments that the function accepts besides `given` positional ones."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

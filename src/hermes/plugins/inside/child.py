@@ -1,4 +1,4 @@
-"""The main program of a plugin's own process: one line of JSON after the other on descriptor 3."""
+"""Main program of a plugin process: JSON lines on descriptor 3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-# Started by its path, with no other folder to import from than those of the interpreter.
+# Started by path; the import path has only the interpreter's folders.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
 from hermes.plugins.inside import cage
@@ -26,7 +26,7 @@ WORKERS = 8
 
 
 class Wire:
-    """Lines out, from any thread."""
+    """Sends messages from any thread."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -40,7 +40,7 @@ class Wire:
             self._link.sendall(line)
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
-        """Of the host; waits for its answer."""
+        """Asks the host and waits for the answer."""
         waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with self._one:
             self._last += 1
@@ -64,7 +64,7 @@ def main() -> None:
     birth = json.loads(lines.readline())
     os.chdir(birth["data_dir"])
     cage.enter(birth["limits"], network=birth["network"], processes=birth["processes"])
-    # The plugin's words go to its log, never into the conversation with the host.
+    # The plugin's stdout goes to its log, never to the host.
     os.dup2(2, 1)
     wire = Wire(link)
     runtime = Runtime(birth, wire.ask)
@@ -76,7 +76,7 @@ def main() -> None:
         if "answer" in message:
             wire.answered(message)
         elif message["kind"] == "ping":
-            # At once, however many calls are being worked on.
+            # Answered immediately, even while all workers are busy.
             wire.send({"id": message["id"], "result": "pong"})
         else:
             work.put(message)
@@ -102,7 +102,7 @@ def _answer(runtime: Runtime, asked: dict[str, Any]) -> dict[str, Any]:
             result = runtime.call(asked["kind"], asked["name"], asked["given"], asked["about"])
         json.dumps(result, default=str)
     except MemoryError:
-        return {"id": asked["id"], "error": "MemoryError: it wanted more memory than it may have"}
+        return {"id": asked["id"], "error": "MemoryError: it exceeded its memory limit"}
     except BaseException as error:
         traceback.print_exc()
         return {"id": asked["id"], "error": f"{type(error).__name__}: {error}"[:2_000]}
@@ -116,7 +116,7 @@ def _fitting(number: int, answer: dict[str, Any]) -> dict[str, Any]:
         size = MOST_BYTES + 1
     if size <= MOST_BYTES:
         return answer
-    return {"id": number, "error": f"its result has {size} bytes; {MOST_BYTES} is the most"}
+    return {"id": number, "error": f"its result has {size} bytes; the limit is {MOST_BYTES}"}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What a plugin is given to register with, on its own side: it collects what there is, and asks
-the host for everything else. Only the standard library is used here."""
+"""The `ctx` object of a plugin: collects registrations and forwards requests to the host.
+Standard library only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ask = Callable[[str, dict[str, Any]], Any]
 
 
 class Refused(Exception):
-    """The host said no, or what was registered cannot be."""
+    """The host denied a request, or a registration is invalid."""
 
 
 class Model:
@@ -32,12 +32,12 @@ class Model:
     def complete_structured(
         self, schema: dict[str, Any], prompt: str, *, system: str = "", max_tokens: int = 1024
     ) -> Any:
-        """What the model answers as JSON that follows the schema; Refused when it does not."""
+        """Returns the model's JSON answer for the schema; Refused when it is not JSON."""
         import json
 
-        words = f"Answer with one JSON value that follows this schema, and nothing else:\n{schema}"
-        said = self.complete(prompt, system=f"{system}\n{words}".strip(), max_tokens=max_tokens)
-        text = said.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
+        words = f"Answer only with one JSON value that matches this schema:\n{schema}"
+        reply = self.complete(prompt, system=f"{system}\n{words}".strip(), max_tokens=max_tokens)
+        text = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
         try:
             return json.loads(text)
         except ValueError as error:
@@ -45,7 +45,7 @@ class Model:
 
 
 class Registered:
-    """Everything that a plugin has registered, with its functions."""
+    """All registrations of a plugin."""
 
     def __init__(self) -> None:
         self.tools: dict[str, dict[str, Any]] = {}
@@ -60,7 +60,7 @@ class Registered:
 
 
 class Context:
-    """`ctx` of `register(ctx)`."""
+    """The `ctx` of `register(ctx)`."""
 
     def __init__(
         self,
@@ -94,9 +94,9 @@ class Context:
         emoji: str = "",
         override: bool = False,
     ) -> None:
-        """`handler(args, **ctx)` gives text or something that JSON can tell. `is_async` need not be
-        said: what it returns is awaited if it can be."""
-        _once(self.registered.tools, name, "tool")
+        """`handler(args, **ctx)` returns text or a JSON value. `is_async` is optional: awaitable
+        results are awaited."""
+        _check_new(self.registered.tools, name, "tool")
         self.registered.tools[name] = {
             "toolset": toolset,
             "schema": schema,
@@ -115,7 +115,7 @@ class Context:
         timeout: float | None = None,
         fail_closed: bool = False,
     ) -> None:
-        """`callback(**payload)`; it must take keys that come later."""
+        """`callback(**payload)` must accept unknown keys."""
         self.registered.hooks.append(
             {
                 "hook": hook,
@@ -129,9 +129,9 @@ class Context:
     def register_command(
         self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
     ) -> None:
-        """A slash command: `handler(raw_args)` gives text to show, or None."""
+        """Registers a slash command: `handler(raw_args)` returns text to show, or None."""
         name = name.removeprefix("/")
-        _once(self.registered.commands, name, "command")
+        _check_new(self.registered.commands, name, "command")
         self.registered.commands[name] = {
             "handler": handler,
             "description": description,
@@ -145,54 +145,54 @@ class Context:
         setup_fn: Callable[[Any], None] | None,
         handler_fn: Callable[[Any], Any],
     ) -> None:
-        """`hermes NAME`: `setup_fn(parser)` adds arguments to an argparse parser, what
-        `handler_fn(args)` prints is shown, and what it returns is the exit code."""
-        _once(self.registered.cli, name, "command of `hermes`")
+        """Registers `hermes NAME`: `setup_fn(parser)` adds argparse arguments; output of
+        `handler_fn(args)` is shown and its result is the exit code."""
+        _check_new(self.registered.cli, name, "command of `hermes`")
         self.registered.cli[name] = {"help": help, "setup": setup_fn, "handler": handler_fn}
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
-        """A folder with a SKILL.md, inside the plugin's own folder."""
-        _once(self.registered.skills, name, "skill")
+        """Registers a folder with a SKILL.md inside the plugin."""
+        _check_new(self.registered.skills, name, "skill")
         self.registered.skills[name] = {"path": str(path), "description": description}
 
     def register_image_gen_provider(self, provider: Any) -> None:
         name = getattr(provider, "name", None)
         if not isinstance(name, str) or not callable(getattr(provider, "generate", None)):
-            raise Refused("An image provider has a `name` and a method `generate`.")
-        _once(self.registered.images, name, "image provider")
+            raise Refused("An image provider needs a `name` and a method `generate`.")
+        _check_new(self.registered.images, name, "image provider")
         self.registered.images[name] = provider
 
     def register_context_engine(self, engine: Any) -> None:
-        """What `context.engine: NAME` chooses; for plugins that run inside Hermes. A class is made
-        anew for each session, an object is copied."""
+        """Registers an engine for `context.engine: NAME`; in-process plugins only. A class is
+        instantiated per session, an object is copied."""
         engines = Engines(engine, self.logger)
         name = engines.name
         if not isinstance(name, str) or not callable(getattr(engines.sample, "compress", None)):
-            raise Refused("A context engine has a `name` and a method `compress`.")
-        _once(self.registered.engines, name, "context engine")
+            raise Refused("A context engine needs a `name` and a method `compress`.")
+        _check_new(self.registered.engines, name, "context engine")
         self.registered.engines[name] = engines
-        self._answers_tools(engines.sample, engines.of)
+        self._register_provider_tools(engines.sample, engines.of)
 
     def register_memory_provider(self, provider: Any) -> None:
-        """What `memory.provider: NAME` chooses."""
-        self._serves("memory", provider)
-        self._answers_tools(provider, lambda _session_id: provider)
+        """Registers a provider for `memory.provider: NAME`."""
+        self._register_service("memory", provider)
+        self._register_provider_tools(provider, lambda _session_id: provider)
 
     def register_web_search_provider(self, provider: Any) -> None:
-        """`search(query, limit)` and `extract(urls)`, one of them or both."""
-        self._serves("web", provider)
+        """Registers `search(query, limit)`, `extract(urls)`, or both."""
+        self._register_service("web", provider)
 
     def register_tts_provider(self, provider: Any) -> None:
-        """`synthesize(text, output_path, …)` writes a sound file."""
-        self._serves("tts", provider)
+        """`synthesize(text, output_path, …)` writes an audio file."""
+        self._register_service("tts", provider)
 
     def register_stt_provider(self, provider: Any) -> None:
-        """`transcribe(path, …)` gives the words in a sound file."""
-        self._serves("stt", provider)
+        """`transcribe(path, …)` returns the text of an audio file."""
+        self._register_service("stt", provider)
 
     def register_browser_provider(self, provider: Any) -> None:
-        """`create_session(task_id)` opens a browser elsewhere, `close_session(id)` ends it."""
-        self._serves("browser", provider)
+        """`create_session(task_id)` opens a remote browser, `close_session(id)` closes it."""
+        self._register_service("browser", provider)
 
     def register_platform(
         self,
@@ -210,11 +210,11 @@ class Context:
         emoji: str = "",
         platform_hint: str = "",
     ) -> None:
-        """A chat platform, for plugins that run inside Hermes. A gateway makes the adapter by
+        """Registers a chat platform; in-process plugins only. A gateway creates the adapter with
         `adapter_factory(config)` and runs it."""
         if not callable(adapter_factory):
-            raise Refused("A platform has a function that makes its adapter.")
-        _once(self.registered.platforms, name, "platform")
+            raise Refused("A platform needs a function that creates its adapter.")
+        _check_new(self.registered.platforms, name, "platform")
         self.registered.platforms[name] = {
             "label": label,
             "factory": adapter_factory,
@@ -230,7 +230,7 @@ class Context:
             "platform_hint": platform_hint,
         }
 
-    def _serves(self, kind: str, provider: Any) -> None:
+    def _register_service(self, kind: str, provider: Any) -> None:
         if fault := fault_of(kind, provider):
             raise Refused(fault)
         key = (kind, provider.name)
@@ -238,33 +238,33 @@ class Context:
             raise Refused(f"The provider {provider.name!r} is registered twice.")
         self.registered.services[key] = provider
 
-    def _answers_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
+    def _register_provider_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
         for schema in tools_of(sample):
             name = str(schema.get("name", ""))
-            self.register_tool(name, "plugins", schema, _answering(of, name))
+            self.register_tool(name, "plugins", schema, _provider_tool(of, name))
 
     def dispatch_tool(self, name: str, args: dict[str, Any]) -> str:
-        """Run a tool that the manifest names in `uses_tools`, during a call of one of ours. It
-        waits, so async code calls it in a thread."""
+        """Runs a tool listed in `uses_tools` during a call of this plugin. It blocks; async code
+        should use a thread."""
         return str(self._ask("dispatch_tool", {"name": name, "arguments": args}))
 
     def inject_message(
         self, content: str, role: str = "user", session_key: str | None = None
     ) -> bool:
-        """Queue a message for the session; whether that was possible."""
+        """Queues a message for the session; returns whether that was possible."""
         given = {"content": content, "role": role, "session_key": session_key}
         return bool(self._ask("inject_message", given))
 
     def get_secret(self, name: str) -> str | None:
-        """Of the variables that the manifest names in `requires_env`."""
+        """Returns a variable listed in `requires_env`."""
         wanted = {str(each.get("name")) for each in self.manifest.get("requires_env", ())}
         if name not in wanted:
-            raise Refused(f"{name} is not among `requires_env` of the manifest.")
+            raise Refused(f"{name} is not in `requires_env` of the manifest.")
         return self._secrets.get(name)
 
 
-def _answering(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
-    """A tool that whoever serves the session answers."""
+def _provider_tool(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
+    """Returns a handler that forwards to the session's provider."""
 
     def answer(args: dict[str, Any], **about: Any) -> Any:
         handle = of(str(about.get("session_id", ""))).handle_tool_call
@@ -273,7 +273,7 @@ def _answering(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
     return answer
 
 
-def _once(known: Mapping[str, Any], name: str, what: str) -> None:
+def _check_new(known: Mapping[str, Any], name: str, what: str) -> None:
     if not str(name):
         raise Refused(f"A {what} needs a name.")
     if name in known:

@@ -1,5 +1,4 @@
-"""Context engines of a plugin: one object for each session, however it was registered. Only the
-standard library is used here."""
+"""Creates one context engine per session. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,14 +8,14 @@ from typing import Any
 
 
 class Engines:
-    """`pattern` is a class, which is called without arguments, or an object, which is copied; one
-    that cannot be copied serves all sessions itself."""
+    """`pattern` is a class, instantiated without arguments, or an object, which is copied; an
+    object that cannot be copied is shared."""
 
     def __init__(self, pattern: Any, logger: logging.Logger) -> None:
         self._pattern = pattern
         self._logger = logger
         self._of: dict[str, Any] = {}
-        self.sample = self._made()
+        self.sample = self._create()
 
     @property
     def name(self) -> Any:
@@ -24,13 +23,13 @@ class Engines:
 
     def of(self, session_id: str) -> Any:
         if session_id not in self._of:
-            self._of[session_id] = self._made()
+            self._of[session_id] = self._create()
         return self._of[session_id]
 
     def forget(self, session_id: str) -> None:
         self._of.pop(session_id, None)
 
-    def _made(self) -> Any:
+    def _create(self) -> Any:
         if isinstance(self._pattern, type):
             return self._pattern()
         try:

@@ -1,4 +1,4 @@
-"""Finding the code of a plugin and its `register`. Only the standard library is used here."""
+"""Loads the code of a plugin and finds its `register`. Standard library only."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Register = Callable[[Context], Any]
 
 
 def load(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
-    """Runs the code of the plugin. `place` is a folder or a file; with a `module`, the folder that
-    the module is found in. `attribute` is the function, if it is not called `register`."""
+    """Imports the plugin. `place` is a folder or file or, with `module`, an import path.
+    `attribute` names the function if not `register`."""
     found = _by_name(place, module) if module else _by_path(Path(place), name)
     wanted = attribute or "register"
     if callable(register := getattr(found, wanted, None)):
@@ -34,14 +34,14 @@ def _by_name(place: str, module: str) -> ModuleType:
 
 
 def _by_path(place: Path, name: str) -> ModuleType:
-    """Under a name that no other module has; a folder is a package, with modules of its own."""
+    """Imports under a unique name; a folder is a package."""
     own = f"hermes_plugin_{name.replace('-', '_').replace('/', '_')}"
     if place.is_dir():
         file, inner = place / "__init__.py", [str(place)]
     else:
         file, inner = place, None
     if not file.is_file():
-        raise Refused(f"There is no {file.name} in the plugin.")
+        raise Refused(f"The plugin has no {file.name}.")
     spec = importlib.util.spec_from_file_location(own, file, submodule_search_locations=inner)
     if spec is None or spec.loader is None:
         raise Refused(f"{file.name} cannot be loaded.")
@@ -56,7 +56,7 @@ def _by_path(place: Path, name: str) -> ModuleType:
 
 
 def _from_class(module: ModuleType) -> Register:
-    """The one class that derives from `Plugin` becomes a tool."""
+    """Turns the one subclass of `Plugin` into a tool."""
     kinds = [
         each
         for each in vars(module).values()

@@ -1,5 +1,5 @@
-"""A plugin from the inside: loads it, tells what it has, and answers calls of the host. The same
-in a process of its own and in the host's. Only the standard library is used here."""
+"""The plugin side of the protocol: loads the plugin, describes it and answers calls; the same in
+both isolation modes. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ IMAGE_METHODS = frozenset(("generate", "is_available"))
 
 
 class Runtime:
-    """`birth` is what the host says at the start: `place`, `module`, `attribute`, `manifest`,
-    `config`, `data_dir`, `secrets`, `profile`."""
+    """`birth` is the host's start message: `place`, `module`, `attribute`, `manifest`, `config`,
+    `data_dir`, `secrets`, `profile`."""
 
     def __init__(self, birth: Mapping[str, Any], ask: Ask) -> None:
         self._birth = birth
@@ -35,7 +35,7 @@ class Runtime:
         )
 
     def load(self) -> dict[str, Any]:
-        """Runs the plugin's code for the first time; what it has registered."""
+        """Imports the plugin and returns its registrations."""
         birth = self._birth
         name = str(birth["manifest"]["name"])
         register, self._module = load(birth["place"], birth["module"], birth["attribute"], name)
@@ -57,7 +57,7 @@ class Runtime:
         }
 
     def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
-        """Answer one call; whatever the plugin raises is raised."""
+        """Answers one call; passes on the plugin's exceptions."""
         own = self.context.registered
         match kind:
             case "tool":
@@ -73,27 +73,27 @@ class Runtime:
             case "service":
                 return self._on_service(name, given, about)
             case _:
-                raise Refused(f"There is no call of the kind {kind!r}.")
+                raise Refused(f"There is no call kind {kind!r}.")
 
     def close(self) -> None:
-        farewell = getattr(self._module, "unregister", None)
-        if callable(farewell):
-            call(self._loop, farewell)
+        unregister = getattr(self._module, "unregister", None)
+        if callable(unregister):
+            call(self._loop, unregister)
         self._loop.close()
 
     def _tool(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
-        told = _without(each, "handler", "check")
-        return {"name": name, "available": self._is_available(each["check"]), **told}
+        fields = _without(each, "handler", "check")
+        return {"name": name, "available": self._is_available(each["check"]), **fields}
 
     def _image(self, provider: Any) -> dict[str, Any]:
         return {
             "name": provider.name,
             "display_name": str(getattr(provider, "display_name", "") or provider.name.title()),
             "available": self._is_available(getattr(provider, "is_available", None)),
-            "models": _told(provider, "list_models", []),
-            "default_model": _told(provider, "default_model", None),
-            "setup": _told(provider, "get_setup_schema", {}),
-            "capabilities": _told(provider, "capabilities", {}),
+            "models": _call_or_default(provider, "list_models", []),
+            "default_model": _call_or_default(provider, "default_model", None),
+            "setup": _call_or_default(provider, "get_setup_schema", {}),
+            "capabilities": _call_or_default(provider, "capabilities", {}),
         }
 
     def _on_image(self, name: str, given: Mapping[str, Any]) -> Any:
@@ -107,13 +107,13 @@ class Runtime:
         return told_of(kind, provider, self._is_available)
 
     def _platform(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
-        told = _without(each, "factory", "check", "validate", "setup")
-        return {"name": name, "available": self._is_available(each["check"]), **told}
+        fields = _without(each, "factory", "check", "validate", "setup")
+        return {"name": name, "available": self._is_available(each["check"]), **fields}
 
     def _on_service(self, name: str, given: Mapping[str, Any], about: Mapping[str, Any]) -> Any:
         kind, provider, method = name.split(":", 2)
         if method not in KINDS[kind].methods:
-            raise Refused(f"A {KINDS[kind].label} is not asked for {method!r}.")
+            raise Refused(f"A {KINDS[kind].label} has no method {method!r}.")
         own = getattr(self.context.registered.services[kind, provider], method)
         named = {**about, **given.get("named", {})}
         return call(self._loop, own, *given.get("positional", ()), **named)
@@ -129,7 +129,7 @@ class Runtime:
             return False
 
     def _cli(self, name: str, words: list[str]) -> dict[str, Any]:
-        """What it prints is sent, as it has no terminal of its own."""
+        """Captures the output, because the plugin has no terminal."""
         import argparse
 
         own = self.context.registered.cli[name]
@@ -149,6 +149,6 @@ def _without(each: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in each.items() if name not in names}
 
 
-def _told(provider: Any, method: str, otherwise: Any) -> Any:
+def _call_or_default(provider: Any, method: str, otherwise: Any) -> Any:
     function = getattr(provider, method, None)
     return function() if callable(function) else otherwise

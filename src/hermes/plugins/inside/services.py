@@ -1,5 +1,4 @@
-"""What providers of each kind are asked for, on the plugin's own side: which methods there are, and
-what each of them tells of itself when it is loaded. Only the standard library is used here."""
+"""The methods and facts of each kind of provider. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 
 
 class Kind(NamedTuple):
-    """`required` and `optional` are all the methods that the host may call. `facts` are asked once,
-    when the plugin is loaded, with what counts where they are missing; some are mere attributes."""
+    """`required` and `optional` are all methods that the host may call. `facts` are read once at
+    load time, with their defaults; some are attributes."""
 
     label: str
     required: tuple[str, ...]
@@ -43,7 +42,7 @@ KINDS: dict[str, Kind] = {
     ),
     "web": Kind("web provider", (), ("search", "extract"), {"get_setup_schema": {}}),
     "tts": Kind(
-        "speaking provider",
+        "TTS provider",
         ("synthesize",),
         (),
         {
@@ -60,27 +59,25 @@ KINDS: dict[str, Kind] = {
         ("emergency_cleanup",),
         {"get_setup_schema": {}},
     ),
-    "stt": Kind(
-        "listening provider", ("transcribe",), (), {"list_models": [], "get_setup_schema": {}}
-    ),
+    "stt": Kind("STT provider", ("transcribe",), (), {"list_models": [], "get_setup_schema": {}}),
 }
 
 
 def fault_of(kind: str, provider: Any) -> str:
-    """Why this cannot be a provider of the kind; "" when it can."""
+    """Returns why the object is not a valid provider, or ""."""
     own = KINDS[kind]
     if not isinstance(getattr(provider, "name", None), str) or not provider.name:
-        return f"A {own.label} has a `name`."
+        return f"A {own.label} needs a `name`."
     missing = [each for each in own.required if not callable(getattr(provider, each, None))]
     if missing:
-        return f"A {own.label} has a method `{missing[0]}`."
+        return f"A {own.label} needs a method `{missing[0]}`."
     if not any(callable(getattr(provider, each, None)) for each in own.methods):
-        return f"A {own.label} has one of the methods {', '.join(own.methods)}."
+        return f"A {own.label} needs one of the methods {', '.join(own.methods)}."
     return ""
 
 
 def told_of(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str, Any]:
-    """What the host gets to know of it; `agrees` asks whether it can be used."""
+    """Describes a provider for the host; `agrees` runs its availability check."""
     own = KINDS[kind]
     return {
         "kind": kind,
@@ -92,8 +89,7 @@ def told_of(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str
 
 
 def tools_of(provider: Any) -> list[dict[str, Any]]:
-    """The schemas of tools that a provider brings, by `get_tool_schemas`; those that it answers
-    by `handle_tool_call` alone."""
+    """Returns schemas of `get_tool_schemas`, if the provider has `handle_tool_call`."""
     schemas = getattr(provider, "get_tool_schemas", None)
     if not callable(schemas) or not callable(getattr(provider, "handle_tool_call", None)):
         return []
@@ -101,7 +97,7 @@ def tools_of(provider: Any) -> list[dict[str, Any]]:
 
 
 def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Some write what models see, in the form of one of them."""
+    """Unwraps the OpenAI form with `function`."""
     inner = schema.get("function")
     return dict(inner) if isinstance(inner, Mapping) else dict(schema)
 
