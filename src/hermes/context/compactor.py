@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from hermes.codec.values import replace
-from hermes.context import shrinking, summary
 from hermes.context.block import SEARCH_TOOL, Carried, fitting_block
 from hermes.context.carried import (
     current_request,
@@ -16,7 +15,9 @@ from hermes.context.carried import (
 )
 from hermes.context.pruning import pruned
 from hermes.context.room import LEAST_SUMMARY, Room
+from hermes.context.shrinking import squeezed
 from hermes.context.standing import standing_rules
+from hermes.context.summary import cleaned, local_notes, request
 from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
 from hermes.context.watch import Means, Watch
 from hermes.core.errors import HermesError, ProviderError
@@ -142,7 +143,7 @@ class Compactor:
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
         part = tuple(transcript.messages[known.summarised if known else 0 : cut])
-        asked = summary.request(
+        asked = request(
             part,
             transcript.number_of,
             before=known.summary if known else "",
@@ -157,7 +158,7 @@ class Compactor:
         except HermesError as error:
             self._note_failure(error)
             return ""
-        notes = summary.cleaned(reply.message.text, most)
+        notes = cleaned(reply.message.text, most)
         if not notes:
             self._note_failure(ProviderError("The summary was empty.", reason="cut"))
         return notes
@@ -172,9 +173,7 @@ class Compactor:
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, cut: int, notes: str
     ) -> Compacted:
         room = self._watch.room(transcript, prompt, occasion.window)
-        text = notes or summary.local_notes(
-            transcript.messages[:cut], transcript.number_of, room.summary
-        )
+        text = notes or local_notes(transcript.messages[:cut], transcript.number_of, room.summary)
         carried = self._collect_carried(transcript, prompt, cut, text)
         most = (room.threshold - self._gauge.fixed(prompt)) * 6 // 10
         block = user_says(fitting_block(carried, room, most), origin=OWN_WORDS)
@@ -212,7 +211,7 @@ class Compactor:
         size = self._size(transcript, prompt, shortened)
         if size > room.limit:
             spare = room.limit - self._gauge.fixed(prompt)
-            shortened = shrinking.squeezed(shortened, transcript, spare)
+            shortened = squeezed(shortened, transcript, spare)
             size = self._size(transcript, prompt, shortened)
         if before - size < self._least_gain(prompt, before, shortened):
             return None

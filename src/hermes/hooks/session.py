@@ -19,7 +19,7 @@ from hermes.core.events import (
 from hermes.core.hooks import Fate, Verdict
 from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
 from hermes.core.recorder import Recorder
-from hermes.hooks import answers
+from hermes.hooks.answers import contexts, text, verdict
 from hermes.hooks.history import history
 from hermes.hooks.registry import Hooks
 
@@ -75,11 +75,11 @@ class SessionHooks:
             is_first_turn=is_first,
             sender_id=transcript.opened.principal if transcript.opened else "owner",
         )
-        texts = answers.contexts(found)
+        texts = contexts(found)
         return "\n\n".join([await self._limit_context(text) for text in texts])
 
     async def call_comes(self, call: ToolCall) -> Verdict | None:
-        return answers.verdict(await self.fire("pre_tool_call", **self._about(call)))
+        return verdict(await self.fire("pre_tool_call", **self._about(call)))
 
     async def call_went(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
@@ -147,7 +147,7 @@ class SessionHooks:
         return value
 
     async def _transform(self, hook: str, **payload: object) -> str | None:
-        return answers.text(hook, await self.fire(hook, **payload))
+        return text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
         heard = await self._hooks.heard(hook, **{**self._common(), **payload})

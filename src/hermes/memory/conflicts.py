@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SAYS = re.compile(
+_STATEMENT = (
     r"^(?P<what>[^\n.;]{3,80}?)\s*(?:\b(?:is|are|was|lives? in|works? (?:at|for)|runs? on"
-    r"|listens? on|is (?:called|named|at|in|on))\b|[:=])\s*(?P<value>[^\n]{1,60}?)\.?$",
-    re.IGNORECASE,
+    r"|listens? on|is (?:called|named|at|in|on))\b|[:=])\s*(?P<value>[^\n]{1,60}?)\.?$"
 )
 _SMALL = frozenset({"the", "a", "an", "my", "our", "their", "his", "her", "user's", "users"})
 _SINGLE = frozenset(
     "name port birthday address email phone timezone version language editor url host hostname "
     "city country employer job model branch shell password username surname age database".split()
 )
-_NAMED = re.compile(r"\d|[A-Z]|[\"'`“]")
+_NAMED = r"\d|[A-Z]|[\"'`“]"
 _NAMING = ("called", "named")
 _LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", "from", "to"})
 
@@ -40,7 +39,7 @@ def contradicted(text: str, others: Iterable[str]) -> str:
 
 def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
     """Parses a statement into its subject, its preposition and its value."""
-    found = _SAYS.match(" ".join(text.split()))
+    found = re.match(_STATEMENT, " ".join(text.split()), re.IGNORECASE)
     if found is None:
         return None
     words = re.findall(r"[\w'’-]+", found["what"].casefold().replace("’", "'"))
@@ -55,4 +54,4 @@ def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
 def _excludes(what: tuple[str, ...], one: str, other: str) -> bool:
     if what[-1] in _SINGLE or re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", other):
         return True
-    return len(what) >= 2 and all(_NAMED.search(value) for value in (one, other))
+    return len(what) >= 2 and all(re.search(_NAMED, value) for value in (one, other))

@@ -12,7 +12,6 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.wiping import PATIENCE_SECONDS
 from hermes.core.world import World
-from hermes.memory import history
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
@@ -28,6 +27,7 @@ from hermes.memory.entries import (
     Target,
 )
 from hermes.memory.format import preview, size, snapshot, split
+from hermes.memory.history import as_of, inverse, newest, taken_back, takes_effect
 from hermes.memory.planning import Planned, Scan, Step, plan
 from hermes.memory.work import Person, Work
 
@@ -98,7 +98,7 @@ class Memories:
         return mine
 
     async def as_of(self, at: float) -> tuple[Entry, ...]:
-        return tuple(history.as_of(await self.changes(), at))
+        return tuple(as_of(await self.changes(), at))
 
     async def meant(self, text: str) -> int:
         """Returns the entry id for m7, 7 or a part of the text; NotFound."""
@@ -188,7 +188,7 @@ class Memories:
 
         def work(work: Work) -> tuple[Change, ...]:
             if not number:
-                doomed = history.newest(work.ledger.changes(work.scope))
+                doomed = newest(work.ledger.changes(work.scope))
             elif (change := work.ledger.change(work.scope, number)) is not None:
                 doomed = (change,)
             else:
@@ -207,7 +207,7 @@ class Memories:
 
         def work(work: Work) -> tuple[list[Change], list[Change]]:
             everything = work.ledger.changes(work.scope)
-            undone = history.taken_back(everything)
+            undone = taken_back(everything)
             mine = [
                 each
                 for each in reversed(everything)
@@ -219,7 +219,7 @@ class Memories:
                 if change.open:
                     work.ledger.settle(change.id)
                     back.append(change)
-                elif history.takes_effect(change) and not change.reverts and not change.forgotten:
+                elif takes_effect(change) and not change.reverts and not change.forgotten:
                     try:
                         self._take_back(work, change, source)
                     except UsageError:
@@ -301,7 +301,7 @@ class Memories:
         await self._change(lambda work: work.ledger.put_recall(session_id, place, said, text))
 
     def _take_back(self, work: Work, change: Change, source: Source) -> None:
-        step = history.inverse(change, work.ledger.changes_of(change.entry))
+        step = inverse(change, work.ledger.changes_of(change.entry))
         if step.action == "add" and step.text in work.texts(change.target):
             raise UsageError("The entry exists again already.")
         if refused := self._refusal(work, change, step):

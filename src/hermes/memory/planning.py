@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes.codec.values import Value, replace
+from hermes.memory.conflicts import contradicted
 from hermes.memory.entries import Action, Entry, Operation, Refused, RefusedKind
 from hermes.memory.format import cleaned, has_delimiter, marker, preview, size
 
@@ -82,9 +83,6 @@ def _apply(
 
 
 def _check_others(content: str, draft: dict[int, str]) -> None:
-    # Loaded late: most runs only read.
-    from hermes.memory.conflicts import contradicted
-
     if other := contradicted(content, draft.values()):
         raise _problem(
             "conflict",

@@ -11,7 +11,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import UsageError
-from hermes.skills import frontmatter
+from hermes.skills.frontmatter import read, split
 from hermes.skills.skill import MAIN, MOST_CHARS, READABLE, Skill, parse
 
 SNAPSHOT_VERSION = 1
@@ -189,7 +189,7 @@ def _read(path: str) -> tuple[Skill | None, str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(CATEGORY_FILE):
-            fields = frontmatter.read(frontmatter.split(text)[0])
+            fields = read(split(text)[0])
             return None, " ".join(str(fields.get("description", "")).split())
         if len(text) > MOST_CHARS:
             return None, f"The skill is longer than {MOST_CHARS} characters."

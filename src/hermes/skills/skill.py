@@ -8,7 +8,7 @@ from typing import Any
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import UsageError
-from hermes.skills import frontmatter
+from hermes.skills.frontmatter import read, split
 
 MAIN = "SKILL.md"
 SUPPORT = ("references", "templates", "scripts", "assets")
@@ -85,8 +85,8 @@ class Skill(Value):
 
 def parse(text: str) -> tuple[Skill, str]:
     """Parses a SKILL.md into skill and body; UsageError."""
-    block, body = frontmatter.split(text)
-    return from_fields(frontmatter.read(block)), body
+    block, body = split(text)
+    return from_fields(read(block)), body
 
 
 def checked(text: str, name: str) -> Skill:
@@ -107,7 +107,7 @@ def checked(text: str, name: str) -> Skill:
 def check_name(name: str) -> str:
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
-            f"{name[:80]!r} is not a valid skill name: use lower-case letters, digits, '.', '_' and "
+            f"{name[:80]!r} is not a valid skill name: use lower-case letters, digits, '.', '_', "
             f"'-', at most {LONGEST_NAME}, starting with a letter or digit."
         )
     return name

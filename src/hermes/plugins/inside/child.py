@@ -15,7 +15,7 @@ from typing import Any
 # Started by path; the import path has only the interpreter's folders.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from hermes.plugins.inside import cage
+from hermes.plugins.inside.cage import enter
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
 from hermes.plugins.inside.runtime import Runtime
@@ -63,7 +63,7 @@ def main() -> None:
     lines = link.makefile("rb")
     birth = json.loads(lines.readline())
     os.chdir(birth["data_dir"])
-    cage.enter(birth["limits"], network=birth["network"], processes=birth["processes"])
+    enter(birth["limits"], network=birth["network"], processes=birth["processes"])
     # The plugin's stdout goes to its log, never to the host.
     os.dup2(2, 1)
     wire = Wire(link)
