@@ -12,8 +12,8 @@ from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
-from hermes.recall import page
 from hermes.recall.archive import Archive, Found, Shown, Wanted
+from hermes.recall.page import Sort, browsed, findings, scrolled
 from hermes.recall.recap import Recap, Teller, recaps
 
 BROWSED = 15
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 
     query: str
     limit: int
-    sort: page.Sort
+    sort: Sort
     teller: Teller | None
 
 
@@ -93,7 +93,7 @@ async def session_search(
             return await _scroll(
                 recall.archive, session_id, max(0, around_message_id), _clamp(window, MOST_AROUND)
             )
-        return ToolOutput.text(page.browsed(await recall.archive.recent(BROWSED)))
+        return ToolOutput.text(browsed(await recall.archive.recent(BROWSED)))
     except NotFound as error:
         raise ToolError(str(error)) from error
 
@@ -110,9 +110,7 @@ async def _search(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
     found_recaps: dict[str, Recap] = {}
     if asked.teller is not None:
         found_recaps = await recaps(archive, asked.teller, asked.query, found, sessions)
-    text, shown = page.findings(
-        found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps
-    )
+    text, shown = findings(found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps)
     read = [one for recap in found_recaps.values() for one in recap.shown]
     return _mark_origins(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
 
@@ -120,7 +118,7 @@ async def _search(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
 async def _scroll(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
     info, said = await archive.around(session_id, n, window)
     origins = await archive.origins([Shown(info.id, one.n, one.role) for one in said])
-    return _mark_origins(page.scrolled(info, said, n), {"session_id": info.id}, origins)
+    return _mark_origins(scrolled(info, said, n), {"session_id": info.id}, origins)
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:

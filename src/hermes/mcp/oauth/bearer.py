@@ -14,11 +14,9 @@ import httpx2
 from hermes.codec.values import replace
 from hermes.core.world import Clock
 from hermes.mcp.faults import Barred, Locked, NeedsLogin, NeedsScope
-from hermes.mcp.oauth.machine import MachineBearer
+from hermes.mcp.oauth.machine import EARLY_SECONDS, MachineBearer
 from hermes.mcp.oauth.store import Token, TokenStore
 from hermes.mcp.server import Server
-
-EARLY_SECONDS = 60.0
 
 
 def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
