@@ -26,7 +26,6 @@ ATTEMPTS = 3
 GRACE_SECONDS = 5.0
 PATIENCE_SECONDS = 8.0
 T = TypeVar("T")
-Open = Callable[[Answering, Callable[[], None]], AbstractAsyncContextManager["Connection"]]
 Seen = Callable[[Server, Listing], None]
 
 
@@ -35,7 +34,14 @@ class Link:
     the connection."""
 
     def __init__(
-        self, server: Server, open_connection: Open, seen: Seen, world: World, folder: str
+        self,
+        server: Server,
+        open_connection: Callable[
+            [Answering, Callable[[], None]], AbstractAsyncContextManager[Connection]
+        ],
+        seen: Seen,
+        world: World,
+        folder: str,
     ) -> None:
         self.server = server
         self._open = open_connection
