@@ -17,8 +17,8 @@ from hermes.skills.scan import CATEGORY_FILE, Root, Scan
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import OPTIONAL, SHIPPED
 from hermes.skills.skill import MAIN, READABLE, parse
-from hermes.tools.catalogue import TARGETS
-from hermes.tools.toolsets import TOOLSETS
+from hermes.tools.catalogue import declarations
+from hermes.tools.toolsets import toolsets_by_name
 from scripts.generate_frontmatter import compiled
 
 BUNDLED = sorted(path.parent for path in SHIPPED.rglob(MAIN))

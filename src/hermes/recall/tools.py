@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, cast, get_args
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role

@@ -12,18 +12,7 @@ from hermes.web.judged_http import Response
 
 T = TypeVar("T")
 
-MOST_BYTES = 20 * 1024 * 1024
-
-
-class Answer(Value):
-    """Header names are lower case."""
-
-    status: int
-    headers: dict[str, str] = {}
-    body: bytes = b""
-
-
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Answer]]
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Response]]
 """Sends a GET, or a POST when there is a body. Follows redirects and checks every URL against
 the policy."""
 
@@ -48,7 +37,7 @@ class Web:
     async def token(self) -> str:
         return await self._token() if self._token is not None else ""
 
-    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         """Returns a successful response; NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
