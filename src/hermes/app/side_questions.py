@@ -42,16 +42,13 @@ async def in_background(app: App, session: Session, text: str) -> Aside:
     opened = session.transcript.opened
     cwd = opened.cwd if opened else ""
     other = await app.open(Opening(source=SOURCE, attended=False, cwd=cwd))
-    events, ended = other.subscribe(), None
+    ended: TurnEnded | None = None
     try:
-        await other.send(Say(text=text))
-        async for record in events:
-            if isinstance(record.event, TurnEnded):
-                ended = record.event
-                break
+        async with aclosing(other.ask(Say(text=text))) as records:
+            async for record in records:
+                ended = record.event if isinstance(record.event, TurnEnded) else None
         answer = _last_words(other.transcript.messages)
     finally:
-        events.close()
         await app.leave(other)
     return Aside(session_id=other.id, answer=answer, ended=ended)
 

@@ -20,7 +20,7 @@ from hermes.core.events import (
 from hermes.core.messages import Usage
 from hermes.core.ports import Journal, Lease
 from hermes.core.subscription import Listener, Subscription
-from hermes.core.transcript import Transcript
+from hermes.core.transcript import Transcript, fold
 from hermes.core.veil import Bare, Veil
 from hermes.core.world import World
 
@@ -136,6 +136,19 @@ class Recorder:
         finally:
             for key in own:
                 del self._committing[key]
+
+    async def reload(self, *, is_lost: bool) -> None:
+        """Drop what was never written and read the transcript again; `is_lost` takes the session
+        again first. SessionBusy while another process has it."""
+        async with self._turn:
+            if self.lease is None:
+                return
+            if is_lost:
+                self.lease = await self._journal.acquire(self.session_id)
+            self.transcript = fold(await self._journal.read(self.session_id))
+            self._turn_id = self.transcript.turn_id
+            self._noted.clear()
+            self._foreseen.clear()
 
     async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:
         async with self._turn:

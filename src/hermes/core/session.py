@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
+from hermes.codec.values import replace
 from hermes.core.adopted import adopted
 from hermes.core.commands import (
     Answer,
@@ -27,7 +28,7 @@ from hermes.core.commands import (
     keyed,
 )
 from hermes.core.effects import Decision, Effect
-from hermes.core.errors import JournalError, UsageError
+from hermes.core.errors import Fenced, JournalError, UsageError
 from hermes.core.events import (
     Archived,
     Compacted,
@@ -35,10 +36,14 @@ from hermes.core.events import (
     MessageReceived,
     ModelSwitched,
     Overlaid,
+    Record,
     Rewound,
     SessionEnded,
+    Steered,
     Titled,
     Tuned,
+    TurnEnded,
+    TurnStarted,
     Withdrawn,
 )
 from hermes.core.gate import CallGate, Gate
@@ -140,6 +145,49 @@ class Session:
     async def send(self, command: Command) -> None:
         """Durable when it returns, if the command is durable. UsageError when it is not possible
         now."""
+        if isinstance(command, Interrupt | Answer):
+            # Nothing is written, so a journal that failed does not matter.
+            await self._carry_out(command)
+            return
+        if self._turns.failure is not None:
+            await self._recover(self._turns.failure)
+        try:
+            await self._carry_out(command)
+        except Fenced as error:
+            if self.busy:
+                raise
+            # Another process owned the session for a while. Nothing was written here.
+            await self._recover(error)
+            await self._carry_out(command)
+
+    async def ask(self, say: Say) -> AsyncGenerator[Record]:
+        """Send a message and yield all that happens until the turn that answers it has ended.
+        Raises what stopped the turn, if it cannot end."""
+        say = say if say.key else replace(say, key=self._parts.world.new_id("say"))
+        events, n, turn_id = self.subscribe(), 0, ""
+        settled: asyncio.Future[None] | None = None
+        try:
+            await self.send(say)
+            settled = asyncio.ensure_future(self.settled())
+            settled.add_done_callback(lambda _: events.close())
+            async for record in events:
+                yield record
+                match record.event:
+                    case MessageReceived(key=say.key):
+                        n = record.n
+                    case TurnStarted(takes=takes) | Steered(takes=takes) if n and n in takes:
+                        turn_id = record.turn_id
+                    case TurnEnded() if turn_id and record.turn_id == turn_id:
+                        return
+                    case _:
+                        pass
+            await settled
+        finally:
+            if settled is not None:
+                settled.cancel()
+            events.close()
+
+    async def _carry_out(self, command: Command) -> None:
         match command:
             case Say():
                 message = user_says(command.text, *command.images, origin=command.origin)
@@ -210,7 +258,7 @@ class Session:
             return
         async with self._poll_lock:
             for waiting in await self._parts.journal.take(lease):
-                await self._carry_out(waiting.id, waiting.command)
+                await self._take_over(waiting.id, waiting.command)
                 await self._parts.journal.taken(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
@@ -227,7 +275,7 @@ class Session:
             with suppress(JournalError):
                 await self._recorder.commit()
 
-    async def _carry_out(self, waiting_id: int, command: Command) -> None:
+    async def _take_over(self, waiting_id: int, command: Command) -> None:
         match command:
             case Say(key="") | Steer(key=""):
                 # A crash between execution and `taken` must not execute it twice.
@@ -238,6 +286,12 @@ class Session:
             await self.send(command)
         except UsageError as error:
             log.warning("a command from the inbox cannot be executed", extra={"why": str(error)})
+
+    async def _recover(self, error: Exception) -> None:
+        """Continue from what the journal holds, after it failed under this session."""
+        await self._recorder.reload(is_lost=isinstance(error, Fenced))
+        self._turns.failure = None
+        self._turns.kept = Kept(self._parts.services)
 
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)

@@ -7,7 +7,7 @@ import logging
 
 from hermes.codec.values import replace
 from hermes.core.budget import Budget
-from hermes.core.errors import JournalError
+from hermes.core.errors import HermesError
 from hermes.core.events import TurnStarted
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
@@ -48,6 +48,8 @@ class Turns:
         self.taking = asyncio.Lock()
         self._work: asyncio.Task[None] | None = None
         self._closing = False
+        # Why turns stopped running without a TurnEnded, until the next one starts.
+        self.failure: Exception | None = None
 
     @property
     def busy(self) -> bool:
@@ -74,6 +76,7 @@ class Turns:
         if not self.busy:
             # Whoever says stop from now on means the turn that begins.
             self.stop = Stop()
+            self.failure = None
             self._work = asyncio.ensure_future(self._work_off())
 
     def interrupt(self) -> None:
@@ -81,9 +84,12 @@ class Turns:
             self.stop.set()
 
     async def settled(self) -> None:
+        """Wait until no turn runs; raises what stopped the last one without a TurnEnded."""
         while self.busy:
             assert self._work is not None
             await asyncio.shield(self._work)
+        if self.failure is not None:
+            raise self.failure
 
     async def end(self) -> None:
         """Stop what runs, and begin no other turn."""
@@ -99,10 +105,13 @@ class Turns:
             await self._finish_open_turn()
             while not self._closing and await self._take_next():
                 await self._run()
-        except JournalError as error:
+        except HermesError as error:
             # Without the journal nothing may go on; what was acknowledged is safe in it.
             log.error("session stopped", extra={"why": str(error)})
-            raise
+            self.failure = error
+        except Exception as error:
+            log.exception("session crashed")
+            self.failure = error
 
     async def _finish_open_turn(self) -> None:
         transcript = self._recorder.transcript

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 
 from acp import RequestError
 from acp.helpers import (
@@ -47,7 +48,6 @@ from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.mcp.session_servers import Guests
 from hermes.surfaces.acp.blocks import spoken
 from hermes.surfaces.acp.calls import call_id, foreseen, kind_of, title_of
@@ -147,24 +147,22 @@ class Seat:
                 say = await self._command(text)
             if say is None:
                 return PromptResponse(stop_reason="end_turn")
-            heard = self.session.subscribe()
             try:
-                await self.session.send(say)
-                return await self._follow(heard)
+                return await self._follow(say)
             finally:
-                heard.close()
                 for task in tuple(self._questions):
                     task.cancel()
 
     async def cancel(self) -> None:
         await self.session.send(Interrupt())
 
-    async def _follow(self, heard: Subscription) -> PromptResponse:
-        async for record in heard:
-            await self._pass_on(record)
-            if isinstance(record.event, TurnEnded):
-                return await self._ended(record.event)
-        return PromptResponse(stop_reason="cancelled")
+    async def _follow(self, say: Say) -> PromptResponse:
+        ended: TurnEnded | None = None
+        async with aclosing(self.session.ask(say)) as records:
+            async for record in records:
+                await self._pass_on(record)
+                ended = record.event if isinstance(record.event, TurnEnded) else None
+        return await self._ended(ended) if ended else PromptResponse(stop_reason="cancelled")
 
     async def _pass_on(self, record: Record) -> None:
         for update in self._teller.tell(record.event):

@@ -226,8 +226,9 @@ class Desk:
             self._settle(run)
             self.endings[run.status] = self.endings.get(run.status, 0) + 1
             self._runs.pop(run.id, None)
-            if run.is_kept and (run.ended is not None or not self.is_draining):
-                await self._store.run(lambda db: _forget(db, run))
+            # A run that failed without a TurnEnded goes on after a restart.
+            if run.is_kept and run.ended is not None:
+                await self._forget(run)
 
     async def _work(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
         seat = self._seat(errand.session_id)
@@ -244,12 +245,25 @@ class Desk:
                 else:
                     await self._follow(run, session, errand)
             if on_end is not None and run.ended is not None:
-                await on_end(run)
+                await self._finish(run, on_end)
             self._settle(run)
         finally:
             if has_turn:
                 seat.turn.release()
             await self._leave(errand.session_id, seat)
+
+    async def _finish(self, run: Run, on_end: OnEnd) -> None:
+        """The turn has ended well; an answer is not lost because the store is full."""
+        try:
+            await on_end(run)
+        except HermesError as error:
+            log.error("the end of a run was not stored", extra={"error": str(error)})
+
+    async def _forget(self, run: Run) -> None:
+        try:
+            await self._store.run(lambda db: _delete(db, run))
+        except HermesError as error:
+            log.error("a finished run is still stored", extra={"error": str(error)})
 
     def _settle(self, run: Run) -> None:
         """Whoever waits for the end may go on in the session from now on."""
@@ -302,10 +316,13 @@ class Desk:
         ear = Ear(run)
         session.attach(ear)
         run.session = session
+        settled: asyncio.Future[None] | None = None
         try:
             if not await self._say(run, session, errand):
                 return
             run.accept()
+            settled = asyncio.ensure_future(session.settled())
+            settled.add_done_callback(ear.settle)
             while not run.is_over:
                 await ear.bell.wait()
                 if ear.is_closed and not run.is_over:
@@ -316,6 +333,8 @@ class Desk:
         finally:
             run.session = None
             session.detach(ear)
+            if settled is not None:
+                settled.cancel()
 
     async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
         """Whether there is a turn to be followed."""
@@ -388,5 +407,5 @@ def _keep(db: Connection, run: Run) -> None:
     db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run.id, run.created_at))
 
 
-def _forget(db: Connection, run: Run) -> None:
+def _delete(db: Connection, run: Run) -> None:
     db.execute("DELETE FROM runs WHERE id = ?", (run.id,))

@@ -9,6 +9,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.errors import (
     ConfigError,
     DiskFull,
+    Fenced,
     HermesError,
     NotFound,
     SessionBusy,
@@ -72,7 +73,7 @@ def refusal_of(error: HermesError) -> Refusal:
             return Refusal(404, "not_found", words)
         case UsageError():
             return Refusal(400, "invalid_value", words)
-        case SessionBusy():
+        case SessionBusy() | Fenced():
             return Refusal(409, "session_busy", words)
         case ConfigError():
             return Refusal(503, "not_configured", words, headers=NO_RETRY)

@@ -238,6 +238,15 @@ class Ear:
         if run.is_over or (run.is_stopping and run.turn_id and record.n):
             self.bell.ring()
 
+    def settle(self, settled: asyncio.Future[None]) -> None:
+        """No turn runs any more. What stopped the run without a TurnEnded is its failure."""
+        if settled.cancelled():
+            return
+        error = settled.exception()
+        if error is not None and not self._run.is_over:
+            self._run.fail(error)
+            self.bell.ring()
+
     def close(self) -> None:
         self.is_closed = True
         self.bell.ring()

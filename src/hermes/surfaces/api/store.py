@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from hermes.core.errors import JournalError
+from hermes.core.errors import DiskFull, JournalError
 
 T = TypeVar("T")
 Change = tuple[str, Sequence[tuple[object, ...]]]
@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 THREAD_SECONDS = 90 * 86_400.0
 KEY_SECONDS = 86_400.0
+# A quota or a file size limit is reported as a failed write.
+FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 
 
 class Store:
@@ -60,7 +62,7 @@ class Store:
         try:
             return await loop.run_in_executor(self._pool, self._work, work, durable)
         except sqlite3.Error as error:
-            raise JournalError(f"{self._path} cannot be used: {error}.") from error
+            raise self._failure(error) from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         """Run the statement once for each row. Whoever comes while another change is written shares
@@ -93,6 +95,11 @@ class Store:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._pool, self._close)
         self._pool.shutdown()
+
+    def _failure(self, error: sqlite3.Error) -> JournalError:
+        if getattr(error, "sqlite_errorname", "").startswith(FULL):
+            return DiskFull(f"The disk of {self._path} is full; free some space and try again.")
+        return JournalError(f"{self._path} cannot be used: {error}.")
 
     def _work(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
         db = self._db or self._open()
