@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +21,7 @@ from hermes.core.events import (
     MessageReceived,
     ModelCalled,
     QuestionAsked,
+    Record,
     ReplyAdded,
     SessionOpened,
     Steered,
@@ -29,7 +32,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
-from hermes.core.prompt import TextDelta
+from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 from hermes.core.turn import Limits
 from hermes.policy.rules import PolicySettings
@@ -546,3 +549,35 @@ async def test_what_waits_when_a_session_is_left_is_answered_when_it_is_taken_up
     await session.settled()
     said = [m.text for m in session.transcript.messages if not isinstance(m, ToolMessage)]
     assert said == ["first", "second", "later"]
+
+
+async def test_a_session_is_released_only_after_its_turn_has_stopped(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes.core.turns.END_SECONDS", 0.01)
+    happened: list[str] = []
+
+    class Lingering:
+        """Takes a moment to stop, whoever cancels it."""
+
+        async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+            yield TextDelta(text="So")
+            late = time.monotonic() + 0.2
+            while time.monotonic() < late:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(60)
+            happened.append("stopped")
+
+    class Watching:
+        def push(self, record: Record) -> None:
+            pass
+
+        def close(self) -> None:
+            happened.append("released")
+
+    run.model = Lingering()
+    await run.session.send(Say(text="go"))
+    await run.wait_for(TextDelta)
+    run.session.attach(Watching())
+    await run.session.close()
+    assert happened == ["stopped", "released"]

@@ -95,7 +95,8 @@ class Turns:
         """Stop what runs, and begin no other turn."""
         self._closing = True
         self.interrupt()
-        if self._work is not None and not self._work.done():
+        # Nobody may release the session while its turn can still write.
+        while self._work is not None and not self._work.done():
             await asyncio.wait((self._work,), timeout=END_SECONDS)
             self._work.cancel()
 

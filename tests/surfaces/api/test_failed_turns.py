@@ -97,7 +97,8 @@ def test_failed_turns_free_their_places(tmp_path: Path) -> None:
     with small_disk(tmp_path, settings) as (server, disk), server.client(timeout=20) as client:
         for _ in range(3):
             assert client.post(CHAT, json=chat("fill")).status_code == 503
-            assert client.get("/health/detailed").json()["runs"]["active"] == 0
+            while client.get("/health/detailed").json()["runs"]["active"]:
+                time.sleep(0.01)
             disk.free()
             disk.filled.clear()
         assert client.post(CHAT, json=chat("more")).status_code == 200
