@@ -187,6 +187,14 @@ class Registry:
 
     async def run(self, line: str, here: Here) -> Outcome:
         """Carry out a line that begins with a slash. What cannot be done is said in words."""
+        outcome = await self.run_known(line, here)
+        if outcome is not None:
+            return outcome
+        name = line.removeprefix("/").partition(" ")[0]
+        return Shown(text=f"There is no command /{name}.{self._hint(name)}")
+
+    async def run_known(self, line: str, here: Here) -> Outcome | None:
+        """The same, None when there is no such command."""
         name, _, argument = line.removeprefix("/").partition(" ")
         try:
             # The whole name of an extra one comes before the beginning of a built-in one.
@@ -196,7 +204,7 @@ class Registry:
                     return outcome
             command = self.find(name)
             if command is None:
-                return Shown(text=f"There is no command /{name}.{self._hint(name)}")
+                return None
             return await command.run(here, argument.strip())
         except HermesError as error:
             return Shown(text=str(error))
@@ -207,7 +215,7 @@ class Registry:
             return ()
         name, space, argument = line[1:].partition(" ")
         if not space:
-            extra = await self._extra.names(here) if self._extra and here else ()
+            extra = await self.extra_names(here) if here else ()
             fitting = (each for each in extra if each.text.startswith(name.lower()))
             more = (Suggestion(text=e.text, words=e.words, replaces=len(name)) for e in fitting)
             return (*self._names(name), *more)
@@ -215,6 +223,10 @@ class Registry:
         if command is None or command.complete is None or here is None:
             return ()
         return await command.complete(here, argument)
+
+    async def extra_names(self, here: Here) -> Sequence[Suggestion]:
+        """The commands that are not built in: quick commands, those of plugins, skills."""
+        return await self._extra.names(here) if self._extra is not None else ()
 
     def _names(self, begun: str) -> tuple[Suggestion, ...]:
         return tuple(

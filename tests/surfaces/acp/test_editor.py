@@ -61,6 +61,39 @@ async def test_an_answer_streams_and_commands_are_offered(tmp_path: Path, projec
         assert not names & {"branch", "clear", "new", "resume"}
 
 
+async def test_skills_and_quick_commands_work_and_are_advertised(
+    tmp_path: Path, project: Path
+) -> None:
+    settings = (
+        "quick_commands:\n"
+        "  hello: {type: exec, command: echo hello from the shell}\n"
+        "  who: {type: alias, target: usage}\n"
+    )
+    home = tmp_path / "home"
+    skill = home / "skills" / "rhyme" / "SKILL.md"
+    async with ScriptedServer([says("A rhyme."), says("Just a message.")]) as server:
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\nname: rhyme\ndescription: Make rhymes.\n---\nAlways rhyme.\n")
+        async with editor(home, server.url, settings=settings) as client:
+            session = await opened(client, project)
+            await client.until(
+                lambda: any(isinstance(each, AvailableCommandsUpdate) for each in client.updates)
+            )
+            (told,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
+            described = {each.name: each.description for each in told.available_commands}
+            assert described["rhyme"] == "Make rhymes."
+            assert described["hello"] == "echo hello from the shell"
+            await client.say(session, "/hello")
+            assert "hello from the shell" in client.text
+            await client.say(session, "/rhyme about cats")
+            assert client.text.endswith("A rhyme.")
+            asked = server.requests[-1].last_text
+            assert "Always rhyme." in asked and "about cats" in asked
+            await client.say(session, "/etc is a folder")
+            assert client.text.endswith("Just a message.")
+            assert server.requests[-1].last_text == "/etc is a folder"
+
+
 @pytest.mark.parametrize(
     ("answer", "written"), [("allow_once", True), ("deny", False), ("nonsense", False)]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import assert_never
 
 from acp import RequestError
 from acp.helpers import (
@@ -30,7 +31,7 @@ from acp.schema import (
 from acp.schema import Usage as Tokens
 
 from hermes.app.build import App
-from hermes.commands.catalogue import COMMANDS
+from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import (
     Attached,
     Begun,
@@ -40,11 +41,11 @@ from hermes.commands.registry import (
     Left,
     Moved,
     Registry,
+    Reloaded,
     Sent,
     Shown,
 )
 from hermes.core.commands import Answer, Interrupt, Say
-from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
@@ -92,7 +93,7 @@ class Seat:
         self.remarks: list[str] = []
         self.policy = policy
         self.app = app
-        self.registry = Registry(COMMANDS, "message")
+        self.registry = Registry(COMMANDS, "message", extra=EXTRA)
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
@@ -103,15 +104,15 @@ class Seat:
 
     async def greet(self) -> None:
         commands = [
-            AvailableCommand(
-                name=command.name,
-                description=command.words,
-                input=AvailableCommandInput(root=UnstructuredCommandInput(hint=command.arguments))
-                if command.arguments
-                else None,
-            )
+            _available(command.name, command.words, command.arguments)
             for command in self.registry.commands
             if command.name not in MOVING
+        ]
+        known = {command.name for command in commands} | MOVING
+        commands += [
+            _available(extra.text, extra.words, "[request]")
+            for extra in await self.registry.extra_names(self)
+            if extra.text not in known
         ]
         await self._tell(update_available_commands(commands))
         remarks, self.remarks = self.remarks, []
@@ -251,13 +252,9 @@ class Seat:
 
     async def _command(self, line: str) -> Say | None:
         """Carry out a slash command; what it wants to be sent, if anything."""
-        if self.registry.find(line.removeprefix("/").partition(" ")[0]) is None:
-            return Say(text=line)
-        try:
-            outcome = await self.registry.run(line, self)
-        except HermesError as error:
-            outcome = Shown(text=str(error))
-        match outcome:
+        match await self.registry.run_known(line, self):
+            case None:
+                return Say(text=line)
             case Sent(text=text, origin=origin):
                 return Say(text=text, origin=origin)
             case Shown(text=text):
@@ -269,12 +266,26 @@ class Seat:
                 await self._tell(update_agent_message_text(words))
             case Begun(work=work):
                 await self._tell(update_agent_message_text(await work()))
+            case Reloaded():
+                words = "Restart the agent in the editor to read settings, keys and skills again."
+                await self._tell(update_agent_message_text(words))
             case Left() | Attached() | Copied() | Composing():
-                pass
+                await self._tell(update_agent_message_text("That works in the terminal only."))
+            case unknown:
+                assert_never(unknown)
         return None
 
     async def _tell(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
         await self._client.session_update(self.id, update)
+
+
+def _available(name: str, words: str, arguments: str) -> AvailableCommand:
+    given = UnstructuredCommandInput(hint=arguments) if arguments else None
+    return AvailableCommand(
+        name=name,
+        description=words,
+        input=AvailableCommandInput(root=given) if given is not None else None,
+    )
 
 
 def _is_urgent(text: str) -> bool:
