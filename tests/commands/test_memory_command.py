@@ -13,12 +13,12 @@ async def typed(talk: Talk, line: str) -> str:
 
 
 async def test_what_is_remembered_is_listed_explained_and_taken_back(talk: Talk) -> None:
-    assert await typed(talk, "/memory") == "Nothing is remembered yet."
+    assert await typed(talk, "/memory") == "Memory is empty."
     await talk.say("remember that the server is called atlas")
     assert "m1     memory  the server is called atlas" in await typed(talk, "/memory list")
     assert f"in session {talk.session.id}:2" in await typed(talk, "/memory why m1")
     assert "Taken back: c1" in await typed(talk, "/memory undo")
-    assert await typed(talk, "/memory") == "Nothing is remembered yet."
+    assert await typed(talk, "/memory") == "Memory is empty."
 
 
 async def test_what_waits_is_decided_here(talk: Talk) -> None:

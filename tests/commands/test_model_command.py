@@ -93,7 +93,7 @@ async def test_a_switch_holds_for_the_session_and_keeps_the_conversation_valid(
     await here.talk.say("look")
     text = await here.run("/model beta-large --provider other")
     assert text.splitlines()[0].startswith("beta-large (other): window ")
-    assert text.splitlines()[-1] == "For this session; --global keeps it for new ones."
+    assert text.splitlines()[-1] == "For this session; --global makes it the default."
     await here.talk.say("and now?")
     wires = [request.wire for request in here.server.requests]
     assert wires == ["chat", "chat", "messages"]
@@ -124,7 +124,7 @@ async def test_a_number_of_the_list_is_a_name_too(place: Make) -> None:
         ("/model claude-x --provider anthropic", "ANTHROPIC_API_KEY is not set"),
         ("/model --sideways", "has no option --sideways"),
         ("/model a b", "takes one name"),
-        ("/model a --once --global", "exclude each other"),
+        ("/model a --once --global", "Give only one of"),
     ],
 )
 async def test_what_cannot_be_leaves_the_old_model_untouched(
@@ -182,7 +182,7 @@ async def test_global_is_saved_and_drops_what_belonged_to_the_old_choice(place: 
         talk = Talk(app, await app.open(Opening(source="cli", attended=False, rules=False)))
         outcome = await talk.registry.run("/model beta-large --provider other --global", talk)
         assert isinstance(outcome, Shown)
-        assert outcome.text.endswith("Saved: new sessions begin with it too.")
+        assert outcome.text.endswith("Saved as the default for new sessions.")
     settings = load(here.home, env={}).settings.model
     assert (settings.default, settings.provider) == ("beta-large", "other")
     assert (settings.context_length, settings.api_mode) == (None, "")

@@ -31,7 +31,7 @@ async def test_a_branch_goes_on_alone(talk: Talk) -> None:
 
 
 async def test_history_tells_what_was_said(talk: Talk) -> None:
-    assert await shown(talk, "/history") == "Nothing has been said yet."
+    assert await shown(talk, "/history") == "There are no messages yet."
     await talk.say("what is 1 + 1")
     await talk.say("what is 2 + 2")
     assert (

@@ -24,5 +24,5 @@ async def test_a_picture_is_kept_under_its_content(talk: Talk, tmp_path: Path) -
 
 async def test_a_text_is_no_picture(talk: Talk, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("hello")
-    with pytest.raises(UsageError, match="not a picture"):
+    with pytest.raises(UsageError, match="not an image"):
         await attach(talk.app, tmp_path / "a.png")

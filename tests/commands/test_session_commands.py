@@ -30,7 +30,7 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
         await talk.say(words)
     outcome = await run(talk, "/undo 2")
     assert outcome == Drafted(
-        draft="what is 1 + 1", text="The last 2 turns are taken back; nothing was deleted."
+        draft="what is 1 + 1", text="The last 2 turns are undone; nothing was deleted."
     )
     assert said(talk) == ["hello"]
 
@@ -38,13 +38,13 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
 async def test_undo_never_goes_beyond_the_beginning(talk: Talk) -> None:
     await talk.say("hello")
     assert await run(talk, "/undo 9") == Drafted(
-        draft="hello", text="The last turn is taken back; nothing was deleted."
+        draft="hello", text="The last turn is undone; nothing was deleted."
     )
     assert await run(talk, "/undo") == Shown(text="There is nothing to take back.")
 
 
 async def test_retry_sends_the_last_words_again(talk: Talk) -> None:
-    assert await run(talk, "/retry") == Shown(text="There is nothing to send again.")
+    assert await run(talk, "/retry") == Shown(text="There is no message to send again.")
     await talk.say("hello")
     assert await run(talk, "/retry") == Sent(text="hello")
     assert said(talk) == []
@@ -69,7 +69,7 @@ async def test_resume_lists_and_finds_sessions(talk: Talk) -> None:
     assert "Greetings" in listed.text and "(this one)" in listed.text
     for wanted in ("2", "Greetings", first.id):
         assert await run(talk, f"/resume {wanted}") == Moved(session_id=first.id)
-    assert await run(talk, "/resume 1") == Shown(text="You are in that session.")
+    assert await run(talk, "/resume 1") == Shown(text="This session is already open.")
     await first.send(Archive())
     assert first.id not in str(await run(talk, "/resume"))
     assert await run(talk, f"/resume {first.id}") == Moved(session_id=first.id)
@@ -99,7 +99,7 @@ async def test_what_would_be_lost_for_ever_wants_to_be_confirmed(talk: Talk) -> 
     await talk.say("help")
     asked = await talk.registry.run("/quit --delete", talk)
     assert isinstance(asked, Shown)
-    assert "Say `/quit --delete --yes`" in asked.text
+    assert "Confirm with `/quit --delete --yes`" in asked.text
     assert await talk.registry.run("/quit --delete --yes", talk) == Left(delete=True)
     assert await talk.registry.run("/quit", talk) == Left()
 
@@ -110,7 +110,7 @@ async def test_leaving_a_session_that_works_wants_to_be_confirmed(talk: Talk) ->
     for line in ("/new", "/new Plan", "/clear"):
         asked = await talk.registry.run(line, talk)
         assert isinstance(asked, Shown)
-        assert asked.text == f"This would stop 1 background process. Say `{line} --yes` to do it."
+        assert asked.text == f"This would stop 1 background process. Confirm with `{line} --yes`."
     moved = await talk.registry.run("/new Plan --yes", talk)
     assert isinstance(moved, Moved)
     assert moved.title == "Plan"

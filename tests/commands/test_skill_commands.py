@@ -112,7 +112,7 @@ async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
     history = await shown(here, "/skills history deploy")
     assert "(too late)" in history
     found = history.splitlines()[-1].split()[0]
-    assert "is as it was" in await shown(here, f"/skills revert deploy {found}")
+    assert "is reverted" in await shown(here, f"/skills revert deploy {found}")
     assert (folder / MAIN).read_text() == skill_text("deploy")
 
 

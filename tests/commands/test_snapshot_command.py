@@ -15,7 +15,7 @@ async def shown(talk: Talk, line: str) -> str:
 
 
 async def test_a_snapshot_holds_what_was_said_and_is_listed(talk: Talk) -> None:
-    assert "There is no snapshot" in await shown(talk, "/snapshot")
+    assert "There are no snapshots" in await shown(talk, "/snapshot")
     await talk.say("help")
     told = await shown(talk, "/snapshot create before trying")
     (file,) = (talk.app.home.root / "backups").glob("*.zip")

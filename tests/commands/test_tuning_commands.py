@@ -82,7 +82,7 @@ async def test_how_a_session_is_set_stays_with_it_but_for_who_decides(talk: Talk
 
 
 async def test_fast_is_refused_where_there_is_no_such_tier(talk: Talk) -> None:
-    assert await shown(talk, "/fast") == "offline has no faster tier; nothing has changed."
+    assert await shown(talk, "/fast") == "offline has no faster tier; nothing changed."
     assert talk.app.tuned[talk.session.id].tier == ""
     assert (await shown(talk, "/fast off")).startswith("Fast is off")
     assert "Use /fast" in await shown(talk, "/fast now")
@@ -142,7 +142,7 @@ async def test_arguments_are_completed(talk: Talk) -> None:
         ("/commands", "Page 1 of"),
         ("/commands 99", "/prompt"),
         ("/curator", "on; last run: never"),
-        ("/curator run", "Nothing had to be moved."),
+        ("/curator run", "Nothing to archive."),
         ("/curator dance", "Use /curator"),
         ("/version", "Hermes "),
         ("/debug", "approvals    manual"),

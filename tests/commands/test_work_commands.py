@@ -39,7 +39,7 @@ async def done(talk: Talk, line: str) -> str:
 
 async def test_queue_sends_and_alone_lists_what_waits(talk: Talk) -> None:
     assert await run(talk, "/q later") == Sent(text="later")
-    assert await run(talk, "/queue") == Shown(text="Nothing waits. Use /queue WORDS.")
+    assert await run(talk, "/queue") == Shown(text="The queue is empty. Use /queue TEXT.")
 
 
 async def test_steering_without_a_turn_begins_one(talk: Talk) -> None:
@@ -114,7 +114,7 @@ async def test_quick_commands_run_or_stand_for_others(tmp_path: Path) -> None:
         usage = await run(talk, "/u")
         assert isinstance(usage, Shown) and usage.text.startswith("Session ")
         looped = await run(talk, "/loop")
-        assert looped == Shown(text="/loop is no built-in command; an alias must name one.")
+        assert looped == Shown(text="/loop is not a built-in command; an alias must name one.")
         found = await talk.registry.complete("/hi", talk)
         hi = Suggestion(text="hi", words="echo hello from $PWD", replaces=2)
         assert hi in found

@@ -62,7 +62,7 @@ def test_the_past_is_shown_as_it_was(hermes: Hermes) -> None:
 
 def test_wrong_names_are_told_in_one_sentence(hermes: Hermes) -> None:
     assert "There is no entry m9" in hermes("memory", "why", "m9", code=1)
-    assert "is no change; write it like c12" in hermes("memory", "accept", "soon", code=2)
+    assert "is not a change id; use the form c12" in hermes("memory", "accept", "soon", code=2)
     assert "Nothing is remembered yet." in hermes("memory", "undo", code=1)
 
 

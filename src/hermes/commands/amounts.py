@@ -1,4 +1,4 @@
-"""Numbers in few letters: tokens, seconds, money."""
+"""Formats token counts, durations and money."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def short_count(count: int) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """A running time in whole seconds, as "7s", "2m 05s" or "1h 03m"."""
+    """An elapsed time in whole seconds: "7s", "2m 05s" or "1h 03m"."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole}s"
@@ -22,10 +22,10 @@ def elapsed(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took: with a decimal while that says something."""
+    """A duration, with a decimal for short ones."""
     return f"{seconds:.1f}s" if seconds < 10 else elapsed(seconds)
 
 
 def money(dollars: float) -> str:
-    """Small sums keep the digits that make them more than nothing."""
+    """Small amounts keep more digits."""
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"

@@ -1,5 +1,4 @@
-"""Commands about what is around a session: provider, tools, toolsets, config, profile, commands,
-version, debug."""
+"""Info commands: provider, tools, toolsets, config, reload, profile, commands, version, debug."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ async def provider(here: Here, argument: str) -> Outcome:
     lines = [_row(row, now) for row in rows if row.usable or row.name == now]
     missing = [row.name for row in rows if not row.usable]
     if missing:
-        lines.append(f"Without a key yet: {', '.join(missing)}. `hermes model` sets one up.")
+        lines.append(f"No key configured: {', '.join(missing)}. Set one up with `hermes model`.")
     return Shown(text="\n".join(lines))
 
 
@@ -101,7 +100,7 @@ async def version(here: Here, argument: str) -> Outcome:
 
 
 async def debug(here: Here, argument: str) -> Outcome:
-    """For a bug report: facts about this run, no secrets and nothing that was said."""
+    """Facts for a bug report, without secrets or messages."""
     transcript, settings = here.session.transcript, here.app.settings
     facts = {
         "hermes": __version__,
@@ -120,22 +119,22 @@ async def debug(here: Here, argument: str) -> Outcome:
 
 
 COMMANDS = (
-    SlashCommand("provider", "Providers, and which can be used.", provider, category="info"),
+    SlashCommand(
+        "provider", "List providers and whether they are usable.", provider, category="info"
+    ),
     SlashCommand(
         "tools",
-        "Tools of this session; toolsets of new ones.",
+        "List tools, or enable and disable toolsets.",
         tools,
         arguments="[list|enable|disable] [toolset]",
         category="tools",
         surfaces=("cli",),
         complete=choices("list", "enable", "disable"),
     ),
-    SlashCommand(
-        "toolsets", "Groups of tools, on or off.", toolsets, category="tools", surfaces=("cli",)
-    ),
+    SlashCommand("toolsets", "List toolsets.", toolsets, category="tools", surfaces=("cli",)),
     SlashCommand(
         "config",
-        "Settings that are not the default.",
+        "Show settings that differ from the defaults.",
         config,
         arguments="[key]",
         category="info",
@@ -143,17 +142,15 @@ COMMANDS = (
     ),
     SlashCommand(
         "reload",
-        "Follow settings, keys, skills and servers as they are now.",
+        "Reload settings, keys, skills and servers.",
         reload,
         category="tools",
         surfaces=("cli",),
     ),
-    SlashCommand("profile", "Which profile this is.", profile, category="info"),
-    SlashCommand(
-        "commands", "All commands, page by page.", commands, arguments="[page]", category="info"
-    ),
-    SlashCommand("version", "Which version this is.", version, category="info"),
-    SlashCommand("debug", "Facts for a bug report.", debug, category="info"),
+    SlashCommand("profile", "Show the profile.", profile, category="info"),
+    SlashCommand("commands", "List all commands.", commands, arguments="[page]", category="info"),
+    SlashCommand("version", "Show the version.", version, category="info"),
+    SlashCommand("debug", "Show facts for a bug report.", debug, category="info"),
 )
 
 

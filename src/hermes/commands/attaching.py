@@ -1,4 +1,4 @@
-"""Commands about what is typed: image, paste, prompt."""
+"""Input commands: image, paste, prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.commands.registry import Attached, Composing, Here, Outcome, SlashCo
 from hermes.core.errors import UsageError
 
 PASTE_SECONDS = 5.0
-# Programs that know the clipboard of a desktop, first the one that is there by itself.
+# Clipboard programs in order of preference.
 CLIPBOARDS = (
     ("wl-paste", "--type", "image/png"),
     ("xclip", "-selection", "clipboard", "-t", "image/png", "-o"),
@@ -21,7 +21,7 @@ CLIPBOARDS = (
 
 async def image(here: Here, argument: str) -> Outcome:
     if not argument:
-        raise UsageError("Use /image PATH: the picture goes with your next message.")
+        raise UsageError("Use /image PATH to attach an image to your next message.")
     return Attached(path=await asyncio.to_thread(_found, argument, here.session.workspace.root))
 
 
@@ -37,12 +37,12 @@ async def prompt(here: Here, argument: str) -> Outcome:
 def _found(typed: str, root: str) -> str:
     path = Path(root) / Path(typed.strip("\"'")).expanduser()
     if not path.is_file():
-        raise UsageError(f"There is no file {path}; name one from here or with its whole path.")
+        raise UsageError(f"There is no file {path}; give a relative or absolute path.")
     return str(path)
 
 
 async def _clipboard() -> bytes:
-    """The picture in the clipboard of the desktop; UsageError when there is none."""
+    """The image in the clipboard; UsageError without one."""
     for program, *arguments in CLIPBOARDS:
         if shutil.which(program) is None:
             continue
@@ -62,22 +62,22 @@ async def _clipboard() -> bytes:
             continue
         if data:
             return data
-    raise UsageError("There is no picture in the clipboard; /image PATH takes one from a file.")
+    raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
 
 
 COMMANDS = (
     SlashCommand(
         "image",
-        "Send a picture with the next message.",
+        "Attach an image to the next message.",
         image,
         arguments="path",
         category="input",
         surfaces=("cli",),
     ),
     SlashCommand(
-        "paste", "The same from the clipboard.", paste, category="input", surfaces=("cli",)
+        "paste", "Attach an image from the clipboard.", paste, category="input", surfaces=("cli",)
     ),
     SlashCommand(
-        "prompt", "Write in your own editor.", prompt, category="input", surfaces=("cli",)
+        "prompt", "Write the message in your editor.", prompt, category="input", surfaces=("cli",)
     ),
 )

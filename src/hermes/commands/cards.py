@@ -1,4 +1,4 @@
-"""What is known of a model, in a few words."""
+"""Formats what is known about a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hermes.models.shelf import Card
 
 
 def card_words(card: Card) -> str:
-    """Window, price and eyesight, as far as they are known."""
+    """Context window, price, vision and tool support, as far as known."""
     parts = [f"window {short_count(card.window)}" if card.window else "window unknown"]
     parts.append(price_words(card))
     if card.vision is not None:

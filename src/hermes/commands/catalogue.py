@@ -1,4 +1,4 @@
-"""All slash commands that come with the program."""
+"""All built-in slash commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about what the model sees: compress, personality."""
+"""Context commands: compress, personality."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ async def compress(here: Here, argument: str) -> Outcome:
     done = here.session.transcript.compactions
     text = f"{_sizes(done[-1])} The originals can be recalled with session_search."
     if not done[-1].summary:
-        text += " No summary could be made; older messages are cut short."
+        text += " The summary failed; older messages were truncated."
     if len(done) >= MANY:
-        text += f" This session was shortened {len(done)} times; /new gives a fresh view."
+        text += f" This session was shortened {len(done)} times; start a new session with /new."
     return Shown(text=text)
 
 
@@ -39,7 +39,7 @@ async def personality(here: Here, argument: str) -> Outcome:
     overlay = personalities.overlay(settings, argument)
     await here.session.send(overlay)
     if not overlay.name:
-        return Shown(text="No personality any more.")
+        return Shown(text="The personality is off.")
     return Shown(text=f"The personality of this session is now {overlay.name}.")
 
 
@@ -51,14 +51,14 @@ async def personalities_like(here: Here, begun: str) -> Sequence[Suggestion]:
 COMMANDS = (
     SlashCommand(
         "compress",
-        "Shorten what the model sees of this session.",
+        "Compact the context of this session.",
         compress,
         arguments="[topic|here n] [--preview]",
         aliases=("compact",),
     ),
     SlashCommand(
         "personality",
-        "Show or change how the model speaks here.",
+        "Show or change the personality.",
         personality,
         arguments="[name|none]",
         complete=personalities_like,

@@ -1,4 +1,4 @@
-"""`/curator`: what becomes of skills of the agent's own that nobody uses."""
+"""`/curator`: archives unused skills of the agent."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ async def curator(here: Here, argument: str) -> Outcome:
     verb = argument or VERBS[0]
     if verb not in VERBS:
         raise UsageError(f"Use /curator [{'|'.join(VERBS)}]; `hermes curator` does more.")
-    # Most chats never ask for it.
-
     work = here.app.skills().curator()
     return Shown(text=await asyncio.to_thread(_done, work, verb))
 
@@ -30,10 +28,10 @@ async def curator(here: Here, argument: str) -> Outcome:
 def _done(work: Curator, verb: str) -> str:
     match verb:
         case "run":
-            return _moves(work.run(), "is now") or "Nothing had to be moved."
+            return _moves(work.run(), "is now") or "Nothing to archive."
         case "pause" | "resume":
             work.pause(verb == "pause")
-            return "Paused." if verb == "pause" else "It looks again by itself."
+            return "Paused." if verb == "pause" else "The curator runs automatically again."
         case _:
             return _status(work)
 
@@ -54,7 +52,7 @@ def _moves(moves: Sequence[Move], verb: str) -> str:
 COMMANDS = (
     SlashCommand(
         "curator",
-        "Skills that nobody uses.",
+        "Manage unused skills.",
         curator,
         arguments="[status|run|pause|resume]",
         category="tools",

@@ -1,4 +1,4 @@
-"""A tool call in the words of people: what was done to what, and why it failed."""
+"""Describes a tool call for people: action, target and failure reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_REASON = 60
 
 
 class Deed(Value):
-    """`verb` is one short word, `detail` one line of any length."""
+    """`verb` is one short word, `detail` one line."""
 
     emoji: str
     verb: str
@@ -44,7 +44,7 @@ def describe(call: ToolCall, details: JsonObject | None = None, *, root: str = "
 
 
 def failure(result: ToolResult) -> str:
-    """Why a call failed, in a word or two."""
+    """The failure reason in a word or two."""
     details, text = result.details, result.text
     if details.get("timed_out"):
         return "timed out"
@@ -144,7 +144,7 @@ _DETAILS: dict[str, Callable[[ToolCall, JsonObject, str], Shown]] = {
 
 
 def _text(call: ToolCall, name: str) -> str:
-    """Arguments come from a model, so any of them may be of any kind."""
+    """Arguments come from a model and may have any type."""
     value = call.arguments.get(name, "")
     return value if isinstance(value, str) else str(value)
 

@@ -1,4 +1,4 @@
-"""Pictures that a turn has drawn: where they are, and as text for those who cannot go there."""
+"""The images that a turn generated, as paths or data URLs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_BYTES = 5 * 1024 * 1024
 
 
 def drawn(result: ToolResult) -> str:
-    """The path or address of the picture; "" when this result brought none."""
+    """The path or URL of the image; "" when the result has none."""
     image = result.details.get("image") if result.name == TOOL and not result.failed else None
     return image if isinstance(image, str) else ""
 
 
 def inlined(image: str) -> str:
-    """The picture as an address that holds it, or its own address; "" for a file that is too
-    large, gone, or no picture."""
+    """A data URL of the image, or its own URL; "" for a file that is too large, missing or not an
+    image."""
     if image.startswith(("http://", "https://")):
         return image
     try:
@@ -37,5 +37,5 @@ def inlined(image: str) -> str:
 
 
 def image_part(image: str) -> JsonObject:
-    """As chat protocols write it."""
+    """An image part in the chat format."""
     return {"type": "image_url", "image_url": {"url": inlined(image) or Path(image).name}}

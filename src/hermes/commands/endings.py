@@ -1,4 +1,4 @@
-"""How a turn ended, in one sentence for a person."""
+"""Explains in one sentence how a turn ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.core.events import TurnEnded
 
 
 def explain(ended: TurnEnded, *, answered: bool, say: Language = ENGLISH) -> str:
-    """Nothing when all is well. `answered` means that the turn's last reply had words in it."""
+    """Empty when the turn ended normally. `answered` means that its last reply has text."""
     match ended.reason:
         case "done":
             return _unusual(ended.detail, answered, say)
@@ -33,7 +33,7 @@ def explain(ended: TurnEnded, *, answered: bool, say: Language = ENGLISH) -> str
 
 
 def is_error(ended: TurnEnded) -> bool:
-    """Whether the sentence is about something that went wrong, rather than about a stop."""
+    """Whether the turn failed, rather than stopped."""
     return ended.reason in ("failed", "crashed")
 
 

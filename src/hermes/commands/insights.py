@@ -1,4 +1,4 @@
-"""`/insights`, and the lines that show insights on every surface."""
+"""`/insights`, and the usage report for every surface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAYS = 30
 BAR = 28
 SHOWN = 10
 NAME = 26
-NOTHING = "Nothing was done in these days yet; talk to Hermes and look again."
+NOTHING = "There was no activity in this period."
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _EIGHTHS = "▁▂▃▄▅▆▇█"
 
@@ -30,7 +30,7 @@ def plain(text: str, role: Role) -> str:
 
 
 def insight_lines(found: Insights, paint: Paint = plain) -> list[str]:
-    """For a terminal; `paint` gives colours where there are some."""
+    """Lines for a terminal; `paint` adds colours."""
     if not found.sessions:
         return [NOTHING]
     parts = (
@@ -101,7 +101,7 @@ def _memory(found: Insights) -> list[str]:
 
 
 def _bars(rows: Sequence[tuple[str, int]], paint: Paint) -> list[str]:
-    """The longest bar is the most; what is there at all has some bar."""
+    """Bars scaled to the maximum; every non-zero value gets a bar."""
     most = max((count for _, count in rows), default=0)
     total = sum(count for _, count in rows)
     if not most:
@@ -123,7 +123,7 @@ def _hours(hours: Sequence[int], paint: Paint) -> list[str]:
 
 
 def _spark(counts: Sequence[int]) -> str:
-    """One character each; nothing is a dot."""
+    """A sparkline with one character per value; zero is a dot."""
     most = max(counts, default=0) or 1
     return "".join(
         _EIGHTHS[(count * (len(_EIGHTHS) - 1)) // most] if count else "·" for count in counts
@@ -161,7 +161,7 @@ def _price(usage: Usage, unpriced: int) -> str:
 
 
 async def insights(here: Here, argument: str) -> Outcome:
-    # Most chats never ask for it.
+    # Loaded on demand.
     from hermes.homes.insights import insights as found_in
 
     text = argument.strip()
@@ -177,7 +177,7 @@ async def insights(here: Here, argument: str) -> Outcome:
 COMMANDS = (
     SlashCommand(
         "insights",
-        "What was done lately: tokens, cost, tools, skills, hours.",
+        "Show recent usage: tokens, cost, tools, skills, hours.",
         insights,
         arguments="[days]",
         category="info",

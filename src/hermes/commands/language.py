@@ -1,5 +1,5 @@
-"""What Hermes itself says to a person, in their language. The code says it in English; a file of
-`languages/` has the same sentences in another language."""
+"""Translates the messages of Hermes. The code has the English text; `languages/` has one file per
+other language."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ ENGLISH_NAME = "en"
 
 
 class Written(Value):
-    """A file of one language: sentences by how they are in English, and words that people answer
-    with."""
+    """A language file: sentences by their English text, and answer words."""
 
     phrases: dict[str, str]
     yes: tuple[str, ...] = ()
@@ -22,8 +21,8 @@ class Written(Value):
 
 
 class Language:
-    """`say("Stopped after {used} calls.", used=3)` is that in this language; what nobody has
-    translated stays English."""
+    """`say("Stopped after {used} calls.", used=3)` returns the translation, or English without
+    one."""
 
     def __init__(self, name: str = ENGLISH_NAME, written: Written | None = None) -> None:
         self.name = name
@@ -40,10 +39,10 @@ ENGLISH = Language()
 
 
 def language(name: str) -> Language:
-    """English where there is no such file: it is only about words."""
+    """Falls back to English without a file."""
     if name == ENGLISH_NAME or name not in names():
         return ENGLISH
-    # Most people read English here, and pay for nothing.
+    # English needs no file.
     from hermes.codec.json import decode
 
     return Language(name, decode(Written, (FOLDER / f"{name}.json").read_bytes()))

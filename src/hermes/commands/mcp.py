@@ -1,4 +1,4 @@
-"""Slash commands about foreign servers."""
+"""`/reload-mcp`: reconnects MCP servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ async def _reload(here: Here, _argument: str) -> Outcome:
 
 COMMANDS = (
     SlashCommand(
-        "reload-mcp", "Follow the settings of foreign servers as they are now.", _reload,
+        "reload-mcp", "Reload the configured MCP servers.", _reload,
         category="tools",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`/memory`: what is remembered and what waits for a word, in the lines that all surfaces show."""
+"""`/memory`: lists, approves and reverts memory entries, formatted for every surface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hermes.memory.service import Why
 
 USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."
-FORGET = "To forget something for good, leave this session and run `hermes memory forget m1`."
+FORGET = "To delete an entry permanently, leave this session and run `hermes memory forget m1`."
 LINE = 160
 
 
@@ -45,15 +45,15 @@ async def memory(here: Here, argument: str) -> Outcome:
 
 
 def change_number(text: str) -> int:
-    """Of "c12" or "12"; UsageError."""
+    """Parse "c12" or "12"; UsageError."""
     number = text.strip().removeprefix("c")
     if not number.isdecimal():
-        raise UsageError(f"“{text}” is no change; write it like c12.")
+        raise UsageError(f"“{text}” is not a change id; use the form c12.")
     return int(number)
 
 
 def outcome_words(outcome: object) -> str:
-    """What came of a change, or why nothing did."""
+    """The result of a change, or why it was rejected."""
     words: str = getattr(outcome, "error", "") or getattr(outcome, "message", "")
     return clean(words)
 
@@ -73,7 +73,7 @@ def change_line(change: Change) -> str:
 
 
 def why_lines(why: Why) -> list[str]:
-    """What an entry says, and each step on the way to it."""
+    """An entry and its history."""
     first = why.changes[0]
     head = one_line(why.entry.text) if why.entry else "(nothing any more)"
     lines = [f"m{first.entry}  {first.target}: {head}"]
@@ -86,7 +86,7 @@ def why_lines(why: Why) -> list[str]:
 
 
 def source_words(source: Source) -> str:
-    """Where a change comes from, in words."""
+    """Describe the source of a change."""
     match source.kind:
         case "file":
             return "the file was edited by hand"
@@ -108,9 +108,9 @@ def moment(at: float) -> str:
 
 
 def _listed(entries: tuple[Entry, ...], pending: tuple[Change, ...]) -> str:
-    lines = [entry_line(entry) for entry in entries] or ["Nothing is remembered yet."]
+    lines = [entry_line(entry) for entry in entries] or ["Memory is empty."]
     if pending:
-        lines.append(f"{len(pending)} change(s) wait for a word: /memory pending")
+        lines.append(f"{len(pending)} change(s) wait for approval: /memory pending")
     return "\n".join(lines)
 
 
@@ -125,7 +125,7 @@ def _pending(pending: tuple[Change, ...]) -> str:
 COMMANDS = (
     SlashCommand(
         "memory",
-        "What is remembered, and what waits to be.",
+        "Show memory entries and pending changes.",
         memory,
         arguments="[pending|approve|reject|why|undo|approval]",
         category="info",

@@ -1,4 +1,4 @@
-"""`/model`: which model answers in this session, and how to change that between two turns."""
+"""`/model`: shows or switches the model of the session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLAGS = {
 
 
 class Wanted(Value):
-    """What was typed after `/model`."""
+    """The parsed arguments of `/model`."""
 
     name: str = ""
     provider: str = ""
@@ -57,7 +57,7 @@ async def model(here: Here, argument: str) -> Outcome:
 
 
 def read(argument: str) -> Wanted:
-    """UsageError for an option that is not known."""
+    """UsageError for an unknown option."""
     words, names, provider, flags = argument.split(), [], "", set()
     while words:
         word = words.pop(0)
@@ -74,14 +74,14 @@ def read(argument: str) -> Wanted:
         else:
             names.append(word)
     if len(names) > 1:
-        raise UsageError("/model takes one name; models have no spaces in theirs.")
+        raise UsageError("/model takes one name; model names have no spaces.")
     if len(flags & {"session", "global", "once"}) > 1:
-        raise UsageError("--session, --global and --once exclude each other; give one of them.")
+        raise UsageError("Give only one of --session, --global and --once.")
     return Wanted(name="".join(names), provider=provider, flags=frozenset(flags))
 
 
 async def models_like(here: Here, begun: str) -> Sequence[Suggestion]:
-    """Names that hold what was typed: the user's aliases, models of this provider, providers."""
+    """Matching aliases, models of the current provider, and providers."""
     word = begun.rpartition(" ")[2]
     if word.startswith("--"):
         fitting = [flag for flag in ("--provider", *FLAGS) if flag.startswith(word)]
@@ -101,7 +101,7 @@ async def models_like(here: Here, begun: str) -> Sequence[Suggestion]:
 COMMANDS = (
     SlashCommand(
         "model",
-        "Show or change the model; --once for the next turn, --global for good.",
+        "Show or switch the model; --once for one turn, --global permanently.",
         model,
         arguments="[name] [--provider p] [--session|--global|--once] [--refresh]",
         category="info",
@@ -139,7 +139,7 @@ async def _listed(here: Here, shelf: Shelf, *, refresh: bool = False) -> Cards:
 
 
 async def _numbered(here: Here, shelf: Shelf, name: str) -> str:
-    """The model behind a number of the list; anything else is left as it is."""
+    """Resolve a number of the list to its model; other text is returned unchanged."""
     if not (name.isdecimal() and 1 <= int(name) <= SHOWN):
         return name
     cards = (await _listed(here, shelf)).cards
@@ -149,7 +149,7 @@ async def _numbered(here: Here, shelf: Shelf, name: str) -> str:
 
 
 def _too_tight(here: Here, card: Card, argument: str) -> str:
-    """Why the conversation does not fit, and what could be done; "" when it does."""
+    """Why the conversation does not fit the model, with advice; "" when it fits."""
     used = here.session.transcript.last_prompt
     if not card.window or used <= card.window:
         return ""
@@ -157,12 +157,12 @@ def _too_tight(here: Here, card: Card, argument: str) -> str:
     return (
         f"This conversation has {short_count(used)} tokens, and {card.model} holds "
         f"{short_count(card.window)}; nothing was changed. First use {' or '.join(ways)}, or "
-        f"switch all the same with /model {argument} --force."
+        f"force the switch with /model {argument} --force."
     )
 
 
 def _kept(here: Here, wanted: Wanted, card: Card, before: tuple[str, str]) -> str:
-    """For how long the choice holds, after making it so."""
+    """Apply the choice and describe its scope."""
     if "once" in wanted.flags:
         here.app.switch_back(here.session, *before)
         return f"For the next turn; then {before[0]} again."
@@ -170,5 +170,5 @@ def _kept(here: Here, wanted: Wanted, card: Card, before: tuple[str, str]) -> st
     if "global" in wanted.flags or by_default:
         url = here.app.models.found_url(card.provider)
         save_choice(here.app.config, card.model, card.provider, base_url=url)
-        return "Saved: new sessions begin with it too."
-    return "For this session; --global keeps it for new ones."
+        return "Saved as the default for new sessions."
+    return "For this session; --global makes it the default."

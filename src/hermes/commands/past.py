@@ -1,4 +1,4 @@
-"""Commands about what was said: sessions, branch, clear, history, save, status, copy."""
+"""History commands: sessions, branch, clear, history, save, status, copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def branch(here: Here, argument: str) -> Outcome:
     if here.session.busy:
         raise UsageError("A turn is running; wait for its end or interrupt it first.")
     if not here.session.transcript.messages:
-        raise UsageError("There is nothing to branch from yet; say something first.")
+        raise UsageError("There is nothing to branch from yet; send a message first.")
     before = here.session.transcript.title or here.session.id
     title = await here.app.library.free_title(argument) if argument else ""
     forked = await here.app.library.fork(here.session.id, title=title)
@@ -39,7 +39,7 @@ async def branch(here: Here, argument: str) -> Outcome:
 
 async def clear(here: Here, argument: str) -> Outcome:
     if loss := await what_stops(here, confirmed(argument)[1]):
-        return Shown(text=f"{loss} Say `/clear --yes` to do it.")
+        return Shown(text=f"{loss} Confirm with `/clear --yes`.")
     return Moved(reason="new", clear=True)
 
 
@@ -47,15 +47,15 @@ async def history(here: Here, argument: str) -> Outcome:
     wanted = int(argument) if argument.isdecimal() else SHOWN
     told = exchanges(here.session.transcript.messages, wanted)
     if not told:
-        return Shown(text="Nothing has been said yet.")
+        return Shown(text="There are no messages yet.")
     return Shown(text="\n\n".join(map(_told, told)))
 
 
 async def save(here: Here, argument: str) -> Outcome:
-    """In the folder of the session, where the person works."""
+    """Saves to the working folder of the session."""
     transcript, now = here.session.transcript, here.app.world.clock.now()
     if not transcript.messages:
-        raise UsageError("There is nothing to save yet; say something first.")
+        raise UsageError("There is nothing to save yet; send a message first.")
     moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
     opened = transcript.opened
     folder = Path(opened.cwd) if opened and opened.cwd else Path.cwd()
@@ -104,7 +104,7 @@ async def status(here: Here, argument: str) -> Outcome:
 
 
 async def copy(here: Here, argument: str) -> Outcome:
-    """The last answer, or the one so many answers ago."""
+    """Copies the last answer, or the n-th last."""
     back = int(argument) if argument.isdecimal() and int(argument) else 1
     answers = [
         message.text
@@ -112,7 +112,7 @@ async def copy(here: Here, argument: str) -> Outcome:
         if isinstance(message, AssistantMessage) and message.text.strip()
     ]
     if len(answers) < back:
-        raise UsageError("There is no such answer to copy; /history shows what was said.")
+        raise UsageError("There is no such answer; /history shows the conversation.")
     return Copied(text=answers[-back])
 
 
@@ -120,17 +120,17 @@ COMMANDS = (
     SlashCommand("sessions", "List recent sessions.", sessions),
     SlashCommand(
         "branch",
-        "Go on in a copy of this session.",
+        "Continue in a copy of this session.",
         branch,
         arguments="[title]",
         aliases=("fork",),
     ),
-    SlashCommand("clear", "Empty screen, new session.", clear, surfaces=("cli",)),
-    SlashCommand("history", "What was said here.", history, arguments="[n]", surfaces=("cli",)),
+    SlashCommand("clear", "Clear the screen and start a new session.", clear, surfaces=("cli",)),
+    SlashCommand("history", "Show the conversation.", history, arguments="[n]", surfaces=("cli",)),
     SlashCommand(
-        "save", "Write the conversation to a file.", save, arguments="[file]", surfaces=("cli",)
+        "save", "Save the conversation to a file.", save, arguments="[file]", surfaces=("cli",)
     ),
-    SlashCommand("status", "How this session stands.", status, category="info"),
+    SlashCommand("status", "Show the session status.", status, category="info"),
     SlashCommand(
         "copy", "Copy the last answer.", copy, arguments="[n]", category="info", surfaces=("cli",)
     ),
@@ -138,7 +138,7 @@ COMMANDS = (
 
 
 def _set(tuned: Tuning) -> str:
-    """How the model is asked, where that was said."""
+    """The effort and tier, if set."""
     return f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(tuned.tier)
 
 

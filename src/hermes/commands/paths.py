@@ -1,4 +1,4 @@
-"""Paths as short as they can be told."""
+"""Shortens paths for display."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def near_path(path: str, root: str = "") -> str:
-    """From `root` when it is inside, else from the person's own folder when it is inside that."""
+    """Relative to `root`, else to the home folder, if the path is inside."""
     if root and path == root:
         return "."
     if root and path.startswith(root.rstrip("/") + "/"):

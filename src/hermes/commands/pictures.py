@@ -1,4 +1,4 @@
-"""Pictures that a person attaches: checked, and copied to where messages refer to them."""
+"""Checks attached images and copies them to where messages refer to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.core.errors import UsageError
 from hermes.core.messages import Image
 
 MOST_BYTES = 20 * 1024 * 1024
-# How a file of the kind begins, its media type and its usual ending.
+# Magic bytes, media type and file extension.
 KINDS = (
     (b"\x89PNG\r\n\x1a\n", "image/png", ".png"),
     (b"\xff\xd8\xff", "image/jpeg", ".jpg"),
@@ -22,18 +22,18 @@ KINDS = (
 
 
 async def attach(app: App, path: Path) -> Image:
-    """The picture as part of a message; UsageError when it cannot be one."""
+    """The image as part of a message; UsageError when it is invalid."""
     return await asyncio.to_thread(_kept, app, path)
 
 
 async def keep(app: App, data: bytes) -> Image:
-    """The same for a picture that came without a file."""
-    return await asyncio.to_thread(_keep, app, data, "The picture")
+    """The same for image data without a file."""
+    return await asyncio.to_thread(_keep, app, data, "The image")
 
 
 def _kept(app: App, path: Path) -> Image:
     try:
-        # One byte more than allowed tells enough of a file that is larger.
+        # One byte over the limit is enough to detect a larger file.
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
@@ -53,10 +53,10 @@ def _keep(app: App, data: bytes, name: str) -> Image:
 
 
 def kind(name: str, data: bytes) -> tuple[str, str]:
-    """The media type and usual ending of a picture; UsageError when it is none."""
+    """The media type and extension of an image; UsageError for other data."""
     for beginning, media_type, ending in KINDS:
         if data.startswith(beginning):
             return media_type, ending
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp", ".webp"
-    raise UsageError(f"{name} is not a picture; PNG, JPEG, GIF and WebP can be sent.")
+    raise UsageError(f"{name} is not an image; supported are PNG, JPEG, GIF and WebP.")

@@ -1,4 +1,4 @@
-"""`/plugins`, and the slash commands that plugins bring; they come before skills."""
+"""`/plugins`, and the slash commands of plugins, which take precedence over skills."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hermes.commands.registry import Extra, Here, Outcome, Shown, SlashCommand, 
 from hermes.commands.visible import clean, one_line
 from hermes.plugins.plugin_commands import command_of_plugin, commands_of_plugins
 
-NONE = "There is no plugin here; `hermes plugins new NAME` begins one."
+NONE = "No plugins are installed; create one with `hermes plugins new NAME`."
 
 
 async def _list(here: Here, _argument: str) -> Outcome:
@@ -24,7 +24,7 @@ async def _list(here: Here, _argument: str) -> Outcome:
 
 
 class PluginCommands:
-    """`then` are the extra commands that are looked for afterwards."""
+    """`then` handles commands that no plugin has."""
 
     def __init__(self, then: Extra) -> None:
         self._then = then
@@ -47,7 +47,7 @@ class PluginCommands:
 
 COMMANDS = (
     SlashCommand(
-        "plugins", "The plugins that were found, and what has become of them.", _list,
+        "plugins", "List plugins and their state.", _list,
         category="tools",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Slash commands of a person's own, from the setting `quick_commands`; they come before skills."""
+"""User-defined slash commands from `quick_commands`, which take precedence over skills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 30.0
 
 
 class QuickCommands:
-    """`then` are the extra commands that are looked for afterwards."""
+    """`then` handles commands that are not quick commands."""
 
     def __init__(self, then: Extra) -> None:
         self._then = then
@@ -40,13 +40,13 @@ class QuickCommands:
         line = f"/{target.removeprefix('/')} {argument}".strip()
         name = line[1:].partition(" ")[0]
         if name in here.app.settings.quick_commands:
-            # One that leads to another could lead back.
-            return Shown(text=f"/{name} is no built-in command; an alias must name one.")
+            # An alias of an alias could loop.
+            return Shown(text=f"/{name} is not a built-in command; an alias must name one.")
         return await here.registry.run(line, here)
 
 
 def by_hand(here: Here, script: str, *, seconds: float) -> Begun:
-    """A shell command of the person's own, run beside the conversation."""
+    """A shell command of the user, run in the background."""
     app, session, stop = here.app, here.session, asyncio.Event()
 
     async def work() -> str:

@@ -1,4 +1,4 @@
-"""What was said in a session so far, short enough to remember it by."""
+"""A short recap of a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANSWER_LINES = 3
 
 
 class Exchange(Value):
-    """What a person said, what came of it last, and how many tools were used on the way."""
+    """One user message, its final answer and the number of tool calls."""
 
     said: str
     answer: str = ""
@@ -23,7 +23,7 @@ class Exchange(Value):
 
 
 class Tally(Value):
-    """How many messages there are in view, and how many of which kind."""
+    """Message counts by kind."""
 
     messages: int
     said: int
@@ -31,7 +31,7 @@ class Tally(Value):
 
 
 def exchanges(messages: Sequence[Message], last: int) -> tuple[Exchange, ...]:
-    """The last ones, oldest first, each cut to a few lines."""
+    """The last exchanges, oldest first, each cut to a few lines."""
     found: list[Exchange] = []
     for message in messages:
         match message:

@@ -1,4 +1,4 @@
-"""What could follow an `@` that is being typed, for every surface that completes input."""
+"""Completes `@` references."""
 
 from __future__ import annotations
 

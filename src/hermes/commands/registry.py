@@ -1,4 +1,4 @@
-"""Slash commands, written once for every surface: what they are called and what comes of them."""
+"""The slash command registry and the outcomes that surfaces carry out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
 
-# A usage that is longer pushes its words to the right rather than those of all others.
+# A longer usage shifts only its own description to the right.
 WIDEST = 36
 
 
 class Shown(Value):
-    """Words for the person; nothing else happens."""
+    """Show this text."""
 
     text: str
 
 
 class Moved(Value):
-    """The surface goes to another session: an existing one, or a new one when it is empty. Once
-    that is open, the one before it is stopped and ended for this reason. `clear` wants an empty
-    screen first."""
+    """Switch to another session, or to a new one when `session_id` is empty. The previous session
+    ends with `reason` once the other is open. `clear` clears the screen first."""
 
     session_id: str = ""
     title: str = ""
@@ -36,35 +35,33 @@ class Moved(Value):
 
 
 class Sent(Value):
-    """The surface sends these words as if the person had typed them, unless they are somebody
-    else's."""
+    """Send this text as a message of `origin`."""
 
     text: str
     origin: str = "user"
 
 
 class Drafted(Value):
-    """These words wait in the input, to be changed and sent."""
+    """Put this draft into the input line."""
 
     draft: str
     text: str = ""
 
 
 class Left(Value):
-    """The surface ends; with `delete` nothing of the session stays."""
+    """Quit; with `delete` the session is deleted."""
 
     delete: bool = False
 
 
 class Reloaded(Value):
-    """The surface opens the session anew, with settings, keys and skills as they are then."""
+    """Reopen the session with current settings, keys and skills."""
 
 
 class Begun(Value):
-    """Work that goes on beside the conversation. The surface says `text` now and shows the words
-    that `work` returns when it is done; it may cancel it when the person leaves. `name` is what
-    the work is called meanwhile. Setting `stop`, if there is one, ends it early. `said` means that
-    the words are an answer of a model, which may hold Markdown."""
+    """Background work. Show `text` now and the result of `work` when it is done; cancel it on exit.
+    `name` labels the running work. Setting `stop`, if given, ends it early. `said` means that the
+    result is a model's answer, which may contain Markdown."""
 
     name: str
     work: Callable[[], Coroutine[Any, Any, str]]
@@ -74,25 +71,25 @@ class Begun(Value):
 
 
 class Attached(Value):
-    """A picture goes with the next message."""
+    """Attach an image to the next message."""
 
     path: str
 
 
 class Copied(Value):
-    """These words go to the clipboard of the person."""
+    """Copy this text to the clipboard."""
 
     text: str
 
 
 class Composing(Value):
-    """The person's own editor opens, with this draft."""
+    """Open the user's editor with this draft."""
 
     draft: str = ""
 
 
 class Suggestion(Value):
-    """What could be typed: the last `replaces` characters of the line become `text`."""
+    """A completion: `text` replaces the last `replaces` characters of the line."""
 
     text: str
     words: str = ""
@@ -103,7 +100,7 @@ Outcome = Shown | Moved | Sent | Drafted | Left | Reloaded | Begun | Attached | 
 
 
 class Here(Protocol):
-    """Where a command is given."""
+    """The context of a command."""
 
     @property
     def app(self) -> App: ...
@@ -119,18 +116,18 @@ Complete = Callable[[Here, str], Awaitable[Sequence[Suggestion]]]
 
 
 class Extra(Protocol):
-    """Commands that are not known beforehand, such as one for each skill. Built-in ones win."""
+    """Dynamic commands, such as one per skill. Built-in commands take precedence."""
 
     async def run(self, here: Here, line: str) -> Outcome | None:
-        """None when the line begins with none of them."""
+        """None when the line is no such command."""
         ...
 
     async def names(self, here: Here) -> Sequence[Suggestion]: ...
 
 
 class SlashCommand:
-    """`arguments` shows what may follow the name; `complete` suggests it from what is there of
-    it. `surfaces` are the kinds of surface on which the command makes sense."""
+    """`arguments` describes the arguments; `complete` suggests them. `surfaces` are the kinds of
+    surface that have the command."""
 
     def __init__(
         self,
@@ -155,9 +152,8 @@ class SlashCommand:
 
 
 class Registry:
-    """The commands of one surface. Names are told apart by letters alone: case and `_` for `-`
-    do not matter, and the beginning of a name is enough when it is the only one. `note` is what
-    the help of this surface adds."""
+    """The commands of one surface. Names ignore case, `_` equals `-`, and a unique prefix is
+    enough. `note` is appended to the help text."""
 
     def __init__(
         self,
@@ -182,11 +178,11 @@ class Registry:
         return next(iter(starting.values())) if len(starting) == 1 else None
 
     def meant(self, text: str) -> bool:
-        """Whether a text is a command, rather than a message that begins with a path."""
+        """Whether the text is a command and not a message that begins with a path."""
         return re.match(r"/[A-Za-z][\w.-]*(?:\s|$)", text) is not None
 
     async def run(self, line: str, here: Here) -> Outcome:
-        """Carry out a line that begins with a slash. What cannot be done is said in words."""
+        """Run a line that begins with a slash. Errors become text."""
         outcome = await self.run_known(line, here)
         if outcome is not None:
             return outcome
@@ -197,7 +193,7 @@ class Registry:
         """The same, None when there is no such command."""
         name, _, argument = line.removeprefix("/").partition(" ")
         try:
-            # The whole name of an extra one comes before the beginning of a built-in one.
+            # The full name of a dynamic command takes precedence over a prefix of a built-in one.
             if self._extra is not None and name.lower().replace("_", "-") not in self._by_name:
                 outcome = await self._extra.run(here, line)
                 if outcome is not None:
@@ -210,7 +206,7 @@ class Registry:
             return Shown(text=str(error))
 
     async def complete(self, line: str, here: Here | None) -> Sequence[Suggestion]:
-        """What could follow an unfinished line. Without a `here` only names are known."""
+        """Completions of an unfinished line; without `here` only built-in names."""
         if not line.startswith("/") or "\n" in line:
             return ()
         name, space, argument = line[1:].partition(" ")
@@ -225,7 +221,7 @@ class Registry:
         return await command.complete(here, argument)
 
     async def extra_names(self, here: Here) -> Sequence[Suggestion]:
-        """The commands that are not built in: quick commands, those of plugins, skills."""
+        """The dynamic commands: quick commands, plugin commands and skills."""
         return await self._extra.names(here) if self._extra is not None else ()
 
     def _names(self, begun: str) -> tuple[Suggestion, ...]:
@@ -247,14 +243,14 @@ class Registry:
         return "\n".join((*self.lines(), *((self._note,) if self._note else ())))
 
     def about(self, name: str) -> str:
-        """One command in full; words for the person when there is none of that name."""
+        """The help of one command, or a hint when it does not exist."""
         command = self.find(name.removeprefix("/"))
         if command is None:
             return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
         return f"{_usage(command)}\n{command.words}{_others(command)}"
 
     def lines(self) -> tuple[str, ...]:
-        """Every command in a line of its own."""
+        """One line per command."""
         width = min(WIDEST, max(len(_usage(command)) for command in self.commands))
         return tuple(
             f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands

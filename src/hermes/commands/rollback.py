@@ -1,4 +1,4 @@
-"""`/rollback`: what the agent did to files, listed, previewed and taken back."""
+"""`/rollback`: lists, previews and reverts file changes of the agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USAGE = "Use /rollback N, /rollback --to TURN, /rollback diff N or /rollback N F
 
 
 class Wish(Value):
-    """What the words after the command ask for."""
+    """The parsed arguments of `/rollback`."""
 
     number: int = 0
     turn: str = ""
@@ -91,12 +91,13 @@ async def rollback(here: Here, argument: str) -> Outcome:
     turns = 0 if path else turns_back(await here.app.library.records(session), plan.turns)
     if turns:
         await here.session.send(Rewind(turns=turns))
-        text += f"\nThe last {'turn is' if turns == 1 else f'{turns} turns are'} taken back too."
+        count = "turn is" if turns == 1 else f"{turns} turns are"
+        text += f"\nThe last {count} removed from the conversation."
     return Shown(text=text)
 
 
 def turns_back(records: tuple[Record, ...], taken: tuple[str, ...]) -> int:
-    """How many turns of the conversation go, so that it does not speak of what is undone."""
+    """The number of turns to remove, so that the conversation matches the files."""
     seen: list[str] = []
     for record in records:
         match record.event:
@@ -175,7 +176,7 @@ def _root(here: Here) -> str:
 COMMANDS = (
     SlashCommand(
         "rollback",
-        "Take back what was done to files; alone: list it.",
+        "Revert file changes; without arguments: list them.",
         rollback,
         arguments="[n|--to turn] [file] [--preview]",
     ),

@@ -1,4 +1,4 @@
-"""Commands about the session itself: new, resume, title, retry, undo, usage, help, quit."""
+"""Session commands: help, new, resume, title, retry, undo, usage, quit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SURE = "--yes"
 async def new(here: Here, argument: str) -> Outcome:
     argument, sure = confirmed(argument)
     if loss := await what_stops(here, sure):
-        return Shown(text=f"{loss} Say `/new{f' {argument}' * bool(argument)} --yes` to do it.")
+        return Shown(text=f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`.")
     title = await here.app.library.free_title(argument) if argument else ""
     return Moved(title=title, text="A new session.", reason="new")
 
@@ -41,7 +41,7 @@ async def resume(here: Here, argument: str) -> Outcome:
         return Shown(text=await recent(here))
     session_id = await here.app.library.find(await _numbered(here, argument))
     if session_id == here.session.id:
-        return Shown(text="You are in that session.")
+        return Shown(text="This session is already open.")
     return Moved(session_id=session_id)
 
 
@@ -56,7 +56,7 @@ async def title(here: Here, argument: str) -> Outcome:
 async def retry(here: Here, argument: str) -> Outcome:
     said = _said(here)
     if not said:
-        return Shown(text="There is nothing to send again.")
+        return Shown(text="There is no message to send again.")
     await here.session.send(Rewind(turns=1))
     return Sent(text=said[-1])
 
@@ -69,7 +69,7 @@ async def undo(here: Here, argument: str) -> Outcome:
     turns = max(1, min(wanted, len(said)))
     await here.session.send(Rewind(turns=turns))
     count = "The last turn is" if turns == 1 else f"The last {turns} turns are"
-    return Drafted(draft=said[-turns], text=f"{count} taken back; nothing was deleted.")
+    return Drafted(draft=said[-turns], text=f"{count} undone; nothing was deleted.")
 
 
 async def usage(here: Here, argument: str) -> Outcome:
@@ -90,22 +90,22 @@ async def usage(here: Here, argument: str) -> Outcome:
 async def quit_(here: Here, argument: str) -> Outcome:
     argument, sure = confirmed(argument)
     if argument not in ("", "--delete"):
-        raise UsageError("Use /quit, or /quit --delete to leave nothing of this session behind.")
+        raise UsageError("Use /quit, or /quit --delete to delete this session.")
     if argument and not sure and _asks(here) and here.session.transcript.messages:
         return Shown(
-            text="This session would be gone for ever. Say `/quit --delete --yes` to do it."
+            text="This deletes the session permanently. Confirm with `/quit --delete --yes`."
         )
     return Left(delete=bool(argument))
 
 
 def confirmed(argument: str) -> tuple[str, bool]:
-    """What was said without the word that makes sure, and whether that was there."""
+    """The argument without `--yes`, and whether it was given."""
     words = argument.split()
     return " ".join(word for word in words if word != SURE), SURE in words
 
 
 async def what_stops(here: Here, sure: bool) -> str:
-    """What leaving this session would end, in words; nothing to ask about where that is empty."""
+    """What leaving this session would stop; empty when nothing runs."""
     if sure or not _asks(here):
         return ""
     processes = await here.session.workspace.processes.list()
@@ -124,7 +124,7 @@ async def help_(here: Here, argument: str) -> Outcome:
 
 
 async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
-    """Recent sessions whose title or id begins like that."""
+    """Recent sessions by prefix of title or id."""
     rows = await here.app.library.recent(limit=50)
     return [
         Suggestion(text=row.title or row.id, words=_about(row), replaces=len(begun))
@@ -135,20 +135,20 @@ async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    SlashCommand("help", "What can be typed here.", help_, arguments="[command]", category="info"),
-    SlashCommand("new", "Begin a new session.", new, arguments="[title]", aliases=("reset",)),
+    SlashCommand("help", "List the commands.", help_, arguments="[command]", category="info"),
+    SlashCommand("new", "Start a new session.", new, arguments="[title]", aliases=("reset",)),
     SlashCommand(
         "resume",
-        "Go on with another session; alone: list them.",
+        "Resume another session; without arguments: list them.",
         resume,
         arguments="[id|title|n]",
         complete=sessions_like,
     ),
     SlashCommand("title", "Show or set the title.", title, arguments="[title]"),
-    SlashCommand("retry", "Take back the last turn and send it again.", retry),
-    SlashCommand("undo", "Take back the last turns.", undo, arguments="[n]"),
+    SlashCommand("retry", "Undo the last turn and send its message again.", retry),
+    SlashCommand("undo", "Undo the last turns.", undo, arguments="[n]"),
     SlashCommand(
-        "usage", "Tokens and cost of this session.", usage, aliases=("cost",), category="info"
+        "usage", "Show tokens and cost of this session.", usage, aliases=("cost",), category="info"
     ),
     SlashCommand(
         "quit", "Leave.", quit_, arguments="[--delete]", aliases=("exit",), surfaces=("cli",)
@@ -169,7 +169,7 @@ async def recent(here: Here) -> str:
 
 
 async def _numbered(here: Here, argument: str) -> str:
-    """The id behind a number of the list; anything else is left as it is."""
+    """Resolve a number of the list to its id; other text is returned unchanged."""
     if argument.isdecimal() and 1 <= int(argument) <= RECENT:
         rows = await here.app.library.recent(limit=RECENT)
         if int(argument) <= len(rows):
@@ -182,7 +182,7 @@ def _about(row: SessionInfo) -> str:
 
 
 def _said(here: Here) -> list[str]:
-    """What the person has begun turns with in this session, as far as it is in view."""
+    """The user messages that started turns, as far as they are in view."""
     messages = here.session.transcript.messages
     firsts = (messages[at] for at in here.session.transcript.turn_starts if at < len(messages))
     return [
@@ -191,7 +191,7 @@ def _said(here: Here) -> list[str]:
 
 
 def _assumed(transcript: Transcript) -> list[str]:
-    """Calls that are under way, or whose end was never heard of."""
+    """Model calls without a recorded end."""
     calls = transcript.unsettled.values()
     if not calls:
         return []

@@ -1,4 +1,4 @@
-"""Skills, versions and findings as lines that a person reads, the same on every surface."""
+"""Formats skills, versions and findings for every surface."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from hermes.skills.shelf import Shelf
 
 WORDS = 70
-# Between what a person typed and the skills that were called for by it.
+# Separates the user's text from the skills that it invokes.
 CALLED = "[The person calls for the skills below. Follow them.]"
 
 
 def typed_part(text: str) -> str:
-    """What the person typed of a message that brings skills along."""
+    """The user's text of a message with skills."""
     before, found, _ = text.partition(f"\n\n{CALLED}\n")
     return before if found and before.startswith("/") else text
 
 
 def shelf_lines(scanned: Scanned, disabled: Collection[str]) -> list[str]:
-    """By category; those that are off are said to be so."""
+    """Lines by category; disabled skills are marked."""
     lines: list[str] = []
     category = None
     for entry in scanned.entries:
@@ -48,7 +48,7 @@ def listing_lines(found: Sequence[Listing]) -> list[str]:
 
 
 def version_lines(versions: Iterable[Version]) -> list[str]:
-    """Newest first."""
+    """Versions, newest first."""
     return [version_line(each) for each in reversed(tuple(versions))]
 
 
@@ -65,7 +65,7 @@ def proposal_line(version: Version) -> str:
 
 
 def difference(shelf: Shelf, version: Version, other: Version | None = None) -> str:
-    """What a version changes: against another one, else against the one it was made from."""
+    """The diff of a version against another, or against its parent."""
     before = other or next(
         (one for one in shelf.history(version.name) if one.hash and one.hash == version.base), None
     )
@@ -87,7 +87,7 @@ def tree_difference(old: dict[str, bytes], new: dict[str, bytes]) -> str:
 
 
 def _rows(data: bytes | None) -> list[str] | None:
-    """None for what is no text."""
+    """None for binary data."""
     try:
         return (data or b"").decode("utf-8").splitlines()
     except UnicodeDecodeError:

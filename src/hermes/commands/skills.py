@@ -1,4 +1,4 @@
-"""`/skills`, `/bundles`, `/reload-skills`, `/learn`, and a command for every skill."""
+"""`/skills`, `/bundles`, `/reload-skills`, `/learn`, and a command per skill."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ LEARN = (
 
 
 def _skilled(here: Here) -> Skilled:
-    # Most chats never ask for it.
-
     opened = here.session.transcript.opened
     return here.app.skills(opened.cwd if opened else "")
 
@@ -130,7 +128,7 @@ async def _revert(here: Here, skilled: Skilled, rest: Sequence[str]) -> str:
     if len(rest) != 2:
         raise UsageError("Use /skills revert NAME ID; /skills history NAME lists the ids.")
     done = await asyncio.to_thread(skilled.revert, rest[0], rest[1])
-    return f"{done.name} is as it was; this is version {done.id}."
+    return f"{done.name} is reverted; this is version {done.id}."
 
 
 def _one(rest: Sequence[str]) -> str:
@@ -186,15 +184,15 @@ async def learn(here: Here, argument: str) -> Outcome:
 COMMANDS = (
     SlashCommand(
         "skills",
-        "See, search, approve and take back skills; /NAME uses one.",
+        "List, search, approve and revert skills; /NAME uses one.",
         skills,
         arguments="[list|view|search|history|pending|…]",
         category="tools",
         complete=complete_skills,
     ),
-    SlashCommand("bundles", "Several skills under one name.", bundles, category="tools"),
-    SlashCommand("reload-skills", "Look at the skills again.", reload_skills, category="tools"),
+    SlashCommand("bundles", "List skill bundles.", bundles, category="tools"),
+    SlashCommand("reload-skills", "Reload the skills.", reload_skills, category="tools"),
     SlashCommand(
-        "learn", "Make a skill of something.", learn, arguments="source", category="tools"
+        "learn", "Create a skill from a source.", learn, arguments="source", category="tools"
     ),
 )

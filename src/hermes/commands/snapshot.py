@@ -1,4 +1,4 @@
-"""`/snapshot`: settings, keys and sessions as they are now, to return to."""
+"""`/snapshot`: creates, lists and removes snapshots of settings, keys and sessions."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ async def run(here: Here, argument: str) -> Outcome:
 async def _listed(here: Here) -> str:
     found = await asyncio.to_thread(kept_snapshots, here.app.home)
     if not found:
-        return "There is no snapshot; /snapshot create makes one."
+        return "There are no snapshots; create one with /snapshot create."
     lines = [f"{n:2}  {_when(each)}  {each.name}" for n, each in enumerate(found[:SHOWN], start=1)]
-    return "\n".join((*lines, "/snapshot restore N tells how to return to one."))
+    return "\n".join((*lines, "/snapshot restore N explains how to restore one."))
 
 
 async def _way_back(here: Here, wanted: str) -> str:
-    """Nothing is put back under a session that is open: who wants it is told what to run."""
+    """Explains how to restore, because files cannot be restored under an open session."""
     found = await asyncio.to_thread(kept_snapshots, here.app.home)
     named = [each for n, each in enumerate(found, start=1) if wanted in (str(n), each.name)]
     if not named:
         raise NotFound(f"There is no snapshot {wanted!r}; /snapshot lists them.")
     return (
-        "Files cannot be put back while this session is open. /quit, then run:\n"
+        "Files cannot be restored while this session is open. /quit, then run:\n"
         f"  hermes import {named[0].file}\nWhat it replaces is backed up first."
     )
 
@@ -59,7 +59,7 @@ def _when(each: Kept) -> str:
 COMMANDS = (
     SlashCommand(
         "snapshot",
-        "Keep settings, keys and sessions as they are now, to return to.",
+        "Save settings, keys and sessions as a snapshot.",
         run,
         arguments="[create [label]|restore n|prune [n]]",
         surfaces=("cli",),

@@ -1,4 +1,4 @@
-"""How much of a spending cap is used, in words."""
+"""Describes how much of a spending cap is used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CapState(Value):
 
 
 async def cap_states(app: App) -> tuple[CapState, ...]:
-    """The caps on the present day and month, as far as they are set."""
+    """The daily and monthly caps that are set."""
     caps, now = app.caps, app.world.clock.now()
     if not (caps.day.is_set or caps.month.is_set):
         return ()

@@ -1,5 +1,5 @@
-"""Commands that change how this session works or looks: reasoning, fast, permission, yolo, verbose,
-busy, statusbar, timestamps."""
+"""Commands that tune a session: reasoning, fast, permission, yolo, verbose, busy, statusbar,
+timestamps."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ async def fast(here: Here, argument: str) -> Outcome:
     tuned, transcript = _tuned(here), here.session.transcript
     on = argument == "on" if argument else tuned.tier != FAST
     if on and not here.app.models.takes_tier(transcript.model, transcript.provider, FAST):
-        raise UsageError(f"{transcript.provider} has no faster tier; nothing has changed.")
+        raise UsageError(f"{transcript.provider} has no faster tier; nothing changed.")
     await here.session.send(tuned.changed(tier=FAST if on else ""))
     return Shown(
-        text="Fast: requests go first, at a higher price, in this session. /fast off ends it."
+        text="Fast: requests have priority at a higher price in this session. /fast off ends it."
         if on
-        else "Fast is off: requests wait their turn, at the usual price."
+        else "Fast is off: requests have the normal priority and price."
     )
 
 
@@ -116,7 +116,7 @@ def _switch(key: str, name: str) -> Callable[[Here, str], Awaitable[Outcome]]:
 
 
 def choices(*words: str) -> Callable[[Here, str], Awaitable[Sequence[Suggestion]]]:
-    """Completes the first word after a command to one of these."""
+    """Completes the first argument to one of these words."""
 
     async def complete(here: Here, begun: str) -> Sequence[Suggestion]:
         return [Suggestion(text=w, replaces=len(begun)) for w in words if w.startswith(begun)]
@@ -127,29 +127,29 @@ def choices(*words: str) -> Callable[[Here, str], Awaitable[Sequence[Suggestion]
 COMMANDS = (
     SlashCommand(
         "reasoning",
-        "How hard the model thinks, and whether you see it.",
+        "Set the reasoning effort and whether it is shown.",
         reasoning,
         arguments="[level|show|hide] [--global]",
         complete=choices(*EFFORTS, "show", "hide"),
     ),
     SlashCommand(
         "fast",
-        "Ask for faster answers at a higher price, where there are such.",
+        "Use the faster, more expensive tier if available.",
         fast,
         arguments="[on|off]",
         complete=choices("on", "off"),
     ),
     SlashCommand(
         "permission",
-        "Who decides about risky effects here.",
+        "Set who approves risky effects.",
         permission,
         arguments="[manual|smart|off]",
         complete=choices(*MODES),
     ),
-    SlashCommand("yolo", "Ask nothing here, or ask again.", yolo),
+    SlashCommand("yolo", "Toggle approvals off or on.", yolo),
     SlashCommand(
         "verbose",
-        "How much is told of tools; alone: the next level.",
+        "Set the detail of tool output; without arguments: the next level.",
         verbose,
         arguments="[off|new|all|verbose]",
         surfaces=("cli",),
@@ -157,7 +157,7 @@ COMMANDS = (
     ),
     SlashCommand(
         "busy",
-        "What Enter does while a turn runs.",
+        "Set what Enter does while a turn runs.",
         busy,
         arguments="[interrupt|queue|steer]",
         surfaces=("cli",),
@@ -174,7 +174,7 @@ COMMANDS = (
     ),
     SlashCommand(
         "timestamps",
-        "Show or hide when something was said.",
+        "Show or hide timestamps.",
         _switch("timestamps", "Timestamps"),
         arguments="[on|off]",
         surfaces=("cli",),
@@ -190,7 +190,7 @@ def _tuned(here: Here) -> Tuning:
 def _owners_only(here: Here) -> None:
     opened = here.session.transcript.opened
     if opened is not None and opened.principal != "owner":
-        raise UsageError("Only the owner can change who decides about risky effects.")
+        raise UsageError("Only the owner can change who approves risky effects.")
 
 
 def _display(here: Here, key: str, value: Any, *, keep: bool = False) -> None:

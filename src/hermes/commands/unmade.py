@@ -1,4 +1,4 @@
-"""Edits that came to nothing, for the case that the model says otherwise."""
+"""Detects turns in which every edit failed, in case the model claims otherwise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Unmade:
             self._failed[describe(call, root=self._root).detail or "a file"] = None
 
     def words(self) -> str:
-        """Nothing unless something was tried and all of it failed."""
+        """A warning when every edit failed, else empty."""
         if self._any_made or not self._failed:
             return ""
         named = list(self._failed)[:NAMED]

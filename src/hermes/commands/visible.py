@@ -1,4 +1,4 @@
-"""Text from outside made safe to show: nothing in it can steer a terminal or hide from the eye."""
+"""Escapes untrusted text, so that it can neither control a terminal nor hide characters."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u
 
 
 def clean(text: str) -> str:
-    """For prose: line breaks stay, tabs become spaces, other control characters become signs."""
+    """For prose: keeps line breaks, expands tabs, escapes other control characters."""
     plain = text.replace("\r\n", "\n").expandtabs(4)
     return _CONTROLS.sub(_sign, plain)
 
 
 def exposed(text: str) -> str:
-    """For what a person must judge: every character that does not show itself is spelled out."""
+    """For approvals: escapes every invisible character."""
     return "".join(letter if _shows(letter) else _spelled(letter) for letter in text)
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """The words of a text without its line breaks, cut to `most` characters if that is given."""
+    """The text on one line, cut to `most` characters if given."""
     plain = " ".join(clean(text).split())
     return plain if not most or len(plain) <= most else plain[: most - 1] + "…"
 
@@ -35,7 +35,7 @@ def _sign(found: re.Match[str]) -> str:
 def _shows(letter: str) -> bool:
     if letter in "\n ":
         return True
-    # Variation selectors and combining marks count as printable, formatting characters do not.
+    # Variation selectors and combining marks are printable, formatting characters are not.
     return letter.isprintable() and unicodedata.category(letter) != "Cf"
 
 

@@ -1,4 +1,4 @@
-"""Commands about work that goes on: queue, steer, stop, background, btw."""
+"""Background commands: queue, steer, stop, background, btw."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ async def queue(here: Here, argument: str) -> Outcome:
     if not argument:
         waiting = [each.message.text for each in here.session.transcript.waiting.values()]
         lines = [f"{n:3}  {one_line(text, 80)}" for n, text in enumerate(waiting, 1)]
-        return Shown(text="\n".join(lines) or "Nothing waits. Use /queue WORDS.")
+        return Shown(text="\n".join(lines) or "The queue is empty. Use /queue TEXT.")
     return Sent(text=argument)
 
 
 async def steer(here: Here, argument: str) -> Outcome:
     if not argument:
-        raise UsageError("Use /steer WORDS: the running turn reads them at its next step.")
+        raise UsageError("Use /steer TEXT; the running turn reads it at its next step.")
     running = here.session.busy
     await here.session.send(Steer(text=argument))
-    return Shown(text="It reads this at its next step." if running else "")
+    return Shown(text="The running turn reads this at its next step." if running else "")
 
 
 async def stop(here: Here, argument: str) -> Outcome:
@@ -36,26 +36,26 @@ async def stop(here: Here, argument: str) -> Outcome:
     lines = [f"Stopped {each.id}: {one_line(each.command, 60)}" for each in running]
     if here.session.busy:
         await here.session.send(Interrupt())
-        lines.append("The turn that runs is told to stop.")
+        lines.append("Stopping the running turn.")
     return Shown(text="\n".join(lines) or "Nothing runs.")
 
 
 async def background(here: Here, argument: str) -> Outcome:
     if not argument:
-        raise UsageError("Use /background WORDS: another session works on them meanwhile.")
+        raise UsageError("Use /background TEXT to run it in another session.")
     app, session = here.app, here.session
 
     async def work() -> str:
         return report(await in_background(app, session, argument), argument)
 
     name = one_line(argument, NAMED)
-    text = f"Another session works on “{name}”; go on here."
+    text = f"Another session works on “{name}”."
     return Begun(name=name, work=work, text=text, said=True)
 
 
 async def btw(here: Here, argument: str) -> Outcome:
     if not argument:
-        raise UsageError("Use /btw QUESTION: answered from this conversation, and not kept in it.")
+        raise UsageError("Use /btw QUESTION; the answer is not added to the conversation.")
     app, session = here.app, here.session
 
     async def work() -> str:
@@ -69,26 +69,30 @@ async def btw(here: Here, argument: str) -> Outcome:
 
 
 def report(done: Aside, asked: str) -> str:
-    """What came of work in the background, and where all of it can be read."""
+    """The result of background work, and how to open its session."""
     head = f"↪ done in the background: {one_line(asked, 80)}"
     body = clean(done.answer.strip())
     ending = explain(done.ended, answered=bool(body)) if done.ended else "It was stopped."
     lines = [head, *filter(None, (body, clean(ending)))]
-    return "\n".join((*lines, f"/resume {done.session_id} goes on with it."))
+    return "\n".join((*lines, f"/resume {done.session_id} continues it."))
 
 
 COMMANDS = (
     SlashCommand(
-        "queue", "Say this after the present turn.", queue, arguments="[words]", aliases=("q",)
+        "queue",
+        "Queue a message for after the current turn.",
+        queue,
+        arguments="[words]",
+        aliases=("q",),
     ),
-    SlashCommand("steer", "Say this into the present turn.", steer, arguments="words"),
-    SlashCommand("stop", "End background processes and the present turn.", stop),
+    SlashCommand("steer", "Send text to the running turn.", steer, arguments="words"),
+    SlashCommand("stop", "Stop background processes and the current turn.", stop),
     SlashCommand(
         "background",
-        "Let another session work on this.",
+        "Run a task in another session.",
         background,
         arguments="words",
         aliases=("bg",),
     ),
-    SlashCommand("btw", "Ask something aside; it is not kept.", btw, arguments="question"),
+    SlashCommand("btw", "Ask a side question; the answer is not kept.", btw, arguments="question"),
 )

@@ -146,7 +146,7 @@ def test_a_session_can_be_left_without_a_trace(new_pane: NewPane) -> None:
     pane.wait_for("1 + 1 = 2")
     pane.wait_idle()
     pane.say("/quit --delete")
-    pane.wait_for("gone for ever")
+    pane.wait_for("deletes the session permanently")
     pane.say("/quit --delete --yes")
     pane.wait(lambda text: text.rstrip().endswith("\n$"))
     assert "Resume this session" not in pane.everything()

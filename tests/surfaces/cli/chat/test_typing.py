@@ -104,7 +104,7 @@ def test_a_picture_that_is_none_leaves_the_draft(new_pane: NewPane, project: Pat
     pane.say("/image fake.png")
     pane.wait_for("❯ [Image #1: fake.png]")
     pane.say("look")
-    pane.wait_for("WebP can be sent")
+    pane.wait_for("JPEG, GIF and WebP")
     pane.wait_for("❯ [Image #1: fake.png] look")
 
 
