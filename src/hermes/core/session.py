@@ -146,7 +146,7 @@ class Session:
         """Durable when it returns, if the command is durable. UsageError when it is not possible
         now."""
         if isinstance(command, Interrupt | Answer):
-            # Nothing is written, so a journal that failed does not matter.
+            # Writes nothing, so a failed journal does not matter.
             await self._carry_out(command)
             return
         if self._turns.failure is not None:

@@ -1,4 +1,4 @@
-"""The turns of a session: one after the other, each with what the session has at that moment."""
+"""Runs the turns of a session one after the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END_SECONDS = 5
 
 
 class Turns:
-    """`taking` is held while a message is taken for a turn; `kept` are the services of tools."""
+    """`taking` is held while a turn takes its message; `kept` are the tool services."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Turns:
 
     @property
     def way(self) -> tuple[Provider, Limits]:
-        """To the model that answers now."""
+        """The provider of the current model, with its limits."""
         if self._way is None:
             transcript = self._recorder.transcript
             self.connect(transcript.model, transcript.provider)
@@ -68,13 +68,13 @@ class Turns:
         self._way = self._parts.connect(model, provider, self._meter)
 
     def disconnect(self) -> None:
-        """The next turn finds the way to its model anew."""
+        """The next turn connects to its model again."""
         self._way = None
 
     def start(self) -> None:
-        """Returns at once; nothing happens where turns run already."""
+        """Run the waiting turns in the background, unless they run already."""
         if not self.busy:
-            # Whoever says stop from now on means the turn that begins.
+            # An interrupt from now on is meant for the turn that starts.
             self.stop = Stop()
             self.failure = None
             self._work = asyncio.ensure_future(self._work_off())
@@ -92,22 +92,22 @@ class Turns:
             raise self.failure
 
     async def end(self) -> None:
-        """Stop what runs, and begin no other turn."""
+        """Stop the running turn and start no other. Returns when it has stopped."""
         self._closing = True
         self.interrupt()
-        # Nobody may release the session while its turn can still write.
+        # The session must not be released while its turn can still write.
         while self._work is not None and not self._work.done():
             await asyncio.wait((self._work,), timeout=END_SECONDS)
             self._work.cancel()
 
     async def _work_off(self) -> None:
-        """Turn after turn until nothing waits."""
+        """Run turns until no message waits."""
         try:
             await self._finish_open_turn()
             while not self._closing and await self._take_next():
                 await self._run()
         except HermesError as error:
-            # Without the journal nothing may go on; what was acknowledged is safe in it.
+            # Without the journal nothing may continue. Acknowledged messages are safe in it.
             log.error("session stopped", extra={"why": str(error)})
             self.failure = error
         except Exception as error:
@@ -123,14 +123,14 @@ class Turns:
             await self._run()
 
     async def _take_next(self) -> bool:
-        """Begin the turn of the oldest message that waits, if one does."""
+        """Start the turn of the oldest waiting message; False without one."""
         async with self.taking:
             n = self._recorder.transcript.next_turn()
             if n is None:
                 return False
             self._recorder.begin_turn(self._parts.world.new_id("turn"))
-            # Written with the booking of its first call. A turn that dies before that has done
-            # nothing, and its message still waits.
+            # Committed with the reservation of its first model call. A turn that crashes before
+            # has done nothing, and its message still waits.
             self._recorder.note(TurnStarted(takes=(n,)))
             self._recorder.foresee()
         self._parts.world.reach("turn.started")
@@ -170,7 +170,7 @@ class Turns:
         )
 
     def _learn(self, window: int) -> None:
-        """A window that turned out to be smaller stays so."""
+        """Remember a context window that turned out to be smaller."""
         if self._way is not None and window < self._way[1].window:
             provider, limits = self._way
             self._way = provider, replace(limits, window=window)
