@@ -372,7 +372,7 @@ async def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(
         session = await opened(first, project)
         await first.say(session, "hi")
         await second.agent.load_session(str(project), session, mcp_servers=[])
-        await second.until(lambda: "is open elsewhere" in second.text)
+        await second.until(lambda: "is open in another process" in second.text)
         await second.say(session, "only here")
         assert "In the copy." in second.text
         await first.say(session, "and here")

@@ -147,4 +147,4 @@ def test_without_an_editor_at_the_other_end_it_says_so_and_leaves(tmp_path: Path
                 timeout=60,
             )
             assert ended.returncode == 2
-            assert "enter `hermes acp` as an agent in the editor's settings" in ended.stderr
+            assert "configure `hermes acp` as an agent in the editor" in ended.stderr

@@ -1,4 +1,4 @@
-"""What an editor sends with a prompt: words, pictures, files that are open or pointed at."""
+"""Converts the content blocks of a prompt into text and images."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_INLINE = 512 * 1024
 
 
 async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
-    """The text of a message and its pictures; UsageError for what cannot be sent."""
+    """The text and images of a message; UsageError for unsupported content."""
     words: list[str] = []
     images: list[Image] = []
     for block in blocks:
@@ -41,14 +41,14 @@ async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[I
             case EmbeddedResourceContentBlock(resource=TextResourceContents() as held):
                 words.append(_quoted(held.uri, held.text))
             case EmbeddedResourceContentBlock(resource=held):
-                words.append(f"[{held.uri}: not text, so it was left out]")
+                words.append(f"[{held.uri}: not text, omitted]")
             case AudioContentBlock():
-                raise UsageError("Sound cannot be sent; write it instead.")
+                raise UsageError("Audio is not supported; send text instead.")
     return "\n".join(word for word in words if word), tuple(images)
 
 
 def _linked(block: ResourceContentBlock) -> str:
-    """A file of this machine is pointed at as a person would; anything else is only named."""
+    """A local file becomes a reference, any other resource a link."""
     place = urlsplit(block.uri)
     if place.scheme != "file":
         return f"[{block.name}]({block.uri})"
@@ -60,7 +60,7 @@ def _quoted(uri: str, text: str) -> str:
     place = urlsplit(uri)
     name = unquote(place.path) if place.scheme == "file" else uri
     if len(text) > MOST_INLINE:
-        return f"[{name} is too long to come along: {len(text)} characters]"
+        return f"[{name} is too long to include: {len(text)} characters]"
     return f"<file path={name!r}>\n{text}\n</file>"
 
 
@@ -68,4 +68,4 @@ def _decoded(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error as error:
-        raise UsageError(f"A picture is not base64: {error}.") from error
+        raise UsageError(f"An image is not valid base64: {error}.") from error

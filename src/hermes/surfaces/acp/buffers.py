@@ -1,5 +1,5 @@
-"""Text files through the editor, so that what is open and not saved yet is respected, and commands
-where that is wanted."""
+"""A workspace that reads and writes text files through the editor, so that unsaved buffers count,
+and runs commands in its terminals if configured."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 
 class EditorFiles(WrappedWorkspace):
-    """Reads and writes of one session, and its commands if there are `terminals` for them. What the
-    editor does not give or take as text goes the usual way: it may know nothing of a file, or
-    refuse what lies outside its project."""
+    """Uses the editor for text files, and for commands if there are `terminals`. Falls back to the
+    inner workspace when the editor does not know a file or refuses a path outside its project."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How a tool call looks in an editor: its kind, its title, the files it is about, its diff."""
+"""The kind, title, locations and diff of a tool call in an editor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = 80
 
 
 def call_id(id: str) -> str:
-    """The same call has the same id in every message about it."""
+    """The id of a tool call in protocol messages."""
     return f"tc-{hashlib.sha256(id.encode()).hexdigest()[:12]}"
 
 
@@ -48,7 +48,7 @@ def locations(call: ToolCall, cwd: str) -> list[ToolCallLocation]:
 
 
 def foreseen(call: ToolCall, cwd: str) -> list[ToolCallContentVariant]:
-    """What an edit would change, as far as its arguments tell."""
+    """The diff of an edit, as far as its arguments show it."""
     path = str(Path(cwd, _path(call.arguments)))
     match call.name, call.arguments:
         case "write_file", {"content": str() as new}:
@@ -79,7 +79,7 @@ def _path(arguments: JsonObject) -> str:
 
 
 def _text(path: str) -> str | None:
-    """What the file holds now; None for a new one, and for what is no text to compare."""
+    """The current text of the file; None for a new or binary file."""
     try:
         if Path(path).stat().st_size > MOST_DIFF:
             return None

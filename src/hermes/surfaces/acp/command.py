@@ -1,4 +1,4 @@
-"""`hermes acp`: serve an editor on standard input and output."""
+"""`hermes acp`: serves an editor over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from hermes.app.start import start
 from hermes.core.errors import HermesError, UsageError
 from hermes.version import __version__
 
-MISSING = (
-    "Editors need the official protocol library: install it with `pip install hermes-agent[acp]`."
-)
+MISSING = "The ACP library is missing; install it with `pip install hermes-agent[acp]`."
 NO_EDITOR = (
-    "There is no editor on standard input and output; enter `hermes acp` as an agent in the "
-    "editor's settings, or try it with `hermes acp --check`."
+    "No editor is connected to stdin and stdout; configure `hermes acp` as an agent in the "
+    "editor, or test it with `hermes acp --check`."
 )
 
 
 @click.command(help="Serve an editor by the Agent Client Protocol, on stdin and stdout.")
-@click.option("--check", is_flag=True, help="Say whether it would work, and leave.")
-@click.option("--setup", is_flag=True, help="Choose a provider and a model first, and leave.")
+@click.option("--check", is_flag=True, help="Check the configuration and exit.")
+@click.option("--setup", is_flag=True, help="Choose a provider and a model, then exit.")
 @click.version_option(__version__, prog_name="hermes-acp")
 @click.pass_context
 def command(ctx: click.Context, check: bool, setup: bool) -> None:
@@ -42,7 +40,7 @@ def command(ctx: click.Context, check: bool, setup: bool) -> None:
 
 
 def _is_open_line(descriptor: int) -> bool:
-    """Whether somebody may be at the other end: a pipe, a socket or a terminal."""
+    """Whether the descriptor is a pipe, a socket or a terminal."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""A session that is loaded, told again from its beginning."""
+"""Replays the messages of a loaded session as updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modes that editors have chosen for sessions, kept for when they open them again."""
+"""Stores the mode of each session across editor restarts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.core.errors import HermesError
 from hermes.surfaces.acp.manners import DEFAULT, NAMES
 
 FILE = "acp_modes.json"
-# Sessions that were not opened for long begin in the usual mode again.
+# Sessions beyond this many start in the default mode again.
 MOST = 500
 
 
@@ -22,7 +22,7 @@ async def mode_of(home: Home, session_id: str) -> str:
 
 
 async def keep_mode(home: Home, session_id: str, mode: str) -> None:
-    """Best effort: in a home that cannot be written, the next editor starts in the usual mode."""
+    """Best effort: with a read-only home, the next editor starts in the default mode."""
     try:
         await asyncio.to_thread(_write, home, session_id, mode)
     except HermesError:

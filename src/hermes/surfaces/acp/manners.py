@@ -1,4 +1,4 @@
-"""The modes an editor offers: how much is asked before files are changed, or only planned."""
+"""The session modes of an editor and the policy that applies them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ from hermes.core.ports import Policy, Seen
 DEFAULT = "default"
 PLAN = "plan"
 MODES = (
-    SessionMode(id=DEFAULT, name="Default", description="Ask before each change of a file."),
+    SessionMode(id=DEFAULT, name="Default", description="Ask before each file change."),
     SessionMode(
-        id="accept_edits", name="Accept Edits", description="Change files here without asking."
+        id="accept_edits",
+        name="Accept Edits",
+        description="Change files in the project without asking.",
     ),
     SessionMode(
-        id="dont_ask", name="Don't Ask", description="Ask only about what could do harm elsewhere."
+        id="dont_ask", name="Don't Ask", description="Ask only about effects outside the project."
     ),
-    SessionMode(id=PLAN, name="Plan", description="Look and plan; change and run nothing."),
+    SessionMode(id=PLAN, name="Plan", description="Read and plan; change and run nothing."),
 )
 NAMES = tuple(mode.id for mode in MODES)
 
 
 class Mannered:
-    """A policy that the mode of the editor can only make stricter. What a person has allowed once
-    for the session is not asked again."""
+    """Wraps a policy; the mode can only make it stricter. What a person allowed for the session is
+    not asked again."""
 
     def __init__(self, inner: Policy) -> None:
         self.mode = DEFAULT

@@ -1,4 +1,4 @@
-"""What an editor lets its person choose: the way in, and the model."""
+"""The authentication methods and models that an editor offers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from hermes.models.shelf import Shelf
 
 MODEL = "model"
 READY = AuthMethodAgent(
-    id="configured", name="Configured provider", description="What `hermes model` has chosen."
+    id="configured",
+    name="Configured provider",
+    description="The provider chosen with `hermes model`.",
 )
 SETUP = TerminalAuthMethod(
     type="terminal",
@@ -31,12 +33,12 @@ SETUP = TerminalAuthMethod(
 def ways_in(
     able: ClientCapabilities,
 ) -> list[EnvVarAuthMethod | TerminalAuthMethod | AuthMethodAgent]:
-    """An editor with a terminal may also let the person set up Hermes there."""
+    """Editors with a terminal also offer the setup there."""
     return [READY, SETUP] if able.auth and able.auth.terminal else [READY]
 
 
 def models(app: App, session: Session) -> SessionConfigOptionSelect:
-    """Those of providers that could be used now, and the present one."""
+    """The models of usable providers, and the current one."""
     transcript = session.transcript
     current = f"{transcript.provider}:{transcript.model}"
     shelf = Shelf(app.models)

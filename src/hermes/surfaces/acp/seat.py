@@ -1,4 +1,4 @@
-"""One session in an editor: prompts one after the other, questions in between, cancelling."""
+"""One open session of an editor: prompts, questions and cancellation."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ OPTIONS = {
     DENY: PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
 }
 CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
-# Commands that lead to another session, which is the editor's own business.
+# Commands that switch sessions, which editors do themselves.
 MOVING = frozenset(("branch", "clear", "new", "resume"))
 
 
 class Seat:
-    """`policy` is the session's own, with the mode that the editor has chosen; `guests` came with
-    the editor and go with it. `remarks` are told to the person once."""
+    """`policy` applies the mode that the editor has chosen; `guests` are the MCP servers of the
+    editor. `remarks` are shown once."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Seat:
             await self._tell(update)
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
-        """Waits for its turn, then until the turn has ended."""
+        """Run a turn after earlier prompts; returns when it has ended."""
         text, images = await spoken(self.app, blocks)
         if self.session.busy and _is_urgent(text):
             await self._command(text)
@@ -198,8 +198,8 @@ class Seat:
         await self.session.send(Answer(id=asked.id, text=answer, by=BY))
 
     async def _question(self, asked: QuestionAsked) -> None:
-        """Choices are options; a question without any is asked in words, and the next prompt
-        answers it."""
+        """Offer the choices as options. A question without choices is shown as text, and the next
+        prompt answers it."""
         if not asked.choices:
             await self._tell(update_agent_message_text(f"\n\n{asked.question}\n"))
             await self.session.send(Answer(id=asked.id, text="", by=BY))
@@ -217,7 +217,7 @@ class Seat:
     async def _chosen(
         self, about: ToolCallUpdate, options: list[PermissionOption], seconds: float
     ) -> str:
-        """The id of an option; "" when the editor does not choose, whatever the reason."""
+        """The id of the chosen option; "" when the editor chooses none."""
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._client.request_permission(self.id, about, options)
@@ -236,7 +236,7 @@ class Seat:
         return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
 
     def _last_stop(self) -> str:
-        """Why the model's last answer ended."""
+        """The stop reason of the last reply."""
         last = self.session.transcript.messages[-1:]
         return last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
 
@@ -251,7 +251,7 @@ class Seat:
         )
 
     async def _command(self, line: str) -> Say | None:
-        """Carry out a slash command; what it wants to be sent, if anything."""
+        """Run a slash command; returns the message to send, if any."""
         match await self.registry.run_known(line, self):
             case None:
                 return Say(text=line)
@@ -262,7 +262,7 @@ class Seat:
             case Drafted(draft=draft, text=text):
                 await self._tell(update_agent_message_text(f"{text}\n\n{draft}"))
             case Moved():
-                words = "Editors hold their sessions themselves: open another one there."
+                words = "Open another session in the editor."
                 await self._tell(update_agent_message_text(words))
             case Begun(work=work):
                 await self._tell(update_agent_message_text(await work()))
@@ -289,7 +289,7 @@ def _available(name: str, words: str, arguments: str) -> AvailableCommand:
 
 
 def _is_urgent(text: str) -> bool:
-    """Said to the turn that runs, so it cannot wait until that has ended."""
+    """Whether the command is for the running turn and must not wait for its end."""
     return text.partition(" ")[0] in URGENT
 
 

@@ -1,4 +1,4 @@
-"""The agent that an editor talks to: every method of the protocol that Hermes fulfils."""
+"""The ACP agent: implements the protocol methods that editors call."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ from hermes.version import __version__
 SOURCE = "acp"
 PAGE = 50
 MCP = find_spec("mcp") is not None
-# Sessions that no person talks in.
+# Sources of sessions without a person.
 WORKERS = ("subagent", "cron")
 SKIP = "HERMES_ACP_SKIP_CONFIGURED_MCP"
 
 
 class EditorAgent:
-    """`acp.interfaces.Agent`. Sessions are those of the home, so `hermes sessions` and the chat
-    know them too."""
+    """Implements `acp.interfaces.Agent`. Its sessions are those of the home, so `hermes sessions`
+    and the chat show them too."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -168,9 +168,9 @@ class EditorAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 9):
-            raise RequestError.invalid_params({"cursor": "is not one of ours"})
+            raise RequestError.invalid_params({"cursor": "is not a valid cursor"})
         start = int(cursor) if cursor else 0
-        # The filter takes a part of a path, so there may be more than those of this folder.
+        # The filter matches parts of paths, so other folders must be excluded.
         wanted = SessionFilter(cwd=cwd, exclude_sources=WORKERS)
         rows = await self._app.library.recent(wanted, limit=None)
         rows = tuple(row for row in rows if cwd is None or row.cwd == cwd)
@@ -194,7 +194,7 @@ class EditorAgent:
         return CloseSessionResponse()
 
     async def close(self) -> None:
-        """All that is open; the connection has ended."""
+        """Close all sessions after the connection has ended."""
         seats, self._seats = self._seats, {}
         for seat in seats.values():
             await seat.leave()
@@ -246,7 +246,7 @@ class EditorAgent:
         return Opening(source=SOURCE, platform=SOURCE, attended=True, cwd=cwd, resume=resume)
 
     async def _seated(self, session_id: str, cwd: str, brought: Brought | None) -> Seat:
-        """Where another process is in the session, the editor goes on with a copy of it."""
+        """Open a session, or a fork of it while another process has it open."""
         if session_id in self._seats:
             return self._seats[session_id]
         try:
@@ -254,12 +254,14 @@ class EditorAgent:
         except SessionBusy:
             copy = await self._app.library.fork(await self._app.library.find(session_id))
             seat = await self._sit(self._opening(cwd, copy), brought, known_as=session_id)
-            seat.remarks.append(f"This session is open elsewhere; you go on in a copy, {copy}.")
+            seat.remarks.append(
+                f"This session is open in another process; you continue in a copy, {copy}."
+            )
             return seat
 
     async def _sit(self, opening: Opening, brought: Brought | None, *, known_as: str = "") -> Seat:
-        """A session with what the editor brings along; SessionBusy. `known_as` is its id for the
-        editor where that is another."""
+        """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
+        the editor if it differs."""
         assert self._client is not None
         client, policies = self._client, []
         guests = self._guests(brought or (), opening.cwd)
@@ -295,7 +297,6 @@ class EditorAgent:
 
     def _guests(self, brought: Brought, cwd: str) -> Guests | None:
         servers = visitors(brought)
-        # Most sessions bring none, and what starts them takes long to load.
         return Guests(self._app.run, servers, cwd) if servers else None
 
     def _seat(self, session_id: str) -> Seat:
@@ -304,7 +305,7 @@ class EditorAgent:
         return self._seats[session_id]
 
     def _soon(self, seat: Seat) -> None:
-        """After the answer, which editors wait for before they know the session."""
+        """Greet after the response, because editors know the session only then."""
         asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(seat.greet()))
 
 

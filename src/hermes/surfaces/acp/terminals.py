@@ -1,4 +1,4 @@
-"""Commands in terminals of the editor, where the settings want that."""
+"""Runs commands in terminals of the editor, if configured."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ KILLED = 137
 
 
 class EditorTerminals:
-    """Each command gets a shell of its own, so where one goes to does not count for the next. No
-    sandbox is around it: it runs as the editor's own commands do."""
+    """Each command gets its own shell, so `cd` does not affect the next command. Commands run
+    without a sandbox, like the editor's own."""
 
     def __init__(self, client: Client, session_id: str) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class EditorTerminals:
         max_bytes: int,
         on_output: Callable[[str], None] | None,
     ) -> CommandResult:
-        """ToolError when the editor does not open a terminal; then nothing was run."""
+        """ToolError when the editor opens no terminal; nothing ran then."""
         try:
             made = await self._client.create_terminal(
                 self._session_id,
@@ -68,7 +68,7 @@ class EditorTerminals:
 
 
 class _Running:
-    """One command at work; `output` is what is known of its words."""
+    """A running command; `output` is its output so far."""
 
     def __init__(
         self, client: Client, session_id: str, id: str, on_output: Callable[[str], None] | None
@@ -80,14 +80,14 @@ class _Running:
         self._tell = on_output or (lambda _: None)
 
     async def until_ended(self, stop: asyncio.Event) -> None:
-        """Until it has ended by itself, or somebody wants it to stop."""
+        """Wait until the command ends or `stop` is set."""
         while not self.has_ended and not stop.is_set():
             await self._look()
             if not self.has_ended:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def let_go(self) -> TerminalExitStatus | None:
-        """However it stands; nothing of it is left running. How it ended, if that is known."""
+        """Kill and release the terminal. Returns the exit status if known."""
         ended = self.has_ended
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -103,7 +103,7 @@ class _Running:
     async def _look(self) -> TerminalExitStatus | None:
         told = await self._client.terminal_output(*self._where)
         before, self.output = self.output, told.output
-        # What was cut away at the beginning makes the rest unknown; then the end has to do.
+        # The editor cut off the beginning, so only the end can be shown.
         if told.output.startswith(before) and len(told.output) > len(before):
             self._tell(told.output[len(before) :])
         self.has_ended = told.exit_status is not None

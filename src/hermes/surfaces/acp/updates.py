@@ -1,4 +1,4 @@
-"""What happens in a session, told to an editor in the words of the protocol."""
+"""Converts session events into protocol updates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PLAN: dict[str, PlanEntryStatus] = {
 
 
 class Teller:
-    """Knows the calls that are under way; one per session."""
+    """Tracks running tool calls; one per session."""
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd
@@ -101,7 +101,7 @@ class Teller:
     def _finished(self, result: ToolResult) -> Iterator[SessionUpdate]:
         call = self._calls.pop(result.call_id, None)
         self._output.pop(result.call_id, None)
-        # The diff that was shown at the beginning stays, unless nothing came of it.
+        # The diff shown at the start stays, unless the edit failed.
         is_edit = call is not None and kind_of(call.name) == "edit" and not result.failed
         yield update_tool_call(
             call_id(result.call_id),

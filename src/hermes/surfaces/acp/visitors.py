@@ -1,4 +1,4 @@
-"""The servers that an editor brings along for a session, described as settings describe them."""
+"""Converts the MCP servers that an editor passes into server settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 from hermes.config.mcp_settings import McpServerSettings
 
 Brought = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
-# So that no rule about a server of the settings counts for one of the same name.
+# Keeps rules for a configured server from applying to one with the same name.
 BEGINNING = "acp_"
 
 
 def visitors(brought: Brought) -> dict[str, McpServerSettings]:
-    """Under names of their own. One that only the editor itself could reach is left out."""
+    """Settings by prefixed name. Skips servers that only the editor can reach."""
     found: dict[str, McpServerSettings] = {}
     for each in brought:
         name = f"{BEGINNING}{each.name}"
