@@ -121,7 +121,7 @@ def test_other_machines_are_served_by_tls_only(home: Path) -> None:
         assert done.returncode == 2
         return done.stderr
 
-    assert "0.0.0.0 can be reached from outside" in refusal("--host", "0.0.0.0")
+    assert "0.0.0.0 can be reached from other machines" in refusal("--host", "0.0.0.0")
     assert "needs both --cert and --key" in refusal("--cert", "a.pem")
 
 

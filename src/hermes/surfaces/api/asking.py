@@ -1,4 +1,4 @@
-"""What a request wants said: the words of now, those of before, and the instructions for both."""
+"""Splits the messages of a request into the new message, the history and the instructions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLES = (*SYSTEM, "user", "assistant", "tool")
 
 
 class Asked(Value):
-    """`now` is the message to answer, `before` the conversation that it belongs to."""
+    """`now` is the message to answer, `before` the conversation so far."""
 
     now: Spoken
     before: tuple[Spoken, ...] = ()
@@ -24,12 +24,14 @@ class Asked(Value):
 
 
 def asked(said: Iterable[Spoken], param: str, *, system: str = "") -> Asked:
-    """The last message must be the user's; refused otherwise."""
+    """HttpError unless the last message is the user's."""
     told = list(said)
     words = [system, *(each.text for each in told if each.role in SYSTEM)]
     rest = [each for each in told if each.role not in SYSTEM]
     if not rest or rest[-1].role != "user":
-        raise Refusal(400, "invalid_value", "The last message must be of `user`.", param=param)
+        raise Refusal(
+            400, "invalid_value", "The last message must have the role `user`.", param=param
+        )
     if not rest[-1].text.strip() and not rest[-1].urls:
         raise Refusal(400, "invalid_value", "The last message is empty.", param=param)
     return Asked(
@@ -49,8 +51,8 @@ def chat_messages(messages: Iterable[ChatMessage], param: str) -> list[Spoken]:
 
 
 def input_items(given: str | list[JsonObject], param: str = "input") -> list[Spoken]:
-    """The items of a response or run. Calls and their outputs become words: they were carried out
-    elsewhere, or by this server in a turn that the session already has."""
+    """The input items of a response or run. Tool calls and outputs become text: they ran elsewhere,
+    or in a turn that the session already has."""
     if isinstance(given, str):
         return [spoken("user", given, param)]
     found: list[Spoken] = []
@@ -67,7 +69,7 @@ def input_items(given: str | list[JsonObject], param: str = "input") -> list[Spo
             case "reasoning" | "image_generation_call":
                 continue
             case kind:
-                words = f"Items of type {kind!r} are not taken."
+                words = f"Items of type {kind!r} are not supported."
                 raise Refusal(400, "unsupported_content_type", words, param=param)
     return found
 

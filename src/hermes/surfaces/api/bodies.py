@@ -1,4 +1,4 @@
-"""The bodies that routes take. What is not named here is accepted and has no effect."""
+"""The request bodies. Unknown fields are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tier = Annotated[str, Meta(max_length=32, pattern="^[a-z_-]*$")]
 
 
 class Nothing(Value):
-    """A body of which nothing is needed."""
+    """A body without required fields."""
 
 
 class StreamOptions(Value):

@@ -1,4 +1,4 @@
-"""One request as handlers see it, its body read within limits, and the answer they give."""
+"""One HTTP request with its size-limited body, and the response a handler returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.surfaces.api.tokens import Client
 
 MOST_BODY = 10_000_000
 BODY_SECONDS = 30.0
-# A client that is still writing hears the answer only if what it writes is taken.
+# A client that is still sending reads the response only after its data is consumed.
 DRAIN_BYTES = 64 * 1024 * 1024
 DRAIN_SECONDS = 5.0
 LONGEST_SESSION_KEY = 256
@@ -38,8 +38,8 @@ def answer(value: object, status: int = 200, headers: Headers = ()) -> Answer:
 
 
 class Call:
-    """`names` are the variable parts of the path. Handlers that stream use `receive` and `send`
-    themselves and give no answer."""
+    """`names` are the path parameters. Streaming handlers use `receive` and `send` directly and
+    return no Answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -62,28 +62,28 @@ class Call:
 
     @property
     def person(self) -> str:
-        """Whose memory the session of this request has, "" for the owner's: each client without
-        the rights of the owner has its own, and so has each session key."""
+        """Whose memory the session uses, "" for the owner's. Each client without owner rights has
+        its own, and so does each session key."""
         own = "" if self.client.is_owner else self.client.source
         return f"{self.client.source}:{self.session_key}" if self.session_key else own
 
     @property
     def whose(self) -> str:
-        """Under which name conversations are kept: the same words of two people are two of them."""
+        """The key under which conversations are stored, distinct per client and session key."""
         name = self.client.name
         return f"{name}\0{self.session_key}" if self.session_key else name
 
     @property
     def session_key(self) -> str:
-        """Refused when it cannot be one."""
+        """HttpError when the header is too long or not printable."""
         key = self.headers.get("x-hermes-session-key", "")
         if len(key) > LONGEST_SESSION_KEY or not key.isprintable():
-            words = f"A session key has {LONGEST_SESSION_KEY} visible characters at most."
+            words = f"A session key has at most {LONGEST_SESSION_KEY} printable characters."
             raise Refusal(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
         return key
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
-        """A number of the query; refused when it is none or out of bounds."""
+        """A number in the query string; HttpError when it is invalid or out of range."""
         text = self.query.get(name)
         if text is None:
             return default
@@ -93,7 +93,7 @@ class Call:
         return int(text[:9])
 
     def flag(self, name: str) -> bool:
-        """A yes or no of the query; no when it is not there."""
+        """A boolean in the query string, False by default."""
         text = self.query.get(name, "false").lower()
         if text not in ("true", "1", "false", "0"):
             words = f"`{name}` must be `true` or `false`."
@@ -101,7 +101,7 @@ class Call:
         return text in ("true", "1")
 
     async def read(self, kind: type[T]) -> None:
-        """Read and decode the body; every limit has an answer of its own."""
+        """Read and decode the body; HttpError names the limit that it exceeds."""
         self.raw = await _body(self)
         try:
             self.body = decode(kind, self.raw or b"{}")
@@ -144,7 +144,9 @@ async def _body(call: Call) -> bytes:
             while True:
                 event = await call.receive()
                 if event["type"] == "http.disconnect":
-                    raise Refusal(400, "disconnected", "The body did not come whole.")
+                    raise Refusal(
+                        400, "disconnected", "The client disconnected before the body was complete."
+                    )
                 parts.append(event.get("body", b""))
                 size += len(parts[-1])
                 if size > MOST_BODY:
@@ -152,7 +154,7 @@ async def _body(call: Call) -> bytes:
                 if not event.get("more_body"):
                     break
     except TimeoutError as error:
-        words = f"The body did not come within {BODY_SECONDS:.0f} seconds."
+        words = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
         raise Refusal(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
     if size > MOST_BODY:
         await _drain(call)
@@ -165,7 +167,7 @@ async def _body(call: Call) -> bytes:
 
 
 def too_large() -> Refusal:
-    words = f"The body may have {MOST_BODY} bytes at most."
+    words = f"The body may have at most {MOST_BODY} bytes."
     return Refusal(413, "body_too_large", words, headers=((b"connection", b"close"),))
 
 

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: one turn of the agent in the words of the chat protocol."""
+"""`/v1/chat/completions`: runs one turn and encodes it as an OpenAI chat completion."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def effort_of(options: ModelOptions | None) -> Effort:
 
 
 def tier_of(*given: str | None) -> str:
-    """The first that is said; the words for no wish are none."""
+    """The first tier given; `auto` and `default` mean none."""
     said = next((tier for tier in given if tier), "")
     return "" if said in ("auto", "default") else said
 
@@ -74,7 +74,7 @@ def run_headers(run: Run) -> Headers:
 
 
 async def shown_text(house: House, call: Call, run: Run, text: str | None = None) -> str:
-    """The answer as a client that may be on another machine can show it, or another form of it."""
+    """The answer (or `text`) with its files shown for a client that may run on another machine."""
     if house.settings.inline_media:
         return await pictured(run, any_file=call.client.is_owner, text=text)
     return named(run.text if text is None else text)
@@ -110,11 +110,11 @@ def chat_usage(usage: Usage) -> JsonObject:
 
 
 def check_tools(house: House, *given: list[JsonObject] | None) -> None:
-    """Refused by default: a client that waits for calls of its tools would wait in vain."""
+    """Refused by default: the agent never calls a client's tools."""
     if any(given) and not house.settings.ignore_client_tools:
         words = (
-            "The agent has tools of its own; those of clients are not taken "
-            "(api_server.ignore_client_tools lets such requests pass without them)."
+            "The agent uses its own tools; client tools are not supported "
+            "(api_server.ignore_client_tools accepts such requests without them)."
         )
         raise Refusal(400, "unsupported_parameter", words, param="tools")
 
@@ -122,11 +122,11 @@ def check_tools(house: House, *given: list[JsonObject] | None) -> None:
 def _check(house: House, body: ChatBody) -> None:
     check_tools(house, body.tools, body.functions)
     if body.n is not None and body.n != 1:
-        raise Refusal(400, "unsupported_parameter", "There is one answer only.", param="n")
+        raise Refusal(400, "unsupported_parameter", "Only n = 1 is supported.", param="n")
 
 
 async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run:
-    """Where the message belongs, and the turn that answers it."""
+    """Start the turn in the session that the message belongs to."""
     house.desk.admit()
     body: ChatBody = call.body
     options = body.model_options or ModelOptions()
@@ -165,7 +165,7 @@ async def start(
     kept: bool = False,
     on_end: Callable[[Run], Awaitable[None]] | None = None,
 ) -> Run:
-    """The run of a request, which is the same one when the request comes again."""
+    """Start the run of a request; a repeated request gets the same run."""
     run_id = ticket.run_id or house.desk.new_run_id(errand.session_id)
     await keep_run(house, ticket, run_id)
     return await house.desk.begin(run_id, errand, kept=kept, on_end=on_end)
@@ -175,7 +175,7 @@ async def _in_thread(
     house: House, call: Call, own: Errand, wanted: Asked, ticket: Ticket
 ) -> Errand:
     if ticket.run_id:
-        # An attempt before this one has chosen the session already.
+        # An earlier attempt has chosen the session.
         session_id = ticket.run_id.removeprefix("run_").rpartition("_")[0]
         began = await past(house.app, wanted.before, "messages")
         return _changed(own, session_id=session_id, create="if_missing", past=began)
@@ -185,7 +185,7 @@ async def _in_thread(
             try:
                 return _changed(own, session_id=await go_on(house, spot))
             except NotFound:
-                # The session was removed meanwhile; the client still has the words.
+                # The session was deleted; the client still sends its history.
                 pass
     began = await past(house.app, wanted.before, "messages")
     return _changed(own, session_id=house.desk.new_session_id(), create="always", past=began)
@@ -194,10 +194,10 @@ async def _in_thread(
 def _remember(
     house: House, call: Call, wanted: Asked, *, is_whole: bool
 ) -> Callable[[Run], Awaitable[None]]:
-    """`is_whole` means that there is nothing in the session but the run."""
+    """`is_whole` means that the session holds nothing but this run."""
 
     async def on_end(run: Run) -> None:
-        """The next request brings this answer along; by that its session is found again."""
+        """Store the history hash by which the next request finds this session."""
         if failure_of(run) is not None:
             return
         spot = spot_in(run) if is_whole else await spot_of(house, run.session_id, run.last_n)
@@ -219,7 +219,7 @@ def _changed(errand: Errand, **changes: object) -> Errand:
 
 
 class ChatTeller:
-    """Chunks of a chat completion. What they have in common is encoded once."""
+    """Encodes a run as chat completion chunks. Their common part is encoded once."""
 
     def __init__(self, house: House, run: Run, media: Stream, *, include_usage: bool) -> None:
         self._media = media
@@ -285,7 +285,7 @@ class ChatTeller:
         return self._before + encode(text) + self._after
 
     def _progress(self, deed: Begun | Done) -> bytes:
-        """An event of our own that is a chunk too: official clients read every event as one."""
+        """A Hermes event that is also a chunk: official clients parse every event as one."""
         if deed.call.name.startswith("_"):
             return b""
         facts = encode(_facts(deed))[1:]

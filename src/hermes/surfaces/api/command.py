@@ -1,4 +1,4 @@
-"""`hermes serve`: the HTTP server, and the tokens of its clients."""
+"""`hermes serve`: runs the HTTP server and manages client tokens."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     help="Serve the HTTP API (OpenAI-compatible). Without a command: listen until stopped.",
     invoke_without_command=True,
 )
-@click.option("--host", help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 takes a free one.")
-@click.option("--public", is_flag=True, help="Yes, others may reach this address.")
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.")
+@click.option("--public", is_flag=True, help="Confirm that other machines may reach this address.")
 @click.option("--cert", type=click.Path(exists=True, dir_okay=False), help="TLS certificate.")
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="TLS key.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front ends TLS.")
-@click.option("--name", "names", multiple=True, help="Host name it is called by; repeatable.")
-@click.option("--origin", "origins", multiple=True, help="Origin of pages that may call it.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front terminates TLS.")
+@click.option("--name", "names", multiple=True, help="Allowed host name; repeatable.")
+@click.option("--origin", "origins", multiple=True, help="Web origin allowed to call the API.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     if ctx.invoked_subcommand is None:
         ctx.exit(asyncio.run(_serve(ctx, options)))
 
 
-@command.group("token", help="Tokens of clients.")
+@command.group("token", help="Manage client tokens.")
 def token() -> None:
     pass
 
 
-@token.command("add", help="Make a token for a client; it is shown once.")
+@token.command("add", help="Create a client token; it is shown once.")
 @click.argument("name")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(SCOPES),
-    help="What it is for; repeatable. Without: chat.",
+    help="Scope to grant; repeatable. Default: chat.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -65,7 +65,7 @@ def add(ctx: click.Context, name: str, scopes: tuple[Scope, ...], as_json: bool)
         click.echo(made)
 
 
-@token.command("list", help="All clients that have a token.")
+@token.command("list", help="List client tokens.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
@@ -79,18 +79,18 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         )
         return
     if not known:
-        click.echo("There is no token yet; `hermes serve token add NAME` makes one.")
+        click.echo("There are no tokens; create one with `hermes serve token add NAME`.")
     for each in known:
         day = time.strftime("%Y-%m-%d", time.localtime(each.created_at))
         click.echo(f"{each.name:<24} {day}  {', '.join(each.scopes)}")
 
 
-@token.command("remove", help="Take a token away; its client is refused from now on.")
+@token.command("remove", help="Revoke a token.")
 @click.argument("name")
 @click.pass_context
 def remove(ctx: click.Context, name: str) -> None:
     _tokens(ctx).remove(name)
-    click.echo(f"The token of {name} is no longer taken.")
+    click.echo(f"The token of {name} is revoked.")
 
 
 def _tokens(ctx: click.Context) -> Tokens:
@@ -105,7 +105,7 @@ def _print_json(value: JsonValue) -> None:
 
 
 async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
-    # Whoever only looks at tokens need not load a server.
+    # Token commands do not load the server.
     from hermes.surfaces.api.listener import Place, check_place, listen, serve
 
     async with start(ctx.find_root().obj or {}) as app:
@@ -125,7 +125,7 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
         tokens = Tokens(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
         made = ensure_local(app.home, tokens, app.world.clock.now())
         if held := local_token(app.home):
-            # Whatever the agent reads and tells, it is not this.
+            # The agent must never output its own API token.
             app.secrecy.know(held)
         with _claims(app):
             listening = listen(place)
@@ -144,7 +144,7 @@ def _address(place: Place, port: int) -> str:
 
 @contextmanager
 def _claims(app: App) -> Iterator[None]:
-    """Clients know a home by its token: no other home may answer to it."""
+    """A token identifies one home, so no two homes may share it."""
     own = f" -p {app.home.profile}" if app.home.profile != "default" else ""
     remedies = {
         app.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
@@ -164,4 +164,4 @@ def _tell(news: list[str], made: str, origins: tuple[str, ...]) -> None:
     if made:
         click.echo(f"A token for clients on this machine is in {Path(made)}", err=True)
     if "*" in origins:
-        click.echo("Pages of every origin may call this server.", err=True)
+        click.echo("Web pages of any origin may call this server.", err=True)

@@ -1,5 +1,5 @@
-"""One connection of a client: it is not kept open for whoever sends nothing, and what is said in
-one instant is sent at once."""
+"""One client connection: idle connections time out, and writes of one loop iteration are
+combined."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HEAD_SECONDS = 15.0
 
 
 class Gathering(asyncio.Transport):
-    """Writes of one round of the loop go out together: the head of an answer with its first words,
-    the last words with the end."""
+    """Combines the writes of one event-loop iteration, such as the response head and its first
+    bytes."""
 
     def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Gathering(asyncio.Transport):
 
 
 class Connection(H11Protocol):
-    """Closed when its first request head does not come in time."""
+    """Closes when the first request head does not arrive in time."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Gathering(transport, self.loop))

@@ -1,4 +1,4 @@
-"""What clients send as content: words and pictures, told apart, counted and never cut."""
+"""Parses message content into text and image URLs, within limits and without truncation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Content = str | list[JsonObject] | None
 
 
 class Spoken(Value):
-    """One message of a client. `urls` are its pictures, as they were sent."""
+    """One client message. `urls` are its images as sent."""
 
     role: str
     text: str
@@ -30,14 +30,14 @@ class Spoken(Value):
 
 
 def spoken(role: str, content: Content, param: str) -> Spoken:
-    """Refused with the reason when something of it cannot be taken as it is."""
+    """HttpError names the part that is not supported."""
     if content is None:
         return Spoken(role=role, text="")
     is_ours = role == "assistant"
     if isinstance(content, str):
         return Spoken(role=role, text=_checked(bare(content) if is_ours else content, param))
     if len(content) > MOST_PARTS:
-        raise _too_large(f"A message may have {MOST_PARTS} parts at most.", param)
+        raise _too_large(f"A message may have at most {MOST_PARTS} parts.", param)
     words: list[str] = []
     urls: list[str] = []
     for part in content:
@@ -50,13 +50,13 @@ def spoken(role: str, content: Content, param: str) -> Spoken:
         elif kind == "refusal":
             words.append(_checked(text_field(part, "refusal"), param))
         else:
-            words_ = f"Parts of type {kind!r} are not taken; send text and images."
+            words_ = f"Parts of type {kind!r} are not supported; send text and images."
             raise Refusal(400, "unsupported_content_type", words_, param=param)
     return Spoken(role=role, text="\n".join(word for word in words if word), urls=tuple(urls))
 
 
 async def images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]:
-    """The pictures, kept where messages refer to them."""
+    """Store the images where messages refer to them."""
     found: list[Image] = []
     for url in urls:
         try:
@@ -67,7 +67,7 @@ async def images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]
 
 
 async def past(app: App, said: Sequence[Spoken], param: str) -> tuple[Message, ...]:
-    """A conversation that took place elsewhere, as messages of ours."""
+    """Convert a client's history into messages."""
     found: list[Message] = []
     for each in said:
         if each.role == "assistant":
@@ -83,9 +83,9 @@ async def past(app: App, said: Sequence[Spoken], param: str) -> tuple[Message, .
 
 def _checked(text: str, param: str) -> str:
     if len(text) > MOST_CHARS:
-        words = f"A text part may have {MOST_CHARS} characters at most; this one has {len(text)}."
+        words = f"A text part may have at most {MOST_CHARS} characters; this one has {len(text)}."
         raise _too_large(words, param)
-    # Lone surrogates can be written in JSON, but neither stored nor sent.
+    # JSON can contain lone surrogates, but they can be neither stored nor sent.
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Tool calls of a turn, told as they begin and as they end, each beginning before its end."""
+"""Tracks the tool calls of a turn and reports each start before its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens sessions when a turn is wanted in them, follows the turns, and leaves when all are done."""
+"""Opens sessions on demand, runs turns in them, and closes them when no run needs them."""
 
 from __future__ import annotations
 
@@ -58,30 +58,30 @@ class Desk:
         return sum(run.status == "queued" for run in self._runs.values())
 
     async def processes(self) -> int:
-        """Background processes of the sessions that are open here."""
+        """The number of running background processes in open sessions."""
         opened = [seat.session for seat in self._seats.values() if seat.session is not None]
         found = [await session.workspace.processes.list() for session in opened]
         return sum(process.status == "running" for each in found for process in each)
 
     def new_session_id(self) -> str:
-        """With more chance in it than usual: hundreds may be opened in the same second."""
+        """Has more random bits than usual: hundreds of sessions may open in the same second."""
         return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
-        """A run names its session, so that the journal alone tells all about it."""
+        """The id contains the session's, so that the journal alone can restore a run."""
         return f"run_{session_id}_{self._app.world.chance.getrandbits(48):012x}"
 
     def admit(self) -> None:
-        """Before any work: refused when there is no room for one more turn."""
+        """HttpError when the server stops or runs as many turns as it may."""
         if self.is_draining:
-            words = "The server is about to stop."
+            words = "The server is shutting down."
             raise Refusal(503, "draining", words, headers=((b"retry-after", b"5"),))
         if self._most and self.active >= self._most:
-            words = f"{self._most} turns are running, which is the most at once."
+            words = f"{self._most} turns are running, which is the maximum."
             raise Refusal(429, "too_many_runs", words, headers=((b"retry-after", b"5"),))
 
     def claim(self, session_id: str) -> bool:
-        """Have the session for the run that begins next; no when somebody else has it."""
+        """Reserve the session for the next run; False when another run has it."""
         if session_id in self._claims or self._busy[session_id]:
             return False
         self._claims.add(session_id)
@@ -93,7 +93,7 @@ class Desk:
     async def begin(
         self, run_id: str, errand: Errand, *, kept: bool = False, on_end: OnEnd | None = None
     ) -> Run:
-        """The run, once its message is durable. A `kept` one goes on after a restart by itself."""
+        """Start a run; returns when its message is durable. `kept` runs resume after a restart."""
         if (running := self._runs.get(run_id)) is not None:
             return running
         try:
@@ -112,7 +112,7 @@ class Desk:
         return run
 
     async def find(self, run_id: str) -> Run:
-        """A run of now or of the past; refused with 404."""
+        """An active or past run; HttpError 404."""
         if (run := self._runs.get(run_id)) is not None:
             return run
         match = re.fullmatch(RUN_ID, run_id, re.ASCII)
@@ -127,7 +127,7 @@ class Desk:
         return self._runs.get(run_id, run)
 
     def revive(self, run: Run) -> Run:
-        """The same run at work, if it has no end yet and nobody is at it."""
+        """Resume a run that has not ended and is not active."""
         if run.is_over or run.id in self._runs:
             return self._runs.get(run.id, run)
         again = Run(run.id, run.session_id, run.created_at)
@@ -135,7 +135,7 @@ class Desk:
         return again
 
     async def resume_all(self) -> None:
-        """Go on with the runs that the end of the last process has interrupted."""
+        """Resume the runs that the last process left unfinished."""
         ids = await self._store.run(
             lambda db: [id for (id,) in db.execute("SELECT id FROM runs ORDER BY at")]
         )
@@ -152,7 +152,7 @@ class Desk:
             await self.tell(run, Interrupt())
 
     async def tell(self, run: Run, command: Command) -> None:
-        """To the session of a run, wherever it is open."""
+        """Send a command to the session of a run, also if another process has it open."""
         if run.session is not None:
             await run.session.send(command)
         else:
@@ -165,7 +165,7 @@ class Desk:
         await self.tell(run, Steer(text=text))
 
     async def drain(self, seconds: float) -> None:
-        """Take nothing new, let what runs end, then stop it."""
+        """Refuse new runs, wait for active ones, then interrupt the rest."""
         self.is_draining = True
         if self._tasks:
             await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
@@ -179,7 +179,7 @@ class Desk:
 
     @asynccontextmanager
     async def quiet(self, session_id: str) -> AsyncIterator[None]:
-        """While inside, no turn of this process runs in the session; 409 after a long wait."""
+        """No turn of this process runs in the session meanwhile; HttpError 409 after a timeout."""
         seat = self._seat(session_id)
         try:
             await take_turn(seat)
@@ -192,8 +192,8 @@ class Desk:
 
     @asynccontextmanager
     async def steady(self, session_id: str) -> AsyncIterator[None]:
-        """While inside, the session is neither opened here nor left. What was left for it inside is
-        carried out at the end, if it is open here."""
+        """The session is neither opened nor closed here meanwhile. An open session processes its
+        inbox at the end."""
         seat = self._seat(session_id)
         try:
             async with seat.opening:
@@ -212,7 +212,7 @@ class Desk:
         task.add_done_callback(lambda _: self._tasks.pop(run.id, None))
 
     async def _carry(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
-        """Whatever happens, the run has an end and its readers hear of it."""
+        """Execute a run; its readers always get an end or an error."""
         try:
             await self._work(run, errand, on_end)
         except asyncio.CancelledError:
@@ -226,7 +226,7 @@ class Desk:
             self._settle(run)
             self.endings[run.status] = self.endings.get(run.status, 0) + 1
             self._runs.pop(run.id, None)
-            # A run that failed without a TurnEnded goes on after a restart.
+            # A run that failed without a TurnEnded resumes after a restart.
             if run.is_kept and run.ended is not None:
                 await self._forget(run)
 
@@ -253,7 +253,7 @@ class Desk:
             await self._leave(errand.session_id, seat)
 
     async def _finish(self, run: Run, on_end: OnEnd) -> None:
-        """The turn has ended well; an answer is not lost because the store is full."""
+        """A store that fails does not lose the answer of a turn that has ended."""
         try:
             await on_end(run)
         except HermesError as error:
@@ -266,7 +266,7 @@ class Desk:
             log.error("a finished run is still stored", extra={"error": str(error)})
 
     def _settle(self, run: Run) -> None:
-        """Whoever waits for the end may go on in the session from now on."""
+        """Release the session and wake everyone who waits for the run to end."""
         if run.settled.is_set():
             return
         self.unclaim(run.session_id)
@@ -279,7 +279,7 @@ class Desk:
         async with seat.opening:
             if seat.session is None:
                 opening = await self._opening(errand)
-                # A crowd that comes in one instant must not keep the loop from everybody else.
+                # Many sessions that open at once must not block the event loop.
                 await self._app.world.pacer.turn()
                 seat.session = await self._app.open(opening)
                 if errand.past and not seat.session.transcript.messages:
@@ -337,7 +337,7 @@ class Desk:
                 settled.cancel()
 
     async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
-        """Whether there is a turn to be followed."""
+        """Whether there is a turn to follow."""
         if errand.again:
             run.take_all(await self._app.library.records(run.session_id))
         if run.is_over:
@@ -346,7 +346,7 @@ class Desk:
             session.resume()
             return True
         if not errand.text and not errand.images:
-            raise NotFound("The message of this run was never received.")
+            raise NotFound("This run has no message.")
         transcript = session.transcript
         if errand.model and (errand.model, errand.provider) != (
             transcript.model,
@@ -363,8 +363,8 @@ class Desk:
         return True
 
     async def _follow_elsewhere(self, run: Run, errand: Errand) -> None:
-        """Another process is in the session: the message is left there, and its turn is followed
-        in the journal. Comes back without an end when that process has gone."""
+        """Another process owns the session: post the message to its inbox and follow the turn in
+        the journal. Returns without an end when that process exits."""
         records = await self._app.library.records(errand.session_id)
         opened = records[0].event if records else None
         if isinstance(opened, SessionOpened) and not may_speak(errand, opened):
@@ -390,7 +390,7 @@ class Desk:
         seat.users -= 1
         if seat.users == 0 and seat.session is not None:
             session, seat.session = seat.session, None
-            # A newcomer waits at the lock until the session is free to be opened again.
+            # A new user waits at the lock until the session can be opened again.
             async with seat.opening:
                 await self._app.world.pacer.turn()
                 await self._app.leave(session, soon=True)

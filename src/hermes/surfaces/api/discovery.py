@@ -1,4 +1,4 @@
-"""What the server offers: models, abilities, limits, toolsets and the description of all routes."""
+"""Serves models, capabilities, limits, toolsets, skills and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def openapi(house: House, call: Call) -> Answer:
 
 
 async def toolsets(house: House, call: Call) -> Answer:
-    """Those that a run may choose from, and the tools that sessions have without a choice."""
+    """The toolsets a run may choose, and the default tools of a session."""
     settings = house.app.settings
     names = house.app.tools.known(wanted_names(settings, platform="api"))
     told = [
@@ -85,13 +85,11 @@ async def toolsets(house: House, call: Call) -> Answer:
 
 
 async def skills(house: House, call: Call) -> Answer:
-    """Those that the agent can make use of here."""
+    """The skills that the agent can use here."""
     return answer({"object": "list", "data": await asyncio.to_thread(_skills, house.app)})
 
 
 def _skills(app: App) -> list[JsonObject]:
-    # Few clients ask, and the server starts without it.
-
     return [
         {
             "name": entry.name,

@@ -1,4 +1,4 @@
-"""What is to be said in a session on behalf of a client, and under which conditions."""
+"""Describes a turn that a client requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from hermes.core.messages import Image, Message
 
 
 class Errand(Value):
-    """What is to be said, and where. A new session begins with `past`; `extra` are instructions:
-    for a new session they join its system text, else they come with the message. `alone` waits
-    until nobody else has a turn there. `again` is for a message that may have been received
-    already. `confined` keeps to sessions of the same source, whose agent does not see the rest of
-    the home's past either. `person` is whose memory the session has; sessions of other people are
-    not there for them. `effort` and `tier` are for this turn only. A new session has the tools of
-    `toolsets` only, if there are any."""
+    """The message and its session. `past` is the history of a new session; `extra` are
+    instructions, added to the system text of a new session or else to the message. `alone` waits
+    for other turns in the session. `again` means that the message may be in the journal already.
+    `confined` allows only sessions of the same source, without access to other history. `person`
+    is whose memory the session uses; other people's sessions are invisible. `effort` and `tier`
+    hold for this turn only. `toolsets` limits the tools of a new session."""
 
     session_id: str
     text: str
@@ -43,14 +42,14 @@ def resumption(session_id: str) -> Errand:
 
 
 def may_speak(errand: Errand, opened: SessionOpened) -> bool:
-    """Whether the session is one of those that are there for whoever has sent the errand."""
+    """Whether the client may use the session."""
     if errand.confined and opened.source != errand.source:
         return False
     return errand.person in ("", opened.source, opened.person)
 
 
 def words_of(errand: Errand, system: str) -> str:
-    """The message, after instructions that the session does not have yet."""
+    """The message, preceded by instructions that the system text does not contain."""
     extra = errand.extra.strip()
     if not extra or extra in system:
         return errand.text

@@ -1,4 +1,4 @@
-"""Reads a run from any place in it to its end: nothing twice, nothing left out."""
+"""Reads a run from any position to its end without gaps or repeats."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MARK = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
 
 
 class Mark(Value):
-    """A place in a run: after record `n`, and after `chars` characters of the reply that follows
-    it. `hash` is of those characters: after a crash the reply is written anew, and only if it
-    begins with the same words can it go on behind them."""
+    """A position in a run: after record `n` and after `chars` characters of the reply that follows
+    it. `hash` covers those characters: after a crash the model writes the reply again, and the
+    reader continues in it only if it begins with the same text."""
 
     n: int = 0
     chars: int = 0
@@ -45,7 +45,7 @@ class Happened(Value):
 
 
 class Anew(Value):
-    """What was read of this reply is void; it comes once more from its beginning."""
+    """The reader must discard this reply; it follows again from its beginning."""
 
     mark: Mark
 
@@ -66,7 +66,7 @@ class Follower:
         self._seen = 0
         self._chars = mark.chars
         self._hash = blake2b(digest_size=4)
-        # Known only as a digest until the text that it stands for is there again.
+        # Only a digest is known until the text arrives again.
         self._promised = mark.hash if mark.chars else ""
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class Follower:
         return self._run.is_over and self._index >= len(self._run.records)
 
     async def wait(self) -> None:
-        """Until there is something to read, or somebody wakes the reader."""
+        """Wait for something to read, or for `wake`."""
         if not self.is_done:
             await self._news.wait()
 
@@ -85,7 +85,7 @@ class Follower:
         self._news.ring()
 
     def read(self) -> list[Moment]:
-        """All that is new, as few pieces as possible."""
+        """Everything new, in as few pieces as possible."""
         self._news.hush()
         found: list[Moment] = []
         records = self._run.records
@@ -96,7 +96,7 @@ class Follower:
             self._index += 1
             self._n = record.n
             found.append(Happened(record=record, mark=self._mark()))
-        # What was never written down is no part of a run that is over, and nothing follows its end.
+        # A run that is over consists of its records alone; nothing follows its end.
         if not self._run.is_over:
             self._read_draft(self._run.draft, found)
         return found
@@ -148,7 +148,7 @@ class Follower:
             at = end
 
     def _catch_up(self, text: str, found: list[Moment]) -> None:
-        """Go on behind what was sent of another writing of this reply, if it begins the same."""
+        """Continue after what was sent of an earlier version of this reply, if it starts equal."""
         if self._chars:
             sent = blake2b(text[: self._chars].encode("utf-8", "replace"), digest_size=4)
             wanted = self._promised or self._hash.hexdigest()

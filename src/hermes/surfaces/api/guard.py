@@ -1,4 +1,4 @@
-"""Who may speak to the server at all: the name it was called by, the page, the token."""
+"""Checks the Host header, the origin and the bearer token of a request."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """`hosts` are the names that the server may be called by, besides those of this machine. A
-    page that resolves its own name to this address (DNS rebinding) is told by its Host header."""
+    """`hosts` are allowed host names besides those of this machine. The Host header reveals a page
+    that resolves its own name to this address (DNS rebinding)."""
 
     def __init__(
         self, tokens: Tokens, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
@@ -46,15 +46,15 @@ class Guard:
         name = _host_name(headers.get("host", ""))
         if name in self._hosts or (not self._is_local and _is_address(name)):
             return
-        raise Refusal(403, "host_not_allowed", "This server is not called by that name.")
+        raise Refusal(403, "host_not_allowed", "This host name is not allowed.")
 
     def cors(self, headers: Mapping[str, str]) -> Headers:
-        """The headers for a page that may read the answer; refused for any other page."""
+        """The CORS headers for an allowed origin; HttpError for any other."""
         origin = headers.get("origin")
         if origin is None:
             return ()
         if origin.lower() not in self._origins and "*" not in self._origins:
-            raise Refusal(403, "origin_not_allowed", "Pages of that origin may not call this.")
+            raise Refusal(403, "origin_not_allowed", "This origin is not allowed.")
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-expose-headers", EXPOSED_HEADERS),
@@ -62,7 +62,7 @@ class Guard:
         )
 
     def client(self, headers: Mapping[str, str], scope: Scope | None) -> Client:
-        """Whoever calls, if the token allows what the route is for; None is for everybody."""
+        """The client of the token, if it has the scope. A route without a scope needs no token."""
         if scope is None:
             return Client(name="", scopes=())
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -71,7 +71,7 @@ class Guard:
             words = "Send a valid token as `Authorization: Bearer …`."
             raise Refusal(401, "invalid_token", words, headers=CHALLENGE)
         if scope not in found.scopes:
-            words = f"The token of {found.name!r} is not for `{scope}`."
+            words = f"The token of {found.name!r} has no scope `{scope}`."
             raise Refusal(403, "scope_missing", words)
         return found
 
@@ -84,7 +84,7 @@ PREFLIGHT: Headers = (
 
 
 def _host_name(host: str) -> str:
-    """Without the port and the brackets of an IPv6 address."""
+    """The host without its port and without IPv6 brackets."""
     text = host.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]

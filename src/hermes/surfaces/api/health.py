@@ -1,4 +1,4 @@
-"""Whether the server lives, can work, and how it is doing: states and counts, never contents."""
+"""Serves liveness, readiness and health details: states and counts, never contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def health(house: House, call: Call) -> Answer:
 
 
 async def ready(house: House, call: Call) -> Answer:
-    """Whether a turn would be taken and could be kept; 503 when not."""
+    """503 when the server accepts no turns or cannot store them."""
     states = await _readiness(house)
     is_ready = not house.desk.is_draining and all(state == "ok" for state in states.values())
     return answer({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
@@ -93,7 +93,7 @@ async def _journal(house: House) -> str:
 
 
 async def _model(house: House) -> str:
-    """Whether a session would find a model; none is asked anything."""
+    """Whether a model is configured; sends no request."""
     try:
         async with asyncio.timeout(MODEL_SECONDS):
             await house.app.models.choose()

@@ -1,4 +1,4 @@
-"""What all handlers share: the app, the desk, the store and the numbers of one server."""
+"""The state that all handlers share: app, session pool, store and metrics."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class House:
         self.model_name = self.settings.model_name or own
 
     async def model(self, model: str | None, provider: str | None) -> tuple[str, str]:
-        """What a request may choose: a name of `model_aliases`, or anything if the settings allow
-        it. Other names are those that generic clients must send; they mean the usual model."""
+        """The model a request chooses: an alias, or any name if the settings allow it. Other names
+        are placeholders of generic clients and mean the default model."""
         name = model or ""
         chosen = name in self.app.settings.model_aliases or bool(provider)
         if not name or name == self.model_name or not (chosen or self.settings.direct_models):
@@ -51,7 +51,7 @@ class House:
         return pick.card.model, pick.card.provider
 
     async def session(self, session_id: str, client: Client) -> SessionInfo:
-        """A session that the client may see; any other one is not there for it."""
+        """A session that the client may see; HttpError 404 for any other."""
         check_session_id(session_id)
         try:
             info = await self.app.library.info(session_id)
@@ -62,7 +62,7 @@ class House:
         return info
 
     async def session_or_none(self, session_id: str, client: Client) -> SessionInfo | None:
-        """The same, None for an id that is free."""
+        """The same, None when the id is unused."""
         check_session_id(session_id)
         try:
             info = await self.app.library.info(session_id)
@@ -75,7 +75,7 @@ class House:
 
 def check_session_id(session_id: str) -> None:
     if re.fullmatch(SESSION_ID, session_id, re.ASCII) is None:
-        words = "A session id has 1 to 128 letters, digits and `._:-`, the first no sign."
+        words = "A session id has 1 to 128 letters, digits or `._:-`, and starts with no sign."
         raise Refusal(400, "invalid_session_id", words, param="session_id")
 
 
@@ -84,7 +84,7 @@ def no_session() -> Refusal:
 
 
 def leaving(call: Call, default: Leaving) -> Leaving:
-    """What becomes of the turn when the client goes away: `interrupt` or `detach`."""
+    """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
     wish = call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
     if wish not in ("interrupt", "detach"):
         words = "`on_disconnect` is `interrupt` or `detach`."

@@ -1,4 +1,4 @@
-"""A turn as the items of a response, whole or one after the other as they come about."""
+"""Converts a turn into the output items of a response, complete or as a stream of events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import event
 
-# Where a picture is kept: for us, never for clients.
+# The image path: internal, never sent to clients.
 PLACE = "hermes_place"
 
 
@@ -52,7 +52,7 @@ def result_item(result: ToolResult) -> JsonObject:
 
 
 def picture_item(result: ToolResult) -> JsonObject | None:
-    """A picture that was drawn, as clients know it; None for any other result."""
+    """The item of a generated image; None for any other result."""
     image = drawn(result)
     if not image:
         return None
@@ -66,7 +66,7 @@ def picture_item(result: ToolResult) -> JsonObject | None:
 
 
 def with_picture(item: JsonObject) -> JsonObject:
-    """The item with the picture itself, where it is a file that can still be read."""
+    """The item with the image data, if its file can still be read."""
     image = item.get(PLACE)
     if not isinstance(image, str):
         return item
@@ -88,7 +88,7 @@ def reasoning_item(run: Run, number: int, text: str) -> JsonObject:
 
 
 def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
-    """All of a turn, in the order in which it came about."""
+    """All items of a turn in order."""
     found: list[JsonObject] = []
     number = 0
     for record in run.records:
@@ -110,8 +110,8 @@ def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
 
 
 class ItemTeller:
-    """Tells the items of a run as events, in the order of `output_items`; every item that is
-    added is also done."""
+    """Encodes the items of a run as events, in the order of `output_items`. Each added item is
+    also completed."""
 
     def __init__(self, run: Run, *, reasoning: bool) -> None:
         self._run = run
@@ -144,7 +144,7 @@ class ItemTeller:
                 return self._happened(record.event)
 
     def close(self) -> bytes:
-        """What is still open when the run has ended without a whole reply."""
+        """Complete the open items of a run that ended without a reply."""
         told = self._stop_thinking()
         if self._open is not None:
             told += self._done("".join(self._sent), "incomplete")

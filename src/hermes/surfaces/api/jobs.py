@@ -1,4 +1,4 @@
-"""`/api/jobs`: jobs kept, changed and asked for. Every answer says whether anything runs them."""
+"""`/api/jobs`: stores and lists scheduled jobs. Every response says whether a scheduler runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def list_jobs(house: House, call: Call) -> Answer:
 async def add_job(house: House, call: Call) -> Answer:
     async def work(ticket: Ticket) -> Answer:
         given: JsonObject = plain(call.body)
-        # The key of the request names the job, so that a second attempt finds the first one's.
+        # The idempotency key determines the job id, so that a retry finds the same job.
         job_id = ticket.key[:12]
         await keep_run(house, ticket, f"job_{job_id}")
         job = await house.jobs.add(given, by=_who(call), id=job_id)
@@ -54,13 +54,13 @@ async def resume_job(house: House, call: Call) -> Answer:
 
 
 async def run_job(house: House, call: Call) -> Answer:
-    """It is due from now on; that is all that can be promised here."""
+    """Make the job due now; a scheduler starts it."""
     job = await house.jobs.run_now(call.names["id"], whose=_whose(call))
     return await _told(house, job, 202)
 
 
 async def job_runs(house: House, call: Call) -> Answer:
-    """What a scheduler has written about it. Without one, a job has never run."""
+    """The runs that a scheduler has recorded."""
     await house.jobs.get(call.names["id"], whose=_whose(call))
     return answer({"runs": [], "scheduler": await house.jobs.scheduler()})
 
@@ -74,5 +74,5 @@ def _who(call: Call) -> str:
 
 
 def _whose(call: Call) -> str:
-    """The owner sees all jobs, others their own."""
+    """The owner sees all jobs, other clients only their own."""
     return "" if call.client.is_owner else _who(call)

@@ -1,5 +1,4 @@
-"""Which sessions clients see in a list: those of a kind, found by words, with or without those that
-were put away."""
+"""Lists and searches sessions for clients, with or without archived ones."""
 
 from __future__ import annotations
 
@@ -8,14 +7,13 @@ from hermes.core.errors import NotFound
 from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.surfaces.api.house import House
 
-# Messages that are looked through for sessions in which something was said.
+# Search hits that are grouped into sessions.
 MOST_HITS = 200
 
 
 class Listed:
-    """Sessions for a list, those last used first. `archived` is whether only those that were put
-    away are wanted or only the others; where nothing is said, a list has the others and a search
-    finds all."""
+    """Sessions, last used first. `archived` selects only archived sessions or only others; by
+    default a list omits archived sessions and a search includes them."""
 
     def __init__(self, house: House, wanted: SessionFilter, *, archived: bool | None) -> None:
         self._library = house.app.library
@@ -27,7 +25,7 @@ class Listed:
         return list(await self._library.recent(wanted, limit=most))
 
     async def found(self, query: str) -> list[SessionInfo]:
-        """By a part of the title, or by what was said."""
+        """Match the title or the messages."""
         wanted = replace(self._wanted, title=query, archived=self._archived)
         by_id = {info.id: info for info in await self._library.recent(wanted, limit=None)}
         for hit in await self._library.search(query, limit=MOST_HITS):

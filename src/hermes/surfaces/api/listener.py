@@ -1,4 +1,4 @@
-"""Where the server listens: never openly by accident, and not for whoever sends nothing."""
+"""Binds the server socket, refuses unprotected public addresses, and serves until stopped."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ log = logging.getLogger(__name__)
 IDLE_SECONDS = 75
 LONGEST_HEAD = 32 * 1024
 HOUR = 3_600.0
-# What many sessions that begin at once find alike is looked for once.
+# Sessions that open in a burst share what they look up.
 CROWD_SECONDS = 0.5
 REHEARSAL_SECONDS = 2.0
 
 
 class Place(Value):
-    """Where to listen and under which protection. `proxied` means that a proxy in front of the
-    server ends TLS."""
+    """The address and its protection. `proxied` means that a proxy in front terminates TLS."""
 
     host: str
     port: int
@@ -50,19 +49,17 @@ class Place(Value):
 
 
 def check_place(place: Place) -> None:
-    """UsageError unless everybody who could reach the server is meant to."""
+    """UsageError for a public address without confirmation or TLS."""
     if bool(place.certificate) != bool(place.key):
         raise UsageError("TLS needs both --cert and --key.")
     if is_loopback(place.host):
         return
     if not place.public:
-        raise UsageError(
-            f"{place.host} can be reached from outside; say --public if that is what you want."
-        )
+        raise UsageError(f"{place.host} can be reached from other machines; confirm with --public.")
     if not place.certificate and not place.proxied:
         raise UsageError(
-            "Tokens must not travel in the clear: give --cert and --key, or --behind-proxy if a "
-            "proxy in front of this ends TLS."
+            "Tokens must not be sent unencrypted: use --cert and --key, or --behind-proxy if a "
+            "proxy in front terminates TLS."
         )
 
 
@@ -75,7 +72,8 @@ def listen(place: Place) -> socket.socket:
     except OSError as error:
         found.close()
         raise UsageError(
-            f"{place.host}:{place.port} cannot be used ({error.strerror}); --port names another."
+            f"{place.host}:{place.port} cannot be used ({error.strerror}); "
+            "choose another port with --port."
         ) from error
     found.listen(2048)
     found.setblocking(False)
@@ -85,7 +83,7 @@ def listen(place: Place) -> socket.socket:
 async def serve(
     app: App, tokens: Tokens, place: Place, listening: socket.socket, told: Callable[[], None]
 ) -> None:
-    """Until the process is told to stop. `told` is called when requests are taken."""
+    """Serve until the process is told to stop. Calls `told` when the server is ready."""
     store = Store(app.home.root / "api.db")
     house = House(app, store)
     guard = Guard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
@@ -94,7 +92,7 @@ async def serve(
     try:
         await store.tidy(app.world.clock.now())
         await _rehearse(app)
-        # What is loaded by now stays; looking through it again and again would stop all streams.
+        # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
         await house.desk.resume_all()
@@ -110,9 +108,9 @@ async def serve(
 
 
 async def _rehearse(app: App) -> None:
-    """Open a session and leave it unused: what the first turn would load is loaded before anybody
-    waits for it. Nothing of it is kept. A model that is out of reach now may be there later."""
-    # Not plain words, so that everything that looks for secrets is loaded.
+    """Open and close a session, so that modules are loaded before the first request. Nothing is
+    stored. A model that is unreachable now may be reachable later."""
+    # Looks like a secret, so that the redactor is loaded too.
     app.secrecy.text("token: none")
     try:
         async with asyncio.timeout(REHEARSAL_SECONDS):
@@ -153,7 +151,7 @@ async def _upkeep(house: House) -> None:
 
 
 class _Listening(Uvicorn):
-    """Tells when it is ready, and lets turns end before connections are closed."""
+    """Reports readiness, and lets turns end before connections close."""
 
     def __init__(self, config: Config, house: House, told: Callable[[], None]) -> None:
         super().__init__(config)
@@ -162,7 +160,7 @@ class _Listening(Uvicorn):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal to stop is a wish that is fulfilled: the process ends with success."""
+        """A stop signal ends the process with exit code 0."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)

@@ -1,4 +1,4 @@
-"""Files that an answer names by path, as clients on other machines can make use of them."""
+"""Turns file paths in an answer into names or inline images, for clients on other machines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INLINE = re.compile(r"!\[([^\]\n]*)\]\(data:image/[^)\s]*\)")
 
 
 def named(text: str) -> str:
-    """Lines that name a file by its path say only what it is called."""
+    """Replace file paths by file names."""
     return LINE.sub(lambda found: Path(found[1]).name, text) if "MEDIA:" in text else text
 
 
 async def pictured(run: Run, *, any_file: bool, text: str | None = None) -> str:
-    """The answer with its pictures in it, those that were drawn without being named at its end.
-    Without `any_file` the pictures of this turn are shown and all others only named: a client
-    must not see by way of an answer what its agent may not read. `text` is another form of it."""
+    """The answer (or `text`) with inline images; generated images that it does not mention follow
+    at the end. Without `any_file` only images of this turn are inlined, because a client must not
+    read through an answer what its agent may not read."""
     said = run.text if text is None else text
     return await asyncio.to_thread(_pictured, said, run.images, any_file)
 
@@ -43,16 +43,16 @@ def _pictured(text: str, images: tuple[str, ...], any_file: bool) -> str:
 
 
 def _markdown(image: str) -> str:
-    """The name alone for a file that is no picture, gone or too large."""
+    """The file name alone when it is not an image, missing or too large."""
     name = re.sub(r"[\[\]\n]", "_", Path(image).name)
     url = inlined(image)
     return f"![{name}]({url})" if url else name
 
 
 class Stream:
-    """An answer piece by piece: a line that may name a file is held back until it is whole.
-    `images` are those that were drawn so far. With `inline`, pictures are shown in its place and
-    those that were not named come at the end."""
+    """Rewrites a streamed answer: a line that may name a file is buffered until it is complete.
+    `images` returns the images generated so far. With `inline`, images replace such lines, and
+    images that were not mentioned follow at the end."""
 
     def __init__(self, images: Images, *, inline: bool, any_file: bool) -> None:
         self._images = images
@@ -63,7 +63,7 @@ class Stream:
         self._shown: set[str] = set()
 
     def pass_on(self, text: str) -> str:
-        """What can be shown now."""
+        """The text that can be sent now."""
         if not self._is_start and "\n" not in text:
             return text
         whole = self._held + text
@@ -75,12 +75,12 @@ class Stream:
         return begun + self._told(lines + mark) + ("" if self._is_start else last)
 
     def rest(self) -> str:
-        """What was held back when the reply is over."""
+        """The buffered text at the end of a reply."""
         held, self._held, self._is_start = self._held, "", True
         return self._told(held)
 
     def pictures(self) -> list[str]:
-        """Those that nothing was said of, as text."""
+        """Generated images that the answer does not mention, as text."""
         if not self._inline:
             return []
         return [_markdown(image) for image in self._images() if image not in self._shown]
@@ -97,11 +97,11 @@ class Stream:
 
 
 def _may_name(line: str) -> bool:
-    """Whether a line that has begun like this may come to name a file."""
+    """Whether a line with this beginning may name a file."""
     words = line.lstrip(" \t")
     return words.startswith("MEDIA:") or "MEDIA:".startswith(words)
 
 
 def bare(text: str) -> str:
-    """What a client sends back of such an answer, without the pictures in it."""
+    """The answer without inline images, as a client may send it back."""
     return INLINE.sub(r"\1", text) if "](data:image/" in text else text

@@ -1,4 +1,4 @@
-"""Requests that are sent again after a failure are carried out once: `Idempotency-Key`."""
+"""Executes requests with the same `Idempotency-Key` once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ REPLAYED = ((b"idempotency-replayed", b"true"),)
 
 
 class Ticket(Value):
-    """The right to carry out a request. `run_id` is that of an earlier attempt whose answer was
-    never given; the journal knows how far it came."""
+    """The claim to execute a request. `run_id` is that of an earlier attempt without a response;
+    the journal holds its progress."""
 
     key: str = ""
     fingerprint: str = ""
@@ -36,8 +36,8 @@ Work = Callable[[Ticket], Awaitable[Answer]]
 
 
 async def once(house: House, call: Call, work: Work) -> Answer:
-    """What the work answers, or what it has answered before. Of two at the same time, the second
-    waits for the first. Faults of the server are not kept: the next attempt may do better."""
+    """Execute the work, or return its stored response. A concurrent duplicate waits for the first.
+    Server errors are not stored, so a retry executes the work again."""
     ticket = await take_ticket(house, call)
     if not ticket.key:
         return await work(ticket)
@@ -58,7 +58,7 @@ async def once(house: House, call: Call, work: Work) -> Answer:
     except BaseException as error:
         told = error if isinstance(error, Exception) else Refusal(503, "interrupted", "Try again.")
         flying.set_exception(told)
-        # Whoever waits hears of it; perhaps nobody does.
+        # Mark the exception as retrieved: there may be no waiter.
         flying.exception()
         raise
     finally:
@@ -66,25 +66,25 @@ async def once(house: House, call: Call, work: Work) -> Answer:
 
 
 async def take_ticket(house: House, call: Call) -> Ticket:
-    """Refused when the key was used for another request."""
+    """HttpError when the key was used for another request."""
     given = call.headers.get("idempotency-key")
     if given is None:
         return Ticket()
     if not 1 <= len(given) <= LONGEST or not all("!" <= letter <= "~" for letter in given):
-        words = f"An idempotency key has 1 to {LONGEST} visible ASCII characters."
+        words = f"An idempotency key has 1 to {LONGEST} printable ASCII characters."
         raise Refusal(400, "invalid_idempotency_key", words, param="Idempotency-Key")
     key = _digest(call.client.name, call.route, given)
     session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
     fingerprint = _digest(call.path, session, call.raw.decode("utf-8", "replace"))
     row = await _row(house, key)
     if row is not None and row.fingerprint != fingerprint:
-        words = "This idempotency key belongs to another request."
+        words = "This idempotency key was used for another request."
         raise Refusal(409, "idempotency_key_conflict", words, param="Idempotency-Key")
     return Ticket(key=key, fingerprint=fingerprint, run_id=row.run_id if row else "")
 
 
 async def keep_run(house: House, ticket: Ticket, run_id: str) -> None:
-    """Before the run begins: whoever comes again finds it by the same key."""
+    """Store the run id before the run starts, so that a retry finds it."""
     if not ticket.key or ticket.run_id:
         return
     row = (ticket.key, ticket.fingerprint, run_id, 0, b"", "", house.app.world.clock.now())

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the server, made from the table of its routes."""
+"""Builds the OpenAPI document from the route table."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _operation(route: Route, schemas: dict[Any, JsonObject]) -> JsonObject:
         "summary": route.words,
         "security": [{"token": []}] if route.scope else [],
         "responses": {
-            str(route.status): {"description": "As asked.", "content": _content(route)},
+            str(route.status): {"description": "Success.", "content": _content(route)},
             "default": {
-                "description": "Refused; the error says why.",
+                "description": "Error; the body gives the reason.",
                 "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
             },
         },

@@ -1,4 +1,4 @@
-"""How a run ended, in the words of HTTP and of the protocols that clients speak."""
+"""Maps the end of a run to HTTP errors, finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FINISHES = {"length": "length", "filtered": "content_filter"}
 
 
 def failure_of(run: Run) -> Refusal | None:
-    """Why there is no answer, None when there is one."""
+    """The error of a failed run, None for a successful one."""
     match run.failure:
         case None:
             pass
@@ -21,7 +21,7 @@ def failure_of(run: Run) -> Refusal | None:
         case HermesError() as error:
             return refusal_of(error)
         case _:
-            words = "The turn ended by a fault of the server; its log has the details."
+            words = "Internal error; see the server log."
             return Refusal(500, "internal", words, headers=NO_RETRY)
     assert run.ended is not None
     match run.ended.reason:

@@ -1,4 +1,4 @@
-"""Pictures that a client only names: fetched for it, from addresses that the rules allow."""
+"""Fetches images that a client names by URL, from addresses that the policy allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FETCH_SECONDS = 20.0
 
 
 async def picture(app: App, url: str, param: str) -> bytes:
-    """What is behind a `data:`, `http:` or `https:` URL; refused when it cannot be had."""
+    """The bytes of a `data:`, `http:` or `https:` URL; HttpError when they cannot be read."""
     if url.startswith("data:"):
         return _data(url, param)
     if url.lower().startswith(("http://", "https://")):
@@ -27,8 +27,8 @@ async def picture(app: App, url: str, param: str) -> bytes:
 
 
 async def _fetched(app: App, url: str, param: str) -> bytes:
-    """A client that names a private address would read through us what it cannot reach itself, so
-    the rules for the agent's own fetches hold, with nobody there to be asked."""
+    """The policy for the agent's own unattended fetches applies, because a client could otherwise
+    read private addresses that it cannot reach itself."""
     rules = rules_for(app.config, app.settings.terminal.cwd, "api")
     effect = FetchUrl(url=url)
     decision = rules.decide(effect, "owner", frozenset({"user"}))
@@ -41,14 +41,14 @@ async def _fetched(app: App, url: str, param: str) -> bytes:
     except (EffectDenied, ToolError) as error:
         raise _unfetched(url, str(error), param) from error
     if found.status >= 300:
-        raise _unfetched(url, f"The answer was {found.status}.", param)
+        raise _unfetched(url, f"The server answered with status {found.status}.", param)
     if found.cut:
         raise _unfetched(url, f"It has more than {MOST_BYTES // 1024 // 1024} MB.", param)
     return found.body
 
 
 def _unfetched(url: str, why: str, param: str) -> Refusal:
-    words = f"{url[:200]} cannot be taken: {why}"
+    words = f"{url[:200]} cannot be used: {why}"
     return Refusal(400, "image_not_fetched", words, param=param)
 
 

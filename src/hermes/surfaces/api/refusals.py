@@ -1,4 +1,4 @@
-"""What a client is told when a request is not fulfilled: a status and one envelope for all."""
+"""The HTTP error that clients receive: a status and one JSON envelope."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TYPES = {
     503: "unavailable",
 }
 Headers = tuple[tuple[bytes, bytes], ...]
-# Official clients ask again after any 5xx by themselves; a turn that ran must not run thrice.
+# Official clients retry any 5xx automatically; a turn that ran must not run again.
 NO_RETRY: Headers = ((b"x-should-retry", b"false"),)
 
 
 class Refusal(Exception):
-    """The end of a request that is not fulfilled. A wish of the server, not a fault of it."""
+    """Ends a request with an error status."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Refusal(Exception):
 
 
 def refusal_of(error: HermesError) -> Refusal:
-    """The answer to a request that an error of ours has ended."""
+    """Map a Hermes error to an HTTP error."""
     words = str(error)
     match error:
         case NotFound():
@@ -84,7 +84,7 @@ def refusal_of(error: HermesError) -> Refusal:
 
 
 def not_of_the_kind(words: str) -> Refusal:
-    """A body that is JSON but not what the route takes; the parameter is named if it can be."""
+    """The error for valid JSON with a wrong structure; names the parameter if possible."""
     place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
     missing = re.search(r"missing required field `(\w+)`", words)
     at_top = place is None or not place[1]

@@ -1,4 +1,4 @@
-"""`/v1/responses`: turns as stored responses that can be read again and gone on from."""
+"""`/v1/responses`: runs turns as OpenAI responses that are stored and can be continued."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
 def _check(house: House, body: ResponseBody) -> None:
     check_tools(house, body.tools)
     if body.background:
-        words = "Use `/v1/runs` for turns that go on by themselves."
+        words = "Use `/v1/runs` for background turns."
         raise Refusal(400, "unsupported_parameter", words, param="background")
     if body.previous_response_id and body.conversation:
-        words = "Name a response or a conversation to go on from, not both."
+        words = "Give `previous_response_id` or `conversation`, not both."
         raise Refusal(400, "invalid_value", words, param="previous_response_id")
 
 
@@ -109,7 +109,7 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
 
 
 async def _place(house: House, call: Call, ticket: Ticket) -> str:
-    """The session to go on in, "" for a new one."""
+    """The session to continue, "" for a new one."""
     body: ResponseBody = call.body
     if ticket.run_id:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0]
@@ -130,7 +130,7 @@ async def _place(house: House, call: Call, ticket: Ticket) -> str:
 
 def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
     async def on_end(run: Run) -> None:
-        """Also when the client is gone: what was done can be gone on from."""
+        """Store the response even if the client disconnected, so that it can be continued."""
         body: ResponseBody = call.body
         if body.store is False or failure_of(run) is not None:
             return
@@ -142,7 +142,7 @@ def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
 
 
 async def illustrated(response: JsonObject) -> JsonObject:
-    """With the pictures themselves: what is kept only says where they are."""
+    """The response with image data; the stored form holds only paths."""
     return await asyncio.to_thread(_illustrated, response)
 
 
@@ -194,7 +194,7 @@ def response_usage(usage: Usage) -> JsonObject:
 
 
 def _status(run: Run) -> tuple[str, str]:
-    """And why it is not whole."""
+    """The status, and the reason when it is incomplete."""
     if not run.is_over:
         return "in_progress", ""
     if failure_of(run) is not None:

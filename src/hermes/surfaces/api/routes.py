@@ -1,4 +1,4 @@
-"""All routes as data: what is asked, what for, who may, with which body, and who answers."""
+"""The route table: method, path, scope, body type and handler of each route."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Handler = Callable[[House, Call], Awaitable[Answer | None]]
 
 
 class Route(NamedTuple):
-    """`scope` None is for everybody, `body` None for requests without one. `streams` are routes
-    that answer with server-sent events, always or on request."""
+    """`scope` None needs no token; `body` None means no request body. `streams` marks routes that
+    answer with server-sent events, always or on request."""
 
     method: str
     path: str
@@ -46,17 +46,17 @@ class Route(NamedTuple):
 
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/health", health.health, None, "The server lives."),
-    Route("GET", "/v1/health", health.health, None, "The server lives."),
-    Route("GET", "/health/ready", health.ready, None, "Turns are taken."),
-    Route("GET", "/health/detailed", health.detailed, "metrics", "How the server is doing."),
-    Route("GET", "/metrics", health.metrics, "metrics", "Numbers for Prometheus."),
-    Route("GET", "/v1/openapi.json", discovery.openapi, "chat", "This description."),
-    Route("GET", "/v1/models", discovery.list_models, "chat", "Names to ask for."),
-    Route("GET", "/v1/models/{id}", discovery.show_model, "chat", "One of the names."),
-    Route("GET", "/v1/capabilities", discovery.capabilities, "chat", "Abilities and limits."),
-    Route("GET", "/v1/toolsets", discovery.toolsets, "chat", "Tools that the agent has."),
-    Route("GET", "/v1/skills", discovery.skills, "chat", "Skills that the agent has."),
+    Route("GET", "/health", health.health, None, "Liveness."),
+    Route("GET", "/v1/health", health.health, None, "Liveness."),
+    Route("GET", "/health/ready", health.ready, None, "Readiness."),
+    Route("GET", "/health/detailed", health.detailed, "metrics", "Health details."),
+    Route("GET", "/metrics", health.metrics, "metrics", "Prometheus metrics."),
+    Route("GET", "/v1/openapi.json", discovery.openapi, "chat", "This OpenAPI document."),
+    Route("GET", "/v1/models", discovery.list_models, "chat", "Model names."),
+    Route("GET", "/v1/models/{id}", discovery.show_model, "chat", "One model."),
+    Route("GET", "/v1/capabilities", discovery.capabilities, "chat", "Capabilities and limits."),
+    Route("GET", "/v1/toolsets", discovery.toolsets, "chat", "Available toolsets."),
+    Route("GET", "/v1/skills", discovery.skills, "chat", "Available skills."),
     Route(
         "POST",
         "/v1/chat/completions",
@@ -71,49 +71,68 @@ ROUTES: tuple[Route, ...] = (
         "/v1/responses",
         responses.create_response,
         "chat",
-        "One turn, as a response that can be gone on from.",
+        "One turn, as a response that can be continued.",
         ResponseBody,
         streams=True,
     ),
-    Route("GET", "/v1/responses/{id}", responses.show_response, "chat", "A kept response."),
-    Route("DELETE", "/v1/responses/{id}", responses.delete_response, "chat", "Forget a response."),
-    Route("POST", "/v1/runs", runs.create_run, "chat", "A turn to be watched.", RunBody, 202),
-    Route("GET", "/v1/runs/{id}", runs.show_run, "chat", "How a run is doing."),
+    Route("GET", "/v1/responses/{id}", responses.show_response, "chat", "A stored response."),
+    Route("DELETE", "/v1/responses/{id}", responses.delete_response, "chat", "Delete a response."),
+    Route("POST", "/v1/runs", runs.create_run, "chat", "Start a run.", RunBody, 202),
+    Route("GET", "/v1/runs/{id}", runs.show_run, "chat", "Status of a run."),
     Route(
         "GET",
         "/v1/runs/{id}/events",
         runs.run_events,
         "chat",
-        "What happens in a run, from any place on (`Last-Event-ID`).",
+        "Events of a run; resumes after `Last-Event-ID`.",
         streams=True,
     ),
-    Route("POST", "/v1/runs/{id}/stop", runs.stop_run, "chat", "End a run.", Nothing, 202),
+    Route("POST", "/v1/runs/{id}/stop", runs.stop_run, "chat", "Stop a run.", Nothing, 202),
     Route(
         "POST",
         "/v1/runs/{id}/approval",
         runs.approve_run,
         "approve",
-        "Allow or deny what a run asks for.",
+        "Answer an approval request.",
         ApprovalBody,
     ),
     Route(
         "POST", "/v1/runs/{id}/answer", runs.answer_run, "chat", "Answer a question.", AnswerBody
     ),
-    Route("POST", "/v1/runs/{id}/steer", runs.steer_run, "chat", "A word to it.", SteerBody, 202),
+    Route("POST", "/v1/runs/{id}/steer", runs.steer_run, "chat", "Steer a run.", SteerBody, 202),
     Route("GET", "/api/sessions", sessions.list_sessions, "chat", "Sessions, newest first."),
-    Route("POST", "/api/sessions", sessions.create_session, "chat", "A new id.", SessionBody, 201),
-    Route("GET", "/api/sessions/{id}", sessions.show_session, "chat", "One session."),
-    Route("PATCH", "/api/sessions/{id}", sessions.change_session, "chat", "Name it.", SessionPatch),
-    Route("DELETE", "/api/sessions/{id}", sessions.delete_session, "chat", "Remove it."),
     Route(
-        "GET", "/api/sessions/{id}/messages", sessions.session_messages, "chat", "What was said."
+        "POST",
+        "/api/sessions",
+        sessions.create_session,
+        "chat",
+        "Create a session.",
+        SessionBody,
+        201,
+    ),
+    Route("GET", "/api/sessions/{id}", sessions.show_session, "chat", "One session."),
+    Route(
+        "PATCH",
+        "/api/sessions/{id}",
+        sessions.change_session,
+        "chat",
+        "Rename or archive a session.",
+        SessionPatch,
+    ),
+    Route("DELETE", "/api/sessions/{id}", sessions.delete_session, "chat", "Delete a session."),
+    Route(
+        "GET",
+        "/api/sessions/{id}/messages",
+        sessions.session_messages,
+        "chat",
+        "Messages of a session.",
     ),
     Route(
         "POST",
         "/api/sessions/{id}/fork",
         sessions.fork_session,
         "chat",
-        "Branch off from it.",
+        "Fork a session.",
         ForkBody,
         201,
     ),
@@ -122,7 +141,7 @@ ROUTES: tuple[Route, ...] = (
         "/api/sessions/{id}/chat",
         sessions.session_chat,
         "chat",
-        "One turn in it.",
+        "One turn in a session.",
         SessionChatBody,
     ),
     Route(
@@ -130,7 +149,7 @@ ROUTES: tuple[Route, ...] = (
         "/api/sessions/{id}/chat/stream",
         sessions.session_chat_stream,
         "chat",
-        "One turn in it, as events.",
+        "One turn in a session, as events.",
         SessionChatBody,
         streams=True,
     ),
@@ -138,16 +157,16 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/api/jobs", jobs.add_job, "jobs", "Schedule a job.", JobBody, 201),
     Route("GET", "/api/jobs/{id}", jobs.get_job, "jobs", "One job."),
     Route("PATCH", "/api/jobs/{id}", jobs.change_job, "jobs", "Change a job.", JobPatch),
-    Route("DELETE", "/api/jobs/{id}", jobs.remove_job, "jobs", "Remove a job."),
-    Route("POST", "/api/jobs/{id}/pause", jobs.pause_job, "jobs", "Let it rest.", PauseBody),
-    Route("POST", "/api/jobs/{id}/resume", jobs.resume_job, "jobs", "Go on with it.", Nothing),
-    Route("POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Make it due now.", Nothing, 202),
-    Route("GET", "/api/jobs/{id}/runs", jobs.job_runs, "jobs", "When it ran."),
+    Route("DELETE", "/api/jobs/{id}", jobs.remove_job, "jobs", "Delete a job."),
+    Route("POST", "/api/jobs/{id}/pause", jobs.pause_job, "jobs", "Pause a job.", PauseBody),
+    Route("POST", "/api/jobs/{id}/resume", jobs.resume_job, "jobs", "Resume a job.", Nothing),
+    Route("POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Make a job due now.", Nothing, 202),
+    Route("GET", "/api/jobs/{id}/runs", jobs.job_runs, "jobs", "Runs of a job."),
 )
 
 
 class Table:
-    """Finds the route of a request. Paths without variable parts are looked up, others matched."""
+    """Finds the route of a request: fixed paths by lookup, others by pattern."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
@@ -163,7 +182,7 @@ class Table:
                 self._fixed[path] = methods
 
     def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
-        """The routes of a path by method, none for an unknown path; the variable parts."""
+        """The routes of a path by method (empty for an unknown path), and the path parameters."""
         if (methods := self._fixed.get(path)) is not None:
             return methods, {}
         for pattern, methods in self._open:

@@ -1,4 +1,4 @@
-"""One turn on behalf of a client: what has happened in it so far, for any number of readers."""
+"""A run: one turn for a client, with its records so far, for any number of readers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ENDINGS: dict[EndReason, Status] = {
 
 
 class Draft:
-    """The reply that is being written: pieces of text, and of reasoning where `is_text` is no."""
+    """The unfinished reply, as pieces of (is_text, text); other pieces are reasoning."""
 
     def __init__(self) -> None:
         self.pieces: list[tuple[bool, str]] = []
@@ -56,9 +56,9 @@ class Draft:
 
 
 class Run:
-    """`records` are the durable events of the turn in order, the message itself first. A run that
-    is not at work any more is made of them alone. `settled` is set when all that follows from its
-    end is done, so that a client which hears of the end can build on it."""
+    """`records` are the durable events of the turn in order, starting with the message. A past run
+    consists of them alone. `settled` is set after everything that follows the end is stored, so
+    that a client can build on it."""
 
     def __init__(self, id: str, session_id: str, at: float) -> None:
         self.id = id
@@ -107,13 +107,13 @@ class Run:
 
     @property
     def text(self) -> str:
-        """The answer: the words of the last reply."""
+        """The answer: the text of the last reply."""
         replies = self.replies
         return replies[-1].text if replies else ""
 
     @property
     def images(self) -> tuple[str, ...]:
-        """Paths and addresses of the pictures that were drawn."""
+        """Paths and URLs of generated images."""
         results = (r.event.result for r in self.records if isinstance(r.event, ToolFinished))
         return tuple(image for result in results if (image := drawn(result)))
 
@@ -127,7 +127,7 @@ class Run:
 
     @property
     def said(self) -> int:
-        """How many messages were exchanged and not withdrawn, counted as the session list does."""
+        """The number of messages, counted as in the session list."""
         kinds = [type(record.event) for record in self.records]
         return kinds.count(MessageReceived) + kinds.count(ReplyAdded) - kinds.count(Withdrawn)
 
@@ -137,7 +137,7 @@ class Run:
         return names[-1] if names else ""
 
     def take(self, record: Record) -> None:
-        """Hear of an event of the session; those of other turns are passed over."""
+        """Process an event of the session; events of other turns are ignored."""
         if record.n and record.n <= self._last:
             return
         match record.event:
@@ -162,15 +162,15 @@ class Run:
             self._accepted.set_result(None)
 
     async def accepted(self) -> None:
-        """Returns when the message is durable, raises when it will never be."""
+        """Wait until the message is durable; raises when it cannot be."""
         await asyncio.shield(self._accepted)
 
     def fail(self, error: BaseException) -> None:
-        """The run cannot go on, and no TurnEnded will say so."""
+        """End the run with an error, without a TurnEnded."""
         self.failure = error
         if not self._accepted.done():
             self._accepted.set_exception(error)
-            # Perhaps nobody waits for it any more, which is no fault.
+            # Mark the exception as retrieved: there may be no waiter.
             self._accepted.exception()
         self._tell()
 
@@ -224,8 +224,8 @@ class Run:
 
 
 class Ear:
-    """Hears a session for a run. The bell rings for whoever carries the run: at its end, and when
-    it is to be stopped."""
+    """Feeds the events of a session to a run. The bell wakes the task that executes the run: when
+    it ends, and when it is to be stopped."""
 
     def __init__(self, run: Run) -> None:
         self.bell = Bell()
@@ -239,7 +239,7 @@ class Ear:
             self.bell.ring()
 
     def settle(self, settled: asyncio.Future[None]) -> None:
-        """No turn runs any more. What stopped the run without a TurnEnded is its failure."""
+        """No turn runs any more; an error that stopped it without a TurnEnded fails the run."""
         if settled.cancelled():
             return
         error = settled.exception()

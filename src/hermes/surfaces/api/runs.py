@@ -1,4 +1,4 @@
-"""`/v1/runs`: turns that go on by themselves, watched, steered, approved and stopped from afar."""
+"""`/v1/runs`: background turns that clients follow, steer, approve and stop."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ async def _errand(house: House, call: Call, ticket: Ticket) -> Errand:
 
 
 def _toolsets(body: RunBody, *, is_new: bool) -> tuple[str, ...]:
-    """Those that were chosen; refused for a session that has begun with others."""
+    """The chosen toolsets; HttpError for a session that started with others."""
     if body.toolsets is None:
         return ()
     if not is_new:
-        words = "A session keeps the tools that it began with; leave `session_id` out."
+        words = "An existing session keeps its tools; omit `session_id`."
         raise Refusal(400, "invalid_value", words, param="toolsets")
     try:
         toolsets.check(body.toolsets)
@@ -95,7 +95,7 @@ async def _place(house: House, call: Call, ticket: Ticket) -> tuple[str, bool]:
     if ticket.run_id:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0], False
     if body.session_id and body.previous_response_id:
-        words = "Name a session or a response to go on from, not both."
+        words = "Give `session_id` or `previous_response_id`, not both."
         raise Refusal(400, "invalid_value", words, param="previous_response_id")
     if body.previous_response_id:
         spot = await stored_spot(house, call.whose, body.previous_response_id)
@@ -132,7 +132,7 @@ async def run_events(house: House, call: Call) -> None:
     given = call.headers.get("last-event-id") or call.query.get("after") or "0"
     mark = parse_mark(given)
     if mark is None:
-        words = "`Last-Event-ID` is not an id of an event of this run."
+        words = "`Last-Event-ID` is not an event id of this run."
         raise Refusal(400, "invalid_value", words, param="Last-Event-ID")
     run = house.desk.revive(await _run(house, call))
     teller = RunTeller(run, mark)
@@ -151,9 +151,9 @@ async def approve_run(house: House, call: Call) -> Answer:
     pending = {id: each for id, each in run.asked.items() if isinstance(each, ApprovalAsked)}
     asked_id = body.approval_id or next(iter(pending), "")
     if asked_id not in pending:
-        raise Refusal(409, "no_pending_approval", "Nothing waits for an approval.")
+        raise Refusal(409, "no_pending_approval", "No approval is pending.")
     if body.decision != "deny" and body.decision not in pending[asked_id].scopes:
-        words = f"This can be answered with {', '.join(pending[asked_id].scopes)} or deny."
+        words = f"The decision must be one of {', '.join(pending[asked_id].scopes)} or deny."
         raise Refusal(400, "invalid_value", words, param="decision")
     by = f"api:{call.client.name}"
     await house.desk.answer(run, asked_id, body.decision, by, body.reason or "")
@@ -161,13 +161,13 @@ async def approve_run(house: House, call: Call) -> Answer:
 
 
 async def answer_run(house: House, call: Call) -> Answer:
-    """To a question of the agent, in words."""
+    """Answer a question of the agent."""
     run = await _active(house, call)
     body: AnswerBody = call.body
     pending = [id for id, each in run.asked.items() if isinstance(each, QuestionAsked)]
     asked_id = body.question_id or next(iter(pending), "")
     if asked_id not in pending:
-        raise Refusal(409, "no_pending_question", "No question waits for an answer.")
+        raise Refusal(409, "no_pending_question", "No question is pending.")
     await house.desk.answer(run, asked_id, body.text, f"api:{call.client.name}")
     return answer({"run_id": run.id, "question_id": asked_id})
 
@@ -214,7 +214,7 @@ def _approval(pending: ApprovalAsked, at: float) -> JsonObject:
 
 
 class RunTeller:
-    """Events of a run. `names` are those of the protocol, which differ between routes."""
+    """Encodes a run as events. `names` maps them to the names of the route's protocol."""
 
     def __init__(
         self, run: Run, after: Mark | None = None, *, delta: str = "message.delta"
@@ -240,7 +240,7 @@ class RunTeller:
                 return self._event("message.restarted", mark, {})
             case Happened(record=record, mark=mark):
                 told = self._happened(record.event, record.at)
-                # The id stands at the last one: whoever was cut off before it reads all again.
+                # Only the last event has the id: a reader cut off before it gets all again.
                 marks = [None] * (len(told) - 1) + [mark]
                 return b"".join(
                     self._event(name, at, {"timestamp": record.at, **facts})
@@ -248,7 +248,7 @@ class RunTeller:
                 )
 
     def end(self, run: Run) -> bytes:
-        """The ending was told when it happened, unless nothing of it is in the journal."""
+        """The end event was sent already, unless the journal has no TurnEnded."""
         if run.ended is not None:
             return b""
         failed = failure_of(run)
@@ -292,7 +292,7 @@ class RunTeller:
 
 
 def _plan(result: ToolResult) -> list[tuple[str, JsonObject]]:
-    """The list of tasks, whenever the agent has written it anew."""
+    """The task list, whenever the agent updates it."""
     plan = result.details.get("todos") if result.name == "todo" and not result.failed else None
     return [] if plan is None else [("plan.updated", {"plan": plan})]
 

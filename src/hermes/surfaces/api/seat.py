@@ -1,4 +1,4 @@
-"""A session that this process is in, or is about to be, and whose turn it is there."""
+"""A session slot: one open session, its users and its turn lock."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Seat:
 
 
 async def take_turn(seat: Seat) -> None:
-    """Refused when somebody else has the turn for too long."""
+    """HttpError 409 when another request holds the session too long."""
     try:
         async with asyncio.timeout(BUSY_SECONDS):
             await seat.turn.acquire()
     except TimeoutError as error:
-        words = "Another request has had this session for too long; try again later."
+        words = "Another request is using this session; try again later."
         raise Refusal(409, "session_busy", words) from error

@@ -1,4 +1,4 @@
-"""The server itself: every request is checked, routed, answered and counted here."""
+"""The ASGI application: checks, routes, answers and counts every request."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SAFE: Headers = (
 
 
 class Server:
-    """An ASGI application. Nothing of a request is looked at before its host and origin are known
-    to be good, and nothing is done before its token is."""
+    """Checks host and origin before it reads anything of a request, and the token before it does
+    anything."""
 
     def __init__(self, house: House, guard: Guard) -> None:
         self._house = house
@@ -55,7 +55,7 @@ class Server:
             raise
         except Exception:
             log.exception("a request crashed", extra={"route": call.route})
-            words = "A fault of the server; its log has the details."
+            words = "Internal error; see the server log."
             await self._refuse(call, reply, Refusal(500, "internal", words, headers=NO_RETRY))
         finally:
             if reply.status:
@@ -79,7 +79,7 @@ class Server:
 
     async def _refuse(self, call: Call, reply: _Reply, refusal: Refusal) -> None:
         if reply.status:
-            # The answer has begun; all that can be said now is that it ends here.
+            # The response has started; it can only be ended.
             await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         headers = ((b"content-type", b"application/json"), *refusal.headers)
@@ -87,7 +87,7 @@ class Server:
         await call.give(Answer(status=refusal.status, body=body, headers=headers))
 
     def _veiled(self, refusal: Refusal) -> Refusal:
-        """Errors may quote what others have answered; secrets of the home stay in it."""
+        """Redact secrets, because errors may quote responses of other servers."""
         words = self._house.app.secrecy.known(str(refusal))
         return Refusal(refusal.status, refusal.code, words, param=refusal.param)
 
@@ -97,7 +97,7 @@ class Server:
 
 
 class _Reply:
-    """Adds what every answer has."""
+    """Adds the headers that every response has."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -118,10 +118,10 @@ class _Reply:
 
 def _route(methods: dict[str, Route], method: str) -> Route:
     if not methods:
-        raise Refusal(404, "unknown_path", "There is nothing at this path.")
+        raise Refusal(404, "unknown_path", "Unknown path.")
     found = methods.get("GET" if method == "HEAD" else method)
     if found is None or (method == "HEAD" and found.streams):
         allowed = ", ".join(sorted(methods)).encode()
-        words = "This path does not take that method."
+        words = "This path does not support that method."
         raise Refusal(405, "method_not_allowed", words, headers=((b"allow", allowed),))
     return found

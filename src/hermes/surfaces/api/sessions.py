@@ -1,4 +1,4 @@
-"""`/api/sessions`: the sessions of the home, listed, read, named, forked, spoken in, removed."""
+"""`/api/sessions`: lists, reads, renames, forks, continues and deletes sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hermes.surfaces.api.sse import pour, whole
 
 MOST_LISTED = 500
 SHORTENED = 4_096
-# Sessions that work for another one.
+# Sessions that belong to another session.
 CHILD = "subagent"
 
 
@@ -50,11 +50,11 @@ async def list_sessions(house: House, call: Call) -> Answer:
 
 
 async def create_session(house: House, call: Call) -> Answer:
-    """An id to speak under. A session is kept from its first message on."""
+    """Reserve an id. A session is stored from its first message on."""
     body: SessionBody = call.body
     session_id = body.id or house.desk.new_session_id()
     if await house.session_or_none(session_id, call.client) is not None:
-        raise Refusal(409, "session_exists", "There is a session of this id.", param="id")
+        raise Refusal(409, "session_exists", "A session with this id exists.", param="id")
     return answer({"id": session_id, "source": call.client.source}, 201)
 
 

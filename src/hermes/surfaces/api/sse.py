@@ -1,4 +1,4 @@
-"""A run poured into a stream of server-sent events, until it ends or the client is gone."""
+"""Streams a run as server-sent events until it ends or the client disconnects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hermes.surfaces.api.house import House, Leaving
 from hermes.surfaces.api.refusals import Headers
 from hermes.surfaces.api.run import Run
 
-# An answer whose first words are about to come begins with them, in one piece.
+# Wait this long to send the response head together with the first text.
 HELD_SECONDS = 0.05
 KEEPALIVE_SECONDS = 15.0
 KEEPALIVE = b": keepalive\n\n"
-# A reader that takes nothing for so long has gone without saying so.
+# A client that reads nothing for this long counts as disconnected.
 STUCK_SECONDS = 60.0
 EVENTS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -26,7 +26,7 @@ EVENTS: Headers = (
 
 
 class Teller(Protocol):
-    """The words of one protocol for what happens in a run."""
+    """Encodes the events of a run for one protocol."""
 
     def begin(self) -> bytes: ...
 
@@ -41,8 +41,8 @@ def event(name: str, data: bytes, id: str = "") -> bytes:
 
 
 class _Pulse:
-    """One timer for a whole stream, because two for each piece would cost more than the piece. It
-    wakes a stream that has been silent, and ends one whose reader takes nothing any more."""
+    """One timer per stream, because timers per piece would cost more than the piece. It wakes a
+    silent stream for a keep-alive and ends a stream whose client stopped reading."""
 
     def __init__(self, wake: Callable[[], None], stuck: asyncio.Timeout) -> None:
         self._loop = asyncio.get_running_loop()
@@ -138,7 +138,7 @@ async def _pour(
 
 
 async def whole(house: House, call: Call, run: Run, *, leaving: Leaving) -> None:
-    """Wait for the end of a run. A client that goes away meanwhile may want it to stop."""
+    """Wait for the end of a run; a disconnecting client may stop it."""
     gone = asyncio.ensure_future(call.gone())
     over = asyncio.ensure_future(run.settled.wait())
     try:

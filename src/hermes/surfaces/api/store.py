@@ -1,4 +1,4 @@
-"""What the server must still know after a restart and the journal does not hold, in `api.db`."""
+"""Stores in `api.db` what the server needs after a restart and the journal does not hold."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 
 
 class Store:
-    """One thread, one connection. What is `durable` survives a power cut, the rest a crash of the
-    process."""
+    """One thread, one connection. `durable` work survives a power failure, other work a crash of
+    the process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,8 +56,8 @@ class Store:
         self._changing: asyncio.Task[None] | None = None
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
-        """Do the work in a transaction of its own. It returns values, never a cursor: that would be
-        freed by another thread in the middle of the next work."""
+        """Run the work in a transaction. It must return values, not a cursor, which another thread
+        would free during the next transaction."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._pool, self._work, work, durable)
@@ -65,8 +65,8 @@ class Store:
             raise self._failure(error) from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Run the statement once for each row. Whoever comes while another change is written shares
-        the next transaction with all who wait."""
+        """Run the statement for each row. Changes that wait for a running transaction share the
+        next one."""
         if self._changing is None:
             self._changing = asyncio.ensure_future(self._change_all(self._changes))
         self._changes.append((statement, rows))
@@ -83,7 +83,7 @@ class Store:
             await self.run(work)
 
     async def tidy(self, now: float) -> None:
-        """Drop what is too old to be asked for."""
+        """Delete expired threads and keys."""
 
         def work(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM threads WHERE at < ?", (now - THREAD_SECONDS,))

@@ -1,4 +1,4 @@
-"""Responses that are kept, so that they can be read and gone on from, also after a restart."""
+"""Stores responses, so that clients can read and continue them after a restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.surfaces.api.threads import Spot
 async def keep(
     house: House, whose: str, response: JsonObject, spot: Spot, conversation: str
 ) -> None:
-    """Durable when it returns. The ones that were not asked for the longest make room."""
+    """Durable when it returns. Evicts the least recently used responses."""
     now, most = house.app.world.clock.now(), house.settings.stored_responses
     place = (spot.session_id, spot.n, spot.messages)
     row = (response["id"], whose, *place, encode(response), now, now)
@@ -47,7 +47,7 @@ async def read(house: House, whose: str, response_id: str) -> bytes:
 
 
 async def spot(house: House, whose: str, response_id: str) -> Spot:
-    """Where to go on from a response; refused with 404 when it is not kept."""
+    """The history point of a response; HttpError 404 when it is not stored."""
     now = house.app.world.clock.now()
 
     def work(db: Connection) -> Spot | None:

@@ -1,4 +1,4 @@
-"""Numbers of the server since it started, in the text form that Prometheus reads."""
+"""Counts requests, runs and event-loop lag, in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tally:
 
     @property
     def worst_lag(self) -> float:
-        """Of the last minute."""
+        """The worst lag of the last minute."""
         return max(self._lags, default=0.0)
 
     @property
@@ -30,7 +30,7 @@ class Tally:
         return self._clock.now() - self.started_at
 
     async def watch_loop(self) -> None:
-        """How late the event loop is: whoever blocks it is seen here."""
+        """Measure how late the event loop is."""
         loop = asyncio.get_running_loop()
         while True:
             before = loop.time()
@@ -57,7 +57,7 @@ class Tally:
 
 
 def resident() -> int:
-    """Bytes of this process in memory; 0 where the system does not tell."""
+    """Resident memory in bytes; 0 where the system does not report it."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[1]
     except OSError:

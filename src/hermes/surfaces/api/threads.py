@@ -1,4 +1,4 @@
-"""Conversations of clients that send the whole history each time, found again by that history."""
+"""Finds the session of a client that sends its whole history with each request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.surfaces.api.run import Run
 
 
 class Spot(Value):
-    """A place in a session: after record `n`, when it had so many messages."""
+    """A point in a session: after record `n`, with its number of messages."""
 
     session_id: str
     n: int
@@ -23,7 +23,7 @@ class Spot(Value):
 
 
 def thread(client: str, system: str, said: Sequence[Spoken]) -> str:
-    """The same for the same words, whatever white space a client adds at their ends."""
+    """A hash of the history that ignores surrounding white space."""
     facts = [client, system.strip()]
     facts += [f"{each.role}\0{each.text.strip()}\0{' '.join(each.urls)}" for each in said]
     return hashlib.sha256(encode(facts)).hexdigest()
@@ -45,19 +45,19 @@ async def keep_spot(house: House, hashes: Sequence[str], spot: Spot) -> None:
 
 
 async def spot_of(house: House, session_id: str, n: int) -> Spot:
-    """Where a session is now, for whoever wants to go on from here."""
+    """The current point of a session."""
     info = await house.app.library.info(session_id)
     return Spot(session_id=session_id, n=n, messages=info.message_count)
 
 
 def spot_in(run: Run) -> Spot:
-    """The same where the session is nothing but this run; what has come after it is not counted."""
+    """The same for a session that holds only this run; later records are not counted."""
     return Spot(session_id=run.session_id, n=run.last_n, messages=run.said)
 
 
 async def go_on(house: House, spot: Spot) -> str:
-    """The session to go on in from the spot: the same one, or a fork of it if it has gone on
-    since. NotFound when it is no more. It is claimed for the caller, who must begin a run."""
+    """The session to continue: the same one, or a fork if it has grown since. NotFound when it was
+    deleted. It is claimed for the caller, who must start a run."""
     if house.desk.claim(spot.session_id):
         try:
             info = await house.app.library.info(spot.session_id)

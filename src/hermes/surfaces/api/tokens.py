@@ -1,4 +1,4 @@
-"""The credentials of clients: named, scoped, kept as digests, and found by what a client sends."""
+"""Stores client tokens as digests, with names and scopes, and authenticates them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACEHOLDERS = ("changeme", "change-me", "your-key", "your_key", "yourkey", "pla
 
 
 class Client(Value):
-    """Whoever sent a request, as its token says."""
+    """The client that a token belongs to."""
 
     name: str
     scopes: tuple[Scope, ...]
@@ -41,7 +41,7 @@ class Client(Value):
 
     @property
     def source(self) -> str:
-        """What its sessions are kept under."""
+        """The source of its sessions."""
         return "api" if self.is_owner else f"api:{self.name}"
 
 
@@ -57,13 +57,12 @@ class Kept(Value):
 
 
 def digest(token: str) -> str:
-    """Tokens are long and random, so a plain digest cannot be turned back."""
+    """Tokens are long and random, so a plain digest cannot be reversed."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 class Tokens:
-    """The file of a home. A change of it counts from the next request on, also if another process
-    made it."""
+    """The token file of a home. Changes by any process apply from the next request on."""
 
     def __init__(self, home: Home, *, key: str = "") -> None:
         self._home = home
@@ -89,7 +88,7 @@ class Tokens:
         return self._tokens
 
     def client(self, token: str) -> Client | None:
-        """Whose token it is. Every known one is compared, so that time tells nothing."""
+        """The client of a token. Compares with every digest, in constant time."""
         given, found = digest(token), None
         if self._key and hmac.compare_digest(given, self._key):
             found = Client(name="key", scopes=SCOPES)
@@ -99,14 +98,14 @@ class Tokens:
         return found
 
     def add(self, name: str, scopes: tuple[Scope, ...], now: float) -> str:
-        """The new token, which is nowhere to be read again."""
+        """Create a token; it cannot be read again."""
         if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             raise UsageError("A client's name has letters, digits, '-' and '_' only.")
         token = PREFIX + secrets.token_urlsafe(32)
         with sole_writer(self._home):
             known = self.all()
             if any(each.name == name for each in known):
-                raise UsageError(f"There is a token {name!r} already; remove it first.")
+                raise UsageError(f"A token {name!r} exists; remove it first.")
             added = Token(name=name, digest=digest(token), scopes=scopes, created_at=now)
             self._write((*known, added))
         return token
@@ -135,20 +134,22 @@ class Tokens:
 
 
 def check_key(key: str) -> str:
-    """A key that somebody thought up; ConfigError for one that others think up too."""
+    """Check a configured key; ConfigError when it is weak."""
     if len(key) < SHORTEST_KEY:
         raise ConfigError(f"API_SERVER_KEY needs at least {SHORTEST_KEY} characters.")
     bare = key.lower().strip("-_*x0123456789 ")
     if len(set(key)) < 6 or not bare or any(bare == word for word in PLACEHOLDERS):
-        raise ConfigError("API_SERVER_KEY is a placeholder; `openssl rand -hex 32` makes a key.")
+        raise ConfigError(
+            "API_SERVER_KEY is a placeholder; create a key with `openssl rand -hex 32`."
+        )
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ConfigError("API_SERVER_KEY may hold visible ASCII characters only.")
+        raise ConfigError("API_SERVER_KEY may contain only printable ASCII characters.")
     return key
 
 
 def ensure_local(home: Home, tokens: Tokens, now: float) -> str:
-    """No listener without a credential: where there is none, one is made and kept in a file that
-    only its owner can read. The path of that file, "" when nothing had to be made."""
+    """Create a token in a private file if there is no credential yet. Returns the path of the
+    file, "" when nothing was created."""
     path = home.root / LOCAL_FILE
     if tokens.any:
         return ""
@@ -158,7 +159,7 @@ def ensure_local(home: Home, tokens: Tokens, now: float) -> str:
 
 
 def local_token(home: Home) -> str:
-    """What is in that file, "" where there is none."""
+    """The token in that file, "" without a file."""
     try:
         return (home.root / LOCAL_FILE).read_text().strip()
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""`hermes mcp serve`: other agents read and steer the conversations of this home."""
+"""`hermes mcp serve`: serves the conversations of this home over MCP."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ SHORTEST = 16
 
 
 @click.command("serve", help="Serve the conversations of this home to other agents.")
-@click.option("--http", is_flag=True, help="Over HTTP instead of stdin and stdout.")
+@click.option("--http", is_flag=True, help="Use HTTP instead of stdin and stdout.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True)
-@click.option("--token", default="", envvar="HERMES_MCP_TOKEN", help="What HTTP clients show.")
-@click.option("--cert", default="", help="Certificate file, for TLS.")
-@click.option("--key", default="", help="The key that belongs to it.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front of this ends TLS.")
-@click.option("--read-only", is_flag=True, help="No messages, no answers to approvals.")
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.option(
+    "--token", default="", envvar="HERMES_MCP_TOKEN", help="Bearer token for HTTP clients."
+)
+@click.option("--cert", default="", help="TLS certificate file.")
+@click.option("--key", default="", help="TLS key file.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front terminates TLS.")
+@click.option(
+    "--read-only", is_flag=True, help="Offer no tools that send messages or answer approvals."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log more to stderr.")
 @click.pass_context
 def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> None:
     if find_spec("mcp") is None:
@@ -43,13 +47,13 @@ def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> N
 
 
 def _check_reach(host: str, cert: str, key: str, behind_proxy: bool) -> None:
-    """Tokens do not travel in the clear to other machines."""
+    """UsageError for a public address without TLS."""
     if bool(cert) != bool(key):
         raise UsageError("TLS needs both --cert and --key.")
     if not (cert or behind_proxy or _is_loopback(host)):
         raise UsageError(
-            f"{host} can be reached from outside: give --cert and --key, or --behind-proxy if a "
-            "proxy in front of this ends TLS."
+            f"{host} can be reached from other machines: use --cert and --key, or "
+            "--behind-proxy if a proxy in front terminates TLS."
         )
 
 
@@ -98,7 +102,7 @@ async def _serve(
 
 
 def _token(root: Path, given: str) -> tuple[str, str]:
-    """What clients must show, and where they find it: made once and kept for this home."""
+    """The bearer token and where it is stored; created on first use."""
     if given:
         if len(given) < SHORTEST:
             raise UsageError(f"The token is too short; give at least {SHORTEST} characters.")

@@ -1,4 +1,4 @@
-"""The server over HTTP: nobody comes in without the credential."""
+"""Serves MCP over HTTP behind a bearer token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFUSED = b'{"error":"unauthorized"}'
 
 
 class Place(Value):
-    """Where to listen; with a certificate and its key, by TLS."""
+    """The address to listen on; with certificate and key it uses TLS."""
 
     host: str
     port: int
@@ -25,8 +25,7 @@ class Place(Value):
 
 
 class Guarded:
-    """Lets requests through that show the token as a bearer; all others are refused before
-    anything is read of them."""
+    """Passes on requests with the bearer token and rejects all others before reading them."""
 
     def __init__(self, inner: ASGIApp, token: str) -> None:
         self._inner = inner
@@ -54,7 +53,7 @@ def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
 
 
 async def serve_http(server: MCPServer[Any], *, token: str, place: Place) -> None:
-    """Until the process is told to end."""
+    """Serve until the process is told to stop."""
     config = uvicorn.Config(
         app_of(server, token, place.host),
         host=place.host,

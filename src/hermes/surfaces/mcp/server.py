@@ -1,4 +1,4 @@
-"""Hermes as a server for other agents: its conversations as tools and resources."""
+"""The MCP server: offers conversations as tools and resources."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Answer = dict[str, Any]
 
 
 async def _said(work: Awaitable[Answer]) -> Answer:
-    """What cannot be done is said as data."""
+    """Return errors as data."""
     try:
         return await work
     except HermesError as error:
@@ -42,7 +42,7 @@ async def _said(work: Awaitable[Answer]) -> Answer:
 
 
 def make_server(conversations: Conversations, *, read_only: bool = False) -> MCPServer[Any]:
-    """All tools, or only those that change nothing."""
+    """All tools, or only the read-only ones."""
     server: MCPServer[Any] = MCPServer(
         "hermes",
         title="Hermes",
@@ -168,5 +168,5 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
             return Completion(values=[])
         return Completion(values=await conversations.beginning_with(argument.value))
 
-    # The library leaves this decorator without types.
+    # This decorator of the library is untyped.
     cast(Any, server).completion()(complete)

@@ -25,9 +25,9 @@ from hermes.surfaces.python.result import result_of
 
 
 class AIAgent:
-    """One conversation. Thread-safe: `interrupt` and `steer` may come from any thread while
-    `run_conversation` waits in another; one turn runs at a time. What is not given is as the
-    settings say. Nothing is ever printed, with or without `quiet_mode`."""
+    """One conversation. Thread-safe: `interrupt` and `steer` may be called from any thread while
+    `run_conversation` waits in another; one turn runs at a time. Omitted arguments come from the
+    settings. Nothing is ever printed, with or without `quiet_mode`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class AIAgent:
         return self._session.id if self._session else None
 
     def chat(self, message: str, stream_callback: Callback = None) -> str:
-        """One turn; its final words."""
+        """Run one turn and return its final text."""
         words = self.run_conversation(message, stream_callback=stream_callback)["final_response"]
         return str(words or "")
 
@@ -122,8 +122,8 @@ class AIAgent:
         task_id: str | None = None,
         stream_callback: Callback = None,
     ) -> dict[str, Any]:
-        """One turn. A given history begins a new session with it; otherwise the conversation goes
-        on. `task_id` is the sender's own id of the message: the same one is answered once."""
+        """Run one turn. A history starts a new session; otherwise the conversation continues.
+        `task_id` is the caller's id of the message: the same id is answered once."""
         return self._thread.run(
             self._turn(
                 user_message,
@@ -135,33 +135,32 @@ class AIAgent:
         )
 
     def interrupt(self, message: str | None = None) -> None:
-        """Stop the running turn within a second. `message` is handed back in its result."""
+        """Stop the running turn within a second. Its result contains `message`."""
         self._interrupted_by = message
         if self._session is not None:
             self._thread.begin(self._session.send(Interrupt()))
 
     def clear_interrupt(self) -> None:
-        """Forget a message that came with an interrupt. The interrupt itself never outlives its
-        turn."""
+        """Drop the message of an interrupt. The interrupt itself ends with its turn."""
         self._interrupted_by = None
 
     def steer(self, text: str) -> bool:
-        """Words for the running turn; False when there is nothing to say."""
+        """Steer the running turn; False when the text is empty."""
         if not text.strip() or self._session is None:
             return False
         self._thread.begin(self._session.send(Steer(text=text)))
         return True
 
     def switch_model(self, model: str, provider: str) -> None:
-        """From the next turn on."""
+        """Use another model from the next turn on."""
         self._thread.run(self._switch(model, provider))
 
     def reset_session_state(self) -> None:
-        """The next turn begins a new session."""
+        """Start a new session with the next turn."""
         self._thread.run(self._leave())
 
     def close(self) -> None:
-        """End everything that belongs to this agent."""
+        """Close the session and stop the loop thread."""
         if self._app is not None:
             self._thread.run(self._app.close())
             self._app = None

@@ -1,4 +1,4 @@
-"""Callbacks are subscribers: each event of a turn is told to whoever asked for it."""
+"""Calls the caller's callbacks for the events of a turn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REASONING_CHARS = 500
 
 
 class Callbacks:
-    """What the caller wants to hear. A callback that raises is logged and changes nothing."""
+    """The callbacks. One that raises is logged and otherwise ignored."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Callbacks:
 
 
 class Teller:
-    """Tells the events of one turn. Plain callbacks run in the loop's thread, so they should be
-    quick; questions run in a thread of their own and may take their time."""
+    """Dispatches the events of one turn. Plain callbacks run in the loop's thread, so they should
+    be quick; callbacks that answer questions run in their own thread."""
 
     def __init__(self, callbacks: Callbacks, session: Session) -> None:
         self._callbacks = callbacks
@@ -191,7 +191,7 @@ class Teller:
         try:
             return str(await asyncio.to_thread(callback, *values, **named) or "")
         except Exception:
-            log.exception("a callback that was asked failed")
+            log.exception("callback for a question failed")
             return ""
 
     def _ask(self, work: Any) -> None:

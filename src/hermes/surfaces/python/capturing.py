@@ -1,4 +1,4 @@
-"""Asks the caller's function for a secret. What it gives goes to the store, and nowhere else."""
+"""Asks the caller's function for a secret, which goes only to the secret store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 
 class Capture:
-    """The function is called with the name, the words to ask with, and more facts. It returns the
-    value, or a dictionary: with `value`, or with `stored` if it wrote the value to `.env` itself;
-    anything else means that there is none."""
+    """Calls the function with the name, the prompt and details. It returns the value, or a
+    dictionary with `value`, or with `stored` if it wrote the value to `.env` itself; anything
+    else means no value."""
 
     def __init__(self, app: App, callback: Callable[..., Any]) -> None:
         self._app = app
@@ -27,7 +27,7 @@ class Capture:
         try:
             given = await asyncio.to_thread(self._callback, name, prompt, facts)
         except Exception:
-            log.exception("a callback that was asked for a secret failed")
+            log.exception("callback for a secret failed")
             return None
         if isinstance(given, str):
             return given

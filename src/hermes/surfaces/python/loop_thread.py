@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that do not know about event loops."""
+"""An event loop in its own thread, for synchronous callers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Started on first use; `close` ends it. Work is submitted from any other thread."""
+    """Starts on first use; `close` ends it. Any other thread may submit work."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -19,7 +19,7 @@ class LoopThread:
         self._lock = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; a KeyboardInterrupt of the caller cancels it."""
+        """Run the work and return its result; KeyboardInterrupt cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
             return future.result()
@@ -28,7 +28,7 @@ class LoopThread:
             raise
 
     def begin(self, work: Coroutine[Any, Any, object]) -> None:
-        """Have the work done without waiting for it."""
+        """Start the work without waiting for it."""
         asyncio.run_coroutine_threadsafe(work, self._started())
 
     def close(self) -> None:

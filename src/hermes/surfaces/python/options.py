@@ -1,4 +1,4 @@
-"""The arguments of an agent as settings."""
+"""Maps the arguments of AIAgent to settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hermes.codec.values import JsonObject
 
-# Argument: the setting that it stands for.
+# Argument name: setting.
 SETTINGS = {
     "model": "model.default",
     "provider": "model.provider",
@@ -38,7 +38,7 @@ NO_MEMORY: dict[str, Any] = {
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the caller has chosen; all else is as the home's own settings say."""
+    """The settings that the caller has chosen."""
     found = {key: _plain(given[name]) for name, key in SETTINGS.items()}
     found["agent.reasoning_effort"] = (given["reasoning_config"] or {}).get("effort")
     found["fallback_providers"] = _chain(given["fallback_model"])
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def _chain(fallback: JsonObject | Sequence[JsonObject] | None) -> list[JsonObject]:
-    """One model that goes on when the chosen one cannot, or several."""
+    """One fallback model or several."""
     if not fallback:
         return []
     return [fallback] if isinstance(fallback, dict) else list(fallback)

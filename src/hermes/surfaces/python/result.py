@@ -1,4 +1,4 @@
-"""What a turn comes to, as the dictionary that callers know."""
+"""The result of a turn as the dictionary that callers expect."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _final_text(replies: list[ReplyAdded]) -> str | None:
 
 
 def _usage(session: Session) -> dict[str, Any]:
-    """Totals of the session."""
+    """Session totals."""
     usage = session.transcript.usage
     status = "unknown" if usage.cost is None else "estimated" if usage.estimated else "actual"
     return {
