@@ -117,7 +117,7 @@ class Talk:
     def __init__(self, app: App, session: Session) -> None:
         self.app = app
         self.session = session
-        self.registry = Registry(rollback.COMMANDS, "cli")
+        self.registry = Registry(rollback.ROLLBACK_COMMANDS, "cli")
 
     async def run(self, line: str) -> str:
         outcome = await self.registry.run(line, self)

@@ -118,7 +118,7 @@ async def debug(here: Here, argument: str) -> Outcome:
     return Shown(text="\n".join((*lines, "`hermes doctor` checks more.")))
 
 
-COMMANDS = (
+INFO_COMMANDS = (
     SlashCommand(
         "provider", "List providers and whether they are usable.", provider, category="info"
     ),

@@ -65,7 +65,7 @@ async def _clipboard() -> bytes:
     raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
 
 
-COMMANDS = (
+INPUT_COMMANDS = (
     SlashCommand(
         "image",
         "Attach an image to the next message.",

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-from hermes.commands import (
-    around,
-    attaching,
-    context,
-    curator,
-    insights,
-    mcp,
-    memory,
-    model,
-    past,
-    plugins,
-    quick,
-    rollback,
-    session,
-    skills,
-    snapshot,
-    tuning,
-    work,
-)
+from hermes.commands.around import INFO_COMMANDS
+from hermes.commands.attaching import INPUT_COMMANDS
+from hermes.commands.context import CONTEXT_COMMANDS
+from hermes.commands.curator import CURATOR_COMMANDS
+from hermes.commands.insights import INSIGHTS_COMMANDS
+from hermes.commands.mcp import MCP_COMMANDS
+from hermes.commands.memory import MEMORY_COMMANDS
+from hermes.commands.model import MODEL_COMMANDS
+from hermes.commands.past import HISTORY_COMMANDS
+from hermes.commands.plugins import PLUGIN_COMMANDS, PluginCommands
+from hermes.commands.quick import QuickCommands
+from hermes.commands.rollback import ROLLBACK_COMMANDS
+from hermes.commands.session import SESSION_COMMANDS
+from hermes.commands.skills import SKILL_COMMANDS, SkillCommands
+from hermes.commands.snapshot import SNAPSHOT_COMMANDS
+from hermes.commands.tuning import TUNING_COMMANDS
+from hermes.commands.work import BACKGROUND_COMMANDS
 
 COMMANDS = (
-    *session.COMMANDS,
-    *past.COMMANDS,
-    *work.COMMANDS,
-    *model.COMMANDS,
-    *tuning.COMMANDS,
-    *rollback.COMMANDS,
-    *context.COMMANDS,
-    *mcp.COMMANDS,
-    *memory.COMMANDS,
-    *plugins.COMMANDS,
-    *skills.COMMANDS,
-    *curator.COMMANDS,
-    *around.COMMANDS,
-    *attaching.COMMANDS,
-    *insights.COMMANDS,
-    *snapshot.COMMANDS,
+    *SESSION_COMMANDS,
+    *HISTORY_COMMANDS,
+    *BACKGROUND_COMMANDS,
+    *MODEL_COMMANDS,
+    *TUNING_COMMANDS,
+    *ROLLBACK_COMMANDS,
+    *CONTEXT_COMMANDS,
+    *MCP_COMMANDS,
+    *MEMORY_COMMANDS,
+    *PLUGIN_COMMANDS,
+    *SKILL_COMMANDS,
+    *CURATOR_COMMANDS,
+    *INFO_COMMANDS,
+    *INPUT_COMMANDS,
+    *INSIGHTS_COMMANDS,
+    *SNAPSHOT_COMMANDS,
 )
-EXTRA = quick.QuickCommands(plugins.PluginCommands(skills.SkillCommands()))
+EXTRA = QuickCommands(PluginCommands(SkillCommands()))

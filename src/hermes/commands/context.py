@@ -48,7 +48,7 @@ async def personalities_like(here: Here, begun: str) -> Sequence[Suggestion]:
     return [Suggestion(text=name, replaces=len(begun)) for name in names if name.startswith(begun)]
 
 
-COMMANDS = (
+CONTEXT_COMMANDS = (
     SlashCommand(
         "compress",
         "Compact the context of this session.",

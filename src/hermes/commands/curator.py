@@ -49,7 +49,7 @@ def _moves(moves: Sequence[Move], verb: str) -> str:
     return "\n".join(f"{m.name}: {verb} {m.to} ({m.idle_days} days without use)" for m in moves)
 
 
-COMMANDS = (
+CURATOR_COMMANDS = (
     SlashCommand(
         "curator",
         "Manage unused skills.",

@@ -174,7 +174,7 @@ async def insights(here: Here, argument: str) -> Outcome:
     return Shown(text=clean("\n".join(insight_lines(found))))
 
 
-COMMANDS = (
+INSIGHTS_COMMANDS = (
     SlashCommand(
         "insights",
         "Show recent usage: tokens, cost, tools, skills, hours.",

@@ -9,7 +9,7 @@ async def _reload(here: Here, _argument: str) -> Outcome:
     return Shown(text=await here.app.foreign.reload())
 
 
-COMMANDS = (
+MCP_COMMANDS = (
     SlashCommand(
         "reload-mcp", "Reload the configured MCP servers.", _reload,
         category="tools",

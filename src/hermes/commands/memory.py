@@ -122,7 +122,7 @@ def _pending(pending: tuple[Change, ...]) -> str:
     return "\n".join((*lines, f"/memory approve {first} or /memory reject {first} decides."))
 
 
-COMMANDS = (
+MEMORY_COMMANDS = (
     SlashCommand(
         "memory",
         "Show memory entries and pending changes.",

@@ -98,7 +98,7 @@ async def models_like(here: Here, begun: str) -> Sequence[Suggestion]:
     ]
 
 
-COMMANDS = (
+MODEL_COMMANDS = (
     SlashCommand(
         "model",
         "Show or switch the model; --once for one turn, --global permanently.",

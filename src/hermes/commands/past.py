@@ -116,7 +116,7 @@ async def copy(here: Here, argument: str) -> Outcome:
     return Copied(text=answers[-back])
 
 
-COMMANDS = (
+HISTORY_COMMANDS = (
     SlashCommand("sessions", "List recent sessions.", sessions),
     SlashCommand(
         "branch",

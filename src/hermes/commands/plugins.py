@@ -45,7 +45,7 @@ class PluginCommands:
         return (*own, *await self._then.names(here))
 
 
-COMMANDS = (
+PLUGIN_COMMANDS = (
     SlashCommand(
         "plugins", "List plugins and their state.", _list,
         category="tools",

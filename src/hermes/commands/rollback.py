@@ -173,7 +173,7 @@ def _root(here: Here) -> str:
     return opened.cwd if opened and opened.cwd else "/"
 
 
-COMMANDS = (
+ROLLBACK_COMMANDS = (
     SlashCommand(
         "rollback",
         "Revert file changes; without arguments: list them.",

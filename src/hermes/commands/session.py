@@ -134,7 +134,7 @@ async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
     ]
 
 
-COMMANDS = (
+SESSION_COMMANDS = (
     SlashCommand("help", "List the commands.", help_, arguments="[command]", category="info"),
     SlashCommand("new", "Start a new session.", new, arguments="[title]", aliases=("reset",)),
     SlashCommand(

@@ -181,7 +181,7 @@ async def learn(here: Here, argument: str) -> Outcome:
     return Sent(text=LEARN.format(source=argument))
 
 
-COMMANDS = (
+SKILL_COMMANDS = (
     SlashCommand(
         "skills",
         "List, search, approve and revert skills; /NAME uses one.",

@@ -56,7 +56,7 @@ def _when(each: Kept) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(each.at))
 
 
-COMMANDS = (
+SNAPSHOT_COMMANDS = (
     SlashCommand(
         "snapshot",
         "Save settings, keys and sessions as a snapshot.",

@@ -124,7 +124,7 @@ def choices(*words: str) -> Callable[[Here, str], Awaitable[Sequence[Suggestion]
     return complete
 
 
-COMMANDS = (
+TUNING_COMMANDS = (
     SlashCommand(
         "reasoning",
         "Set the reasoning effort and whether it is shown.",

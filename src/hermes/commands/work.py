@@ -77,7 +77,7 @@ def report(done: Aside, asked: str) -> str:
     return "\n".join((*lines, f"/resume {done.session_id} continues it."))
 
 
-COMMANDS = (
+BACKGROUND_COMMANDS = (
     SlashCommand(
         "queue",
         "Queue a message for after the current turn.",

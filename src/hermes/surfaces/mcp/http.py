@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 from typing import Any
 
-import uvicorn
 from mcp.server.mcpserver import MCPServer
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -54,6 +53,8 @@ def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
 
 async def serve_http(server: MCPServer[Any], *, token: str, place: Place) -> None:
     """Serve until the process is told to stop."""
+    import uvicorn
+
     config = uvicorn.Config(
         app_of(server, token, place.host),
         host=place.host,
