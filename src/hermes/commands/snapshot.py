@@ -8,7 +8,8 @@ import time
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.core.errors import NotFound, UsageError
-from hermes.homes.backup import Kept, kept_snapshots, prune_snapshots, snapshot
+from hermes.homes.backup import Kept as Backup
+from hermes.homes.backup import kept_snapshots, prune_snapshots, snapshot
 
 SHOWN = 20
 
@@ -52,7 +53,7 @@ async def _way_back(here: Here, wanted: str) -> str:
     )
 
 
-def _when(each: Kept) -> str:
+def _when(each: Backup) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(each.at))
 
 

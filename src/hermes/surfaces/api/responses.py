@@ -9,7 +9,6 @@ from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
-from hermes.surfaces.api import stored
 from hermes.surfaces.api.asking import Asked, asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import ConversationName, ResponseBody
 from hermes.surfaces.api.call import JSON, Answer, Call, answer
@@ -24,6 +23,14 @@ from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason,
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import pour, whole
+from hermes.surfaces.api.stored import (
+    latest_response,
+    load_response,
+    remove_response,
+    response_not_found,
+    response_point,
+    store_response,
+)
 from hermes.surfaces.api.threads import Spot, go_on, spot_of
 
 
@@ -52,19 +59,19 @@ async def create_response(house: House, call: Call) -> Answer | None:
 
 
 async def show_response(house: House, call: Call) -> Answer:
-    data = await stored.read(house, call.whose, call.names["id"])
+    data = await load_response(house, call.whose, call.names["id"])
     if PLACE.encode() in data:
         return answer(await illustrated(decode(dict, data)))
     return Answer(status=200, body=data, headers=JSON)
 
 
 async def delete_response(house: House, call: Call) -> Answer:
-    await stored.remove(house, call.whose, call.names["id"])
+    await remove_response(house, call.whose, call.names["id"])
     return answer({"id": call.names["id"], "object": "response", "deleted": True})
 
 
 async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
-    return await stored.spot(house, whose, response_id)
+    return await response_point(house, whose, response_id)
 
 
 def _check(house: House, body: ResponseBody) -> None:
@@ -115,13 +122,13 @@ async def _place(house: House, call: Call, ticket: Ticket) -> str:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0]
     previous = body.previous_response_id or ""
     if name := _conversation(body):
-        previous = await stored.newest_of(house, call.whose, name)
+        previous = await latest_response(house, call.whose, name)
     if previous:
-        spot = await stored.spot(house, call.whose, previous)
+        spot = await response_point(house, call.whose, previous)
         try:
             return await go_on(house, spot)
         except NotFound as error:
-            raise stored.no_response("previous_response_id") from error
+            raise response_not_found("previous_response_id") from error
     named = call.headers.get("x-hermes-session-id")
     if named is not None:
         await house.session_or_none(named, call.client)
@@ -136,7 +143,7 @@ def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
             return
         spot = await spot_of(house, run.session_id, run.last_n)
         response = response_of(house, body, run)
-        await stored.keep(house, call.whose, response, spot, _conversation(body))
+        await store_response(house, call.whose, response, spot, _conversation(body))
 
     return on_end
 

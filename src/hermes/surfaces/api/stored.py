@@ -11,7 +11,7 @@ from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.threads import Spot
 
 
-async def keep(
+async def store_response(
     house: House, whose: str, response: JsonObject, spot: Spot, conversation: str
 ) -> None:
     """Durable when it returns. Evicts the least recently used responses."""
@@ -31,7 +31,7 @@ async def keep(
     await house.store.run(work, durable=True)
 
 
-async def read(house: House, whose: str, response_id: str) -> bytes:
+async def load_response(house: House, whose: str, response_id: str) -> bytes:
     now = house.app.world.clock.now()
 
     def work(db: Connection) -> bytes | None:
@@ -42,11 +42,11 @@ async def read(house: House, whose: str, response_id: str) -> bytes:
 
     found = await house.store.run(work)
     if found is None:
-        raise no_response("response_id")
+        raise response_not_found("response_id")
     return found
 
 
-async def spot(house: House, whose: str, response_id: str) -> Spot:
+async def response_point(house: House, whose: str, response_id: str) -> Spot:
     """The history point of a response; HttpError 404 when it is not stored."""
     now = house.app.world.clock.now()
 
@@ -58,18 +58,18 @@ async def spot(house: House, whose: str, response_id: str) -> Spot:
 
     found = await house.store.run(work)
     if found is None:
-        raise no_response("previous_response_id")
+        raise response_not_found("previous_response_id")
     return found
 
 
-async def newest_of(house: House, whose: str, conversation: str) -> str:
+async def latest_response(house: House, whose: str, conversation: str) -> str:
     """The id of the latest response of a conversation, "" when it is new."""
     query = "SELECT response_id FROM conversations WHERE client = ? AND name = ?"
     row = await house.store.run(lambda db: db.execute(query, (whose, conversation)).fetchone())
     return row[0] if row else ""
 
 
-async def remove(house: House, whose: str, response_id: str) -> None:
+async def remove_response(house: House, whose: str, response_id: str) -> None:
     def work(db: Connection) -> bool:
         query = "SELECT 1 FROM responses WHERE id = ? AND client = ?"
         if db.execute(query, (response_id, whose)).fetchone() is None:
@@ -78,7 +78,7 @@ async def remove(house: House, whose: str, response_id: str) -> None:
         return True
 
     if not await house.store.run(work, durable=True):
-        raise no_response("response_id")
+        raise response_not_found("response_id")
 
 
 def _remove(db: Connection, response_id: str) -> None:
@@ -86,5 +86,5 @@ def _remove(db: Connection, response_id: str) -> None:
     db.execute("DELETE FROM conversations WHERE response_id = ?", (response_id,))
 
 
-def no_response(param: str) -> Refusal:
+def response_not_found(param: str) -> Refusal:
     return Refusal(404, "response_not_found", "There is no such response.", param=param)
