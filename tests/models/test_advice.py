@@ -34,7 +34,7 @@ async def words(models: Models, model: str, provider: str) -> str:
         ),
         (
             fails(402, message="no credit"),
-            "wants to be paid (HTTP 402): no credit. Add credits at "
+            "reports that the account has no credit (HTTP 402): no credit. Add credits at "
             "https://platform.claude.com/settings/keys, or name a spare model with "
             "`hermes fallback add NAME`.",
         ),
@@ -44,7 +44,7 @@ async def words(models: Models, model: str, provider: str) -> str:
         ),
         (
             fails(429, message="slow down", retry_after=300),
-            "limits how often we may ask (HTTP 429): slow down. Wait 5 minutes, or name a spare "
+            "limits the request rate (HTTP 429): slow down. Wait 5 minutes, or name a spare "
             "model with `hermes fallback add NAME`.",
         ),
     ],

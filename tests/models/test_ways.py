@@ -52,7 +52,7 @@ async def test_the_chain_leaves_out_what_cannot_be_used_and_the_model_itself(ope
         )
         heard = await ask(models.connect("m", "box", Ledger())[0])
     notices = [delta.text for delta in heard.deltas if isinstance(delta, Notice)]
-    assert notices == ["m (box) does not know the model; l (custom) goes on."]
+    assert notices == ["m (box) does not know the model; continuing with l (custom)."]
     assert heard.shown == "from the last"
     assert len(server.requests) == 1
 

@@ -267,7 +267,7 @@ def test_a_file_of_vendors_changes_only_what_it_names(tmp_path: Path) -> None:
 def test_a_broken_file_of_vendors_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "vendors.toml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match="list of vendors cannot be used"):
+    with pytest.raises(ConfigError, match="vendor list is invalid"):
         layered(path)
 
 

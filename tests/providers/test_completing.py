@@ -217,7 +217,7 @@ async def test_the_ladder_ends_with_words() -> None:
     heard = await run.hear(results())
     assert len(run.inner.prompts) == 7
     assert [low <= nap <= low * 1.5 for low, nap in zip((5, 10, 20), run.clock.naps, strict=True)]
-    assert heard.whole.message.text == "(empty)\nThe model gave no answer in 7 tries."
+    assert heard.whole.message.text == "(empty)\nThe model gave no answer in 7 attempts."
     assert heard.shown == heard.whole.message.text
     assert heard.whole.usage.requests == 7
     assert run.inner.prompts[-1] == results()

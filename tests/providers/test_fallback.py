@@ -79,9 +79,9 @@ async def test_while_the_chosen_model_answers_nothing_is_said() -> None:
     [
         (fails(401), 1, "refused the key"),
         (fails(404), 1, "does not know the model"),
-        (fails(402), 1, "wants to be paid"),
-        (fails(429), 1, "limits how often we may ask"),
-        (fails(0), 2, "did not answer in time"),
+        (fails(402), 1, "reports that the account has no credit"),
+        (fails(429), 1, "limits the request rate"),
+        (fails(0), 2, "did not respond in time"),
         (fails(500), 3, "had an internal error"),
         (fails(503), 3, "is overloaded"),
     ],
@@ -92,7 +92,7 @@ async def test_who_goes_on_is_told_with_the_reason_and_is_on_the_reply(
 ) -> None:
     chain = Chain((failure,) * 3, (says("from the spare"),))
     heard = await ask(chain.fallback)
-    assert notices(heard)[-1] == f"m0 (p0) {cause}; m1 (p1) goes on."
+    assert notices(heard)[-1] == f"m0 (p0) {cause}; continuing with m1 (p1)."
     assert (heard.whole.model, heard.whole.provider) == ("m1", "p1")
     assert heard.shown == "from the spare"
     assert chain.asked == [asked, 1]
@@ -139,7 +139,7 @@ async def test_the_next_turn_begins_with_the_chosen_model_and_says_so_once() -> 
     first = await ask(chain.fallback)
     prompt = then(HI, first.whole.message, user_says("and now?"))
     second = await ask(chain.fallback, prompt)
-    assert (second.whole.model, notices(second)) == ("m0", ["m0 (p0) answers again."])
+    assert (second.whole.model, notices(second)) == ("m0", ["m0 (p0) is available again."])
     third = await ask(chain.fallback, then(prompt, second.whole.message, user_says("ok")))
     assert (third.whole.model, notices(third)) == ("m0", [])
 
@@ -153,11 +153,11 @@ async def test_after_a_limit_the_chosen_model_rests_for_all_sessions(
     other = chain.open()
     second = await ask(other)
     assert notices(second) == [
-        f"m0 (p0) limits how often we may ask and rests for {rest} s; m1 (p1) goes on."
+        f"m0 (p0) limits the request rate and is paused for {rest} s; continuing with m1 (p1)."
     ]
     await chain.clock.sleep(rest)
     third = await ask(other)
-    assert (third.whole.model, notices(third)) == ("m0", ["m0 (p0) answers again."])
+    assert (third.whole.model, notices(third)) == ("m0", ["m0 (p0) is available again."])
     assert chain.asked == [2, 2]
 
 
@@ -180,7 +180,7 @@ async def test_if_only_smaller_models_are_left_their_window_is_passed_on() -> No
     with pytest.raises(ProviderError) as raised:
         await ask(chain.fallback, long)
     assert (raised.value.reason, raised.value.limit) == ("context_overflow", 100)
-    assert "m1 (p1) holds 100 tokens" in str(raised.value)
+    assert "m1 (p1) has a window of 100 tokens" in str(raised.value)
 
 
 @pytest.mark.parametrize("wires", [("chat", "messages"), ("messages", "responses")])

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hermes.providers.line import MOST_KEPT, Line
+from hermes.providers.line import MAX_BUFFERED, Line
 
 LONG = 60.0
 
@@ -110,7 +110,7 @@ async def test_a_sender_that_is_too_fast_waits() -> None:
             await asyncio.sleep(0.002)
         assert not sending.done()
         second = await line.read(LONG)
-        assert len(second) < 2 * MOST_KEPT
+        assert len(second) < 2 * MAX_BUFFERED
         rest = await all_of(line, size - len(first) - len(second))
         assert len(first) + len(second) + len(rest) == size
         await sending

@@ -73,9 +73,9 @@ def warnings_in(heard: Heard) -> list[str]:
 @pytest.mark.parametrize(
     ("pages", "advice"),
     [
-        (OLLAMA, "Ollama has cut .*4096 tokens.*`model.ollama_num_ctx`, or .*LENGTH=32768"),
-        (LLAMACPP, "llama.cpp has cut .*4096 tokens.*`-c 32768`"),
-        (LMSTUDIO, "LM Studio has cut .*4096 tokens.*context length of 32768"),
+        (OLLAMA, "Ollama truncated .*4096 tokens.*`model.ollama_num_ctx`, or .*LENGTH=32768"),
+        (LLAMACPP, "llama.cpp truncated .*4096 tokens.*`-c 32768`"),
+        (LMSTUDIO, "LM Studio truncated .*4096 tokens.*context length of 32768"),
     ],
     ids=["ollama", "llama.cpp", "lmstudio"],
 )
@@ -98,7 +98,7 @@ async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: Http) -
         provider = watched(server, http, lessons)
         assert warnings_in(await ask(provider, long_prompt(700))) == []
         (warning,) = warnings_in(await ask(provider, long_prompt(720)))
-        assert "The server has cut" in warning and "about 4050 tokens" in warning
+        assert "The server truncated" in warning and "about 4050 tokens" in warning
     assert lessons.windows == [4050]
 
 
@@ -176,12 +176,12 @@ async def test_what_a_server_says_about_its_window(http: Http) -> None:
             400,
             '{"error":{"message":"\\"auto\\" tool choice requires --enable-auto-tool-choice and'
             ' --tool-call-parser to be set"}}',
-            "start it again with `--enable-auto-tool-choice --tool-call-parser hermes`",
+            "restart it with `--enable-auto-tool-choice --tool-call-parser hermes`",
         ),
         (
             500,
             '{"error":{"code":500,"message":"tools param requires --jinja flag"}}',
-            "start `llama-server` again with `--jinja`",
+            "restart `llama-server` with `--jinja`",
         ),
         (
             400,

@@ -110,7 +110,9 @@ async def test_the_person_hears_which_key_goes_on_and_why() -> None:
     answers = Answers(a=[[refused("auth")]], b=[GOOD])
     heard = await ask(Pooled(ListedKeys(key("a"), key("b")), answers.make))
     notices = [delta for delta in heard.deltas if isinstance(delta, Notice)]
-    assert notices == [Notice(text="p refused the key (key a); going on with key b.", kind="warn")]
+    assert notices == [
+        Notice(text="p refused the key (key a); continuing with key b.", kind="warn")
+    ]
 
 
 async def test_what_was_streamed_by_the_failed_key_is_void() -> None:

@@ -73,7 +73,7 @@ async def test_a_doubtful_model_is_called_so(http: Http) -> None:
     async with ScriptedServer(models=["mystery-1b"]) as server:
         places = (Place("llama.cpp", port_of(server), "/v1/models"),)
         found = await find_local(http, shipped(), places=places)
-    assert found is not None and found.line.endswith("It may not be able to call tools.")
+    assert found is not None and found.line.endswith("It may not support tools.")
 
 
 async def test_a_port_where_something_else_listens_is_passed_over(
@@ -103,7 +103,7 @@ async def test_the_first_model_of_an_endpoint_is_found_in_every_wire(http: Http)
 
 async def test_an_endpoint_without_models_is_a_matter_of_settings(http: Http) -> None:
     async with ScriptedServer(models=[]) as server:
-        with pytest.raises(ConfigError, match="names no model"):
+        with pytest.raises(ConfigError, match="lists no model"):
             await first_model(http, endpoint("chat", server.url))
 
 

@@ -89,7 +89,7 @@ async def test_waits_for_a_rate_limit_are_told_at_once() -> None:
     heard = await ask(Retrying(Listed([fails("rate_limit", retry_after=9)], [DONE]), here))
     (notice,) = heard.deltas
     assert isinstance(notice, Notice)
-    assert notice.text == "It failed (rate_limit). Trying again in 9 s (2 of 3)."
+    assert notice.text == "It failed (rate_limit). Retrying in 9 s (2 of 3)."
 
 
 async def test_other_troubles_are_told_only_if_all_fails() -> None:

@@ -95,7 +95,7 @@ async def test_models_are_listed_with_the_key_of_the_endpoint(http: Http) -> Non
 
 async def test_a_list_that_is_refused_is_an_error_in_one_sentence(http: Http) -> None:
     async with serving({}) as server:
-        with pytest.raises(ProviderError, match=r"names no models \(HTTP 404\); check key") as told:
+        with pytest.raises(ProviderError, match=r"lists no models \(HTTP 404\); check key") as told:
             await list_models(http, endpoint("chat", server.url))
     assert told.value.status == 404
 

@@ -1,4 +1,4 @@
-"""Says of a failure who failed, where, and what to do next, as soon as nothing else helps."""
+"""Adds provider, host, model and advice to an error that reaches the user."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.learned import Lessons
 from hermes.providers.reasons import ADVICE
 
-# The short hints at the end of what the network says.
+# Hints at the end of network errors, replaced when better advice exists.
 _HINT = (
     r"(?:; try again|[;:] check the network(?: and proxy)?|: is the server running\?"
-    r"|; give your .*)\.?$"
+    r"|; configure your .*)\.?$"
 )
 
 Advice = Callable[[ProviderError], str]
 
 
 class Advised:
-    """Outermost of the ways to one model. `advice` gives the next steps that suit the error; ""
-    leaves those that it has already. `lessons` hear of it, for the next time."""
+    """The outermost wrapper of one model. `advice` returns next steps for the error, or "" to keep
+    the existing ones. `lessons` records what the error says about the context window."""
 
     def __init__(
         self, inner: Provider, endpoint: Endpoint, advice: Advice, lessons: Lessons | None = None
@@ -42,14 +42,14 @@ class Advised:
         except ProviderError as error:
             if self._lessons is not None:
                 self._lessons.failed(error)
-            error.args = (self._words(error),)
+            error.args = (self._describe(error),)
             raise
 
-    def _words(self, error: ProviderError) -> str:
-        """The cause stays; the usual advice gives way to the better one."""
-        cause, at = str(error), self._endpoint
-        if at.model not in cause:
-            cause = f"{at.name} ({at.host}, {at.model}): {cause}"
+    def _describe(self, error: ProviderError) -> str:
+        """Keeps the cause and replaces the generic advice."""
+        cause, endpoint = str(error), self._endpoint
+        if endpoint.model not in cause:
+            cause = f"{endpoint.name} ({endpoint.host}, {endpoint.model}): {cause}"
         steps = self._advice(error)
         if not steps:
             return cause

@@ -1,4 +1,4 @@
-"""Makes one whole answer of answers that were cut, empty, or broken inside a call."""
+"""Completes replies that were truncated, empty, or broken inside a tool call."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ OUTPUT_CAP = 32_768
 
 
 class Completing:
-    """Asks on behalf of the caller until there is something whole to hand over: text that is
-    continued where it was cut, calls whose arguments can be read, an answer that is not empty.
-    What it says to the model for that is in no transcript. When nothing helps, the reply holds
-    broken calls, the text as far as it came, or the words "(empty)" with a reason."""
+    """Requests again until the reply is complete: text is continued where it was cut, arguments
+    parse, and the reply is not empty. These extra messages never enter the transcript. When nothing
+    helps, the reply holds broken calls, the partial text, or "(empty)" with a reason."""
 
     def __init__(self, inner: Provider, world: World, *, output_cap: int = OUTPUT_CAP) -> None:
         self._inner = inner
@@ -37,16 +36,16 @@ class Completing:
                         if isinstance(item, Reply):
                             newest = item
                         elif isinstance(item, Restarted):
-                            for delta in _anew(work):
+                            for delta in _restart_deltas(work):
                                 yield delta
                         else:
                             shown |= not isinstance(item, Notice)
                             yield item
             except (ProviderError, BudgetReached) as error:
-                # What came so far is paid for.
+                # The text so far is paid for, so it is kept.
                 if not work.text:
                     raise
-                yield Notice(text=f"The answer may be incomplete: {error}", kind="warn")
+                yield Notice(text=f"The reply may be incomplete: {error}", kind="warn")
             step = work.judge(newest)
             if isinstance(step, Final):
                 if step.said:
@@ -57,14 +56,14 @@ class Completing:
                 return
             if step.voids and shown:
                 shown = bool(work.text)
-                for delta in _anew(work):
+                for delta in _restart_deltas(work):
                     yield delta
             if step.waits:
                 await self._world.clock.sleep(backoff(self._world, step.waits, slow=True))
 
 
-def _anew(work: Unfinished) -> Iterator[Delta]:
-    """Nothing that was shown counts any more but the text that is kept."""
+def _restart_deltas(work: Unfinished) -> Iterator[Delta]:
+    """Everything shown is void except the kept text."""
     yield Restarted()
     if work.text:
         yield TextDelta(text=work.text)

@@ -1,4 +1,4 @@
-"""From an endpoint to a provider: the wire format, metered, made patient and complete."""
+"""Builds the provider stack for one endpoint."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hermes.providers.retrying import Retrying
 from hermes.providers.ways import EAGER, Way
 
 Gate = Callable[[Provider, Endpoint], Provider]
-"""What every single request passes, retries and other keys included: the meter."""
+"""Wraps every single request, including retries and other keys: the meter."""
 
 
 class ConnectSettings(Value):
-    """What users may set about the way to a model. `marks` None leaves cache marks to the model's
-    profile; time-outs None are those that suit the place of the endpoint."""
+    """User settings for requests. `marks=None` leaves cache marks to the model's profile;
+    `timeouts=None` chooses by whether the endpoint is local."""
 
     attempts: int = 3
     silences: int = 5
@@ -36,7 +36,7 @@ class ConnectSettings(Value):
 
 
 class KeyRing:
-    """Several keys for one endpoint; `at` is the endpoint asked with one of them."""
+    """Several keys for one endpoint; `at` returns the endpoint with one of them."""
 
     def __init__(self, keys: Keys, at: Callable[[Credential], Endpoint]) -> None:
         self.keys = keys
@@ -53,48 +53,54 @@ def open_way(
     ring: KeyRing | None = None,
     lessons: Lessons | None = None,
 ) -> Way:
-    """Innermost first: the request itself, a watch over servers of one's own, calls written as
-    text, the meter, the choice of a key, patience, completeness. Both ways share what they have
-    encoded."""
+    """The stack, innermost first: the request, truncation checks for local servers, tool calls in
+    text, the meter, key rotation, retries, completion. Both variants share encoded messages."""
     settings = settings or ConnectSettings()
     profile = endpoint.profile
     if settings.marks is not None:
         profile = replace(profile, marks=settings.marks)
     fit = Fit(profile)
 
-    def ask(at: Endpoint) -> Provider:
-        timeouts = settings.timeouts or (LOCAL_TIMEOUTS if at.is_local else Timeouts())
-        asking: Provider = Direct(
-            at, http=http, clock=world.clock, fit=fit, timeouts=timeouts, life=settings.mark_life
+    def build(target: Endpoint) -> Provider:
+        timeouts = settings.timeouts or (LOCAL_TIMEOUTS if target.is_local else Timeouts())
+        provider: Provider = Direct(
+            target,
+            http=http,
+            clock=world.clock,
+            fit=fit,
+            timeouts=timeouts,
+            life=settings.mark_life,
         )
-        if at.is_local:
-            asking = _watched(asking, at, http, lessons)
+        if target.is_local:
+            provider = _wrap_local(provider, target, http, lessons)
         if profile.tool_calls:
-            asking = _reading_text(asking, profile.tool_calls)
-        return gate(asking, at) if gate is not None else asking
+            provider = _wrap_text_calls(provider, profile.tool_calls)
+        return gate(provider, target) if gate is not None else provider
 
-    inner = ask(endpoint) if ring is None else Pooled(ring.keys, lambda key: ask(ring.at(key)))
+    inner = build(endpoint) if ring is None else Pooled(ring.keys, lambda key: build(ring.at(key)))
 
-    def whole(patient: Retrying) -> Provider:
-        return Completing(patient, world, output_cap=settings.output_cap)
+    def complete(retrying: Retrying) -> Provider:
+        return Completing(retrying, world, output_cap=settings.output_cap)
 
     attempts, silences = settings.attempts, settings.silences
     return Way(
-        eager=whole(
+        eager=complete(
             Retrying(inner, world, fit=fit, attempts=attempts, silences=silences, fewer=EAGER)
         ),
-        patient=whole(Retrying(inner, world, fit=fit, attempts=attempts, silences=silences)),
+        patient=complete(Retrying(inner, world, fit=fit, attempts=attempts, silences=silences)),
     )
 
 
-def _watched(inner: Provider, at: Endpoint, http: Http, lessons: Lessons | None) -> Provider:
+def _wrap_local(
+    inner: Provider, endpoint: Endpoint, http: Http, lessons: Lessons | None
+) -> Provider:
     from hermes.providers.local.provider import LocalServer
 
-    return LocalServer(inner, at, http=http, learned=lessons.told if lessons else None)
+    return LocalServer(inner, endpoint, http=http, learned=lessons.told if lessons else None)
 
 
-def _reading_text(inner: Provider, style: str) -> Provider:
-    # Few models need it, and it knows a good many styles.
+def _wrap_text_calls(inner: Provider, style: str) -> Provider:
+    # Imported on demand: few models need it, and it has many styles.
     from hermes.providers.textcalls.provider import TextCalls
 
     return TextCalls(inner, style)

@@ -1,4 +1,4 @@
-"""Which models rest after a limit was reached, known to all sessions of a process."""
+"""Tracks rate-limited models for all sessions of a process."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from hermes.core.world import Clock
 
 REST_SECONDS = 60.0
 LONGEST_SECONDS = 24 * 3600.0
-# Asking again soon cannot help after one of these; anything else may have passed by the next turn.
+# After these errors an immediate retry cannot help; other errors may be gone by the next turn.
 RESTING: frozenset[Reason] = frozenset(("rate_limit", "upstream_rate_limit", "billing"))
 
 
 class Rest(Value):
-    """`until` is on the monotonic clock."""
+    """`until` is monotonic time."""
 
     until: float
     reason: Reason
 
 
 class Cooldowns:
-    """By any name that is the same for all sessions, such as provider, address and model."""
+    """Keyed by a name that is the same in all sessions, such as provider, address and model."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rests: dict[str, Rest] = {}
 
     def note(self, who: str, error: ProviderError) -> None:
-        """Let it rest if the error is of that kind: until the time that the server named, else for
-        a minute. A rest is never made shorter."""
+        """Starts a cooldown for rate-limit and billing errors: as long as the server said, else a
+        minute. A cooldown is never shortened."""
         if error.reason not in RESTING:
             return
         seconds = REST_SECONDS if error.retry_after is None else error.retry_after
@@ -41,7 +41,7 @@ class Cooldowns:
             self._rests[who] = Rest(until=until, reason=reason)
 
     def left(self, who: str) -> float:
-        """Seconds to go; 0 for one that does not rest."""
+        """Remaining seconds; 0 if there is no cooldown."""
         rest = self._rests.get(who)
         return max(0.0, rest.until - self._clock.monotonic()) if rest is not None else 0.0
 
@@ -50,5 +50,5 @@ class Cooldowns:
         return rest.reason if rest is not None else "unknown"
 
     def end(self, who: str) -> None:
-        """It has answered."""
+        """Ends the cooldown after a successful reply."""
         self._rests.pop(who, None)

@@ -1,4 +1,4 @@
-"""The provider that really asks: one endpoint, one wire format, one conversation over HTTP."""
+"""Sends requests to one endpoint in one wire format over HTTP."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WIRES: dict[WireName, type[ChatWire] | type[ResponsesWire] | type[MessagesWire]]
     "messages": MessagesWire,
 }
 
-# After one of these the same question may get an answer, so what came before it is worth keeping.
-_PASSING: tuple[Reason, ...] = (
+# After one of these errors a retry may succeed, so partial output is worth keeping.
+_TRANSIENT: tuple[Reason, ...] = (
     "cut",
     "timeout",
     "overloaded",
@@ -44,8 +44,8 @@ _PASSING: tuple[Reason, ...] = (
 
 
 class Direct:
-    """One object per session: it keeps the messages that it has encoded. An answer that breaks off
-    after something could be seen of it ends in a Reply that says "cut"; before that it raises."""
+    """One per session, because it caches encoded messages. A reply that breaks off after visible
+    output ends in a Reply with stop "cut"; otherwise the error is raised."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Direct:
                 async for delta in deltas:
                     yield delta
         except ProviderError as error:
-            if error.reason not in _PASSING or not reader.draft.visible:
+            if error.reason not in _TRANSIENT or not reader.draft.visible:
                 raise
         for delta in reader.draft.finish():
             yield delta
@@ -111,7 +111,7 @@ class Direct:
         async with exchange as answer:
             if not 200 <= answer.status < 300:
                 raise await self._refusal(answer)
-            read = self._stream if _is_stream(answer, streams) else self._whole
+            read = self._read_stream if _is_stream(answer, streams) else self._read_whole
             async with aclosing(read(answer, reader)) as deltas:
                 async for delta in deltas:
                     yield delta
@@ -125,7 +125,7 @@ class Direct:
             now=self._clock.now(),
         )
 
-    async def _stream(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
+    async def _read_stream(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
         events = SseReader()
         newest = self._clock.monotonic()
         async with aclosing(answer.chunks()) as chunks:
@@ -134,7 +134,7 @@ class Direct:
                 now = self._clock.monotonic()
                 quiet = 0.0 if found or self._timeouts.patience else now - newest
                 if quiet > self._timeouts.stale:
-                    raise failure(self._endpoint, "timeout", detail="only keep-alives came")
+                    raise failure(self._endpoint, "timeout", detail="only keep-alives arrived")
                 newest = now if found else newest
                 for delta in read_together(reader, found):
                     yield delta
@@ -146,20 +146,24 @@ class Direct:
                 reader.run_out()
         await answer.drain()
 
-    async def _whole(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
+    async def _read_whole(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
         body = await answer.read()
         value = parsed(body)
         if not isinstance(value, dict):
             shown = body[:4_000].decode("utf-8", "replace")
             page = shown.lstrip().startswith("<")
-            detail = "it is a web page, so the base URL may be wrong" if page else "it is no JSON"
+            detail = (
+                "the response is a web page, so the base URL may be wrong"
+                if page
+                else "the response is not JSON"
+            )
             raise malformed(self._endpoint, detail, body=shown)
         for delta in reader.read(value):
             yield delta
 
 
 def _is_stream(answer: Answer, asked: bool) -> bool:
-    """Servers may stream when not asked to, or not stream when asked; most say which."""
+    """Servers may stream unasked, or not stream when asked; most say which."""
     if answer.media_type == "text/event-stream":
         return True
     if answer.media_type in ("application/json", "text/html"):

@@ -1,4 +1,4 @@
-"""Where a model answers: one address, one key, one model, one wire format."""
+"""The address, key, model and wire format of one model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LOCAL_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home.arpa")
 
 
 class Endpoint(Value):
-    """`name` is the provider's name as the user knows it, `vendor` that of the catalogue. `url` is
-    the part before the path of the wire format. `server` is the kind of a server that people run
-    themselves, if that is known. The key is shown by no repr."""
+    """`name` is the provider's name as the user knows it, `vendor` its name in the catalogue. `url`
+    is the part before the wire format's path. `server` is the kind of a local server, if known. The
+    repr hides the key."""
 
     name: str
     wire: WireName
@@ -37,7 +37,7 @@ class Endpoint(Value):
 
     @property
     def issuer(self) -> str:
-        """Who can read the reasoning that this endpoint sealed."""
+        """Identifies who can read the reasoning that this endpoint sealed."""
         return f"{self.wire}:{self.host}/{self.model}"
 
     @property
@@ -73,7 +73,7 @@ def is_local(host: str) -> bool:
 
 
 def _in_ranges(host: str) -> bool:
-    """172.16/12 of private networks and 100.64/10 of carrier and overlay networks."""
+    """172.16/12 (private) and 100.64/10 (carrier-grade NAT, overlay networks)."""
     first, _, rest = host.partition(".")
     second = rest.partition(".")[0]
     if not second.isdigit():

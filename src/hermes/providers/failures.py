@@ -1,4 +1,4 @@
-"""From a failed answer to a ProviderError with its reason: one table, read from the top."""
+"""Classifies failed responses: from status and body to a ProviderError."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hermes.providers.limits import window_named
 from hermes.providers.reasons import ADVICE, CAUSE, KINDS, RETRYABLE, TABLE
 from hermes.providers.waits import retry_after
 
-_SHOWN = 300
-_KEPT = 4_000
+_MAX_DETAIL_CHARS = 300
+_MAX_BODY_CHARS = 4_000
 
 
 def classify(
@@ -26,8 +26,8 @@ def classify(
     now: float = 0.0,
     refreshed: bool = False,
 ) -> ProviderError:
-    """The error of an answer that is none. `refreshed` tells that the key was renewed just now."""
-    body = _without_key(body, endpoint)
+    """The error of a failed response. `refreshed` means that the key was renewed just before."""
+    body = _mask_key(body, endpoint)
     reason = _reason(status, body)
     if reason == "auth" and refreshed:
         reason = "auth_permanent"
@@ -35,16 +35,16 @@ def classify(
     return failure(
         endpoint,
         reason,
-        detail=_words(body),
+        detail=_extract_detail(body),
         status=status,
         retry_after=retry_after(headers or {}, body, now=now) if reason in RETRYABLE else None,
         limit=window_named(body) if limited else None,
-        body=body[:_KEPT],
+        body=body[:_MAX_BODY_CHARS],
     )
 
 
 def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) -> ProviderError:
-    """The error of an error object inside an answer that began with status 200."""
+    """The error of an error object inside a response that started with status 200."""
     held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
     body = msgspec.json.encode(held).decode()
     failed = classify(endpoint, status=_status(held), body=body, now=now)
@@ -53,8 +53,8 @@ def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) ->
 
 
 def malformed(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:
-    """An answer with status 200 that cannot be read."""
-    body = _without_key(body, endpoint)[:_KEPT]
+    """The error of a response with status 200 that cannot be parsed."""
+    body = _mask_key(body, endpoint)[:_MAX_BODY_CHARS]
     return failure(endpoint, "unknown", detail=detail, status=200, body=body)
 
 
@@ -72,8 +72,8 @@ def failure(
     limit: int | None = None,
     body: str = "",
 ) -> ProviderError:
-    """The error with a sentence for a person: what happened, where, and the next step."""
-    shown = detail if len(detail) <= _SHOWN else detail[:_SHOWN] + "…"
+    """The error with a message for a person: what happened, where, and the next step."""
+    shown = detail if len(detail) <= _MAX_DETAIL_CHARS else detail[:_MAX_DETAIL_CHARS] + "…"
     where = f"{endpoint.name} ({endpoint.host}, {endpoint.model})"
     what = f"{where} {CAUSE[reason]}" + (f" (HTTP {status})" if status and status != 200 else "")
     return ProviderError(
@@ -109,11 +109,11 @@ def _status(error: JsonObject) -> int | None:
     return None
 
 
-def _words(body: str) -> str:
-    """The sentence inside an error body; a page of HTML is only named."""
+def _extract_detail(body: str) -> str:
+    """The message inside an error body; an HTML page is only named."""
     text = body.strip()
     if text.startswith("<"):
-        return "the answer is a web page, so the base URL may be wrong"
+        return "the response is a web page, so the base URL may be wrong"
     try:
         held = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -134,5 +134,5 @@ def _message(held: JsonValue) -> str:
     return ""
 
 
-def _without_key(text: str, endpoint: Endpoint) -> str:
+def _mask_key(text: str, endpoint: Endpoint) -> str:
     return text.replace(endpoint.key, "[key]") if len(endpoint.key) >= 4 else text

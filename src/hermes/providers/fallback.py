@@ -1,4 +1,4 @@
-"""Goes on with another model when one cannot answer: aloud, in order, and for this turn only."""
+"""Falls back to another model when one fails: announced, in order, and for one turn only."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hermes.providers.unfinished import EMPTY
 from hermes.providers.ways import Way
 from hermes.providers.wire.usage import guessed_tokens
 
-# After one of these another model may do better. Not in it: what is wrong with the conversation
-# itself, and a certificate that nobody should look away from.
+# After one of these errors another model may succeed. Excluded are errors of the conversation
+# itself and invalid certificates.
 PASSED_ON: frozenset[Reason] = frozenset(
     (
         "auth",
@@ -37,8 +37,8 @@ PASSED_ON: frozenset[Reason] = frozenset(
 
 
 class Link:
-    """A place in the chain. `who` names it for all sessions; `open` makes the way to it when it is
-    needed; a window of 0 is not known."""
+    """One model in the chain. `who` is its key in Cooldowns, `open` builds the provider on demand,
+    and a window of 0 is unknown."""
 
     def __init__(
         self, who: str, *, model: str, provider: str, window: int, open: Callable[[], Way]
@@ -61,24 +61,24 @@ class Link:
 
 
 class Fallback:
-    """The first link is the chosen model. A turn begins with it unless it rests, and stays with the
-    one that goes on. Who answers instead is told each turn; that the chosen one answers again is
-    told once. When nobody can, the first error of the reply is raised."""
+    """The first link is the chosen model. A turn starts with it unless it is in cooldown, and stays
+    with the model that took over. A switch is announced in each turn, the return once. If all fail,
+    the first error of the reply is raised."""
 
     def __init__(self, chain: Sequence[Link], cooldowns: Cooldowns) -> None:
         self._chain = tuple(chain)
         self._cooldowns = cooldowns
         self._place = 0
-        self._told = ""
-        self._strayed = False
+        self._announced = ""
+        self._switched = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        if _begins_turn(prompt):
-            self._place, self._told = 0, ""
+        if _starts_turn(prompt):
+            self._place, self._announced = 0, ""
         tries = _Tries()
-        for place, provider in self._ways(prompt, tries):
+        for place, provider in self._candidates(prompt, tries):
             link = self._chain[place]
-            for notice in self._news(link, place, tries):
+            for notice in self._switch_notice(link, place, tries):
                 yield notice
             for restarted in tries.voided():
                 yield restarted
@@ -88,7 +88,7 @@ class Fallback:
                     async for item in stream:
                         if isinstance(item, Reply):
                             if tries.more_to_come and is_excuse(item):
-                                error = _no_answer(link, item)
+                                error = _empty_reply_error(link, item)
                                 break
                             for notice in self._settle(place):
                                 yield notice
@@ -105,13 +105,13 @@ class Fallback:
                 raise error
         raise tries.verdict()
 
-    def _ways(self, prompt: Prompt, tries: _Tries) -> Iterator[tuple[int, Provider]]:
-        """Whom to ask, one after the other: those that do not rest and can hold the conversation,
-        else all that can. Only the last has no reason to hurry; if it fails too, the first one is
-        asked again with patience where that can help."""
+    def _candidates(self, prompt: Prompt, tries: _Tries) -> Iterator[tuple[int, Provider]]:
+        """Yields whom to ask, in order: models without cooldown whose window fits, else all that
+        fit. Only the last one retries fully; if it fails too, the first is asked again with full
+        retries where that can help."""
         places = self._fitting(prompt, tries)
-        awake = [place for place in places if not self._cooldowns.left(self._chain[place].who)]
-        chosen = awake or places
+        available = [place for place in places if not self._cooldowns.left(self._chain[place].who)]
+        chosen = available or places
         for number, place in enumerate(chosen):
             way = self._chain[place].way
             tries.more_to_come = number + 1 < len(chosen)
@@ -134,27 +134,27 @@ class Fallback:
         return places
 
     def _settle(self, place: int) -> Iterator[Notice]:
-        """This one has answered, and does so for the rest of the turn."""
-        if self._strayed and place == 0:
-            yield Notice(text=f"{self._chain[0]} answers again.", kind="warn")
-        self._place, self._strayed = place, place > 0
+        """Records that this model answered and keeps it for the rest of the turn."""
+        if self._switched and place == 0:
+            yield Notice(text=f"{self._chain[0]} is available again.", kind="warn")
+        self._place, self._switched = place, place > 0
         self._cooldowns.end(self._chain[place].who)
 
-    def _news(self, link: Link, place: int, tries: _Tries) -> Iterator[Notice]:
-        if place > 0 and self._told != link.who:
-            self._told = link.who
-            yield Notice(text=f"{self._why(tries)}; {link} goes on.", kind="warn")
+    def _switch_notice(self, link: Link, place: int, tries: _Tries) -> Iterator[Notice]:
+        if place > 0 and self._announced != link.who:
+            self._announced = link.who
+            yield Notice(text=f"{self._why(tries)}; continuing with {link}.", kind="warn")
 
     def _why(self, tries: _Tries) -> str:
         if tries.error is not None and tries.by is not None:
             return f"{tries.by} {CAUSE[tries.error.reason]}"
         chosen = self._chain[0]
         seconds, reason = self._cooldowns.left(chosen.who), self._cooldowns.reason(chosen.who)
-        return f"{chosen} {CAUSE[reason]} and rests for {max(1, round(seconds))} s"
+        return f"{chosen} {CAUSE[reason]} and is paused for {max(1, round(seconds))} s"
 
 
 class _Tries:
-    """What was tried for one reply."""
+    """The attempts for one reply."""
 
     def __init__(self) -> None:
         self.error: ProviderError | None = None
@@ -171,8 +171,8 @@ class _Tries:
     def too_small(self, link: Link, tokens: int) -> None:
         if self._small is None or (self._small.limit or 0) < link.window:
             self._small = ProviderError(
-                f"{link} holds {link.window} tokens, and this conversation has about {tokens}. "
-                "Use /compress or start anew with /new.",
+                f"{link} has a window of {link.window} tokens, but the conversation"
+                f" has about {tokens}. Use /compress, or start over with /new.",
                 reason="context_overflow",
                 limit=link.window,
             )
@@ -187,21 +187,21 @@ class _Tries:
         return self._first is not None and self._first.retryable
 
     def verdict(self) -> ProviderError:
-        """With a shorter conversation a smaller model could go on: then that is the news."""
+        """Reports a window that is too small first: a shorter conversation could go on there."""
         verdict = self._small or self._first
         assert verdict is not None
         return verdict
 
 
 def is_excuse(reply: Reply) -> bool:
-    """Whether the reply only says that there is none."""
+    """True if the reply only says that there is none."""
     return not reply.message.calls and reply.message.text.startswith(EMPTY)
 
 
-def _begins_turn(prompt: Prompt) -> bool:
+def _starts_turn(prompt: Prompt) -> bool:
     return bool(prompt.messages) and isinstance(prompt.messages[-1], UserMessage)
 
 
-def _no_answer(link: Link, reply: Reply) -> ProviderError:
+def _empty_reply_error(link: Link, reply: Reply) -> ProviderError:
     why = reply.message.text.removeprefix(EMPTY).strip()
-    return ProviderError(f"{link} gave no answer. {why}", reason="unknown", status=200)
+    return ProviderError(f"{link} sent no reply. {why}", reason="unknown", status=200)

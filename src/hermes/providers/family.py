@@ -1,4 +1,4 @@
-"""What models with similar names have in common, laid over each other from general to special."""
+"""Merges what is known about models with similar names, from general to specific."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ UNKNOWN_WINDOW = 256_000
 
 
 class Family(Value):
-    """None says nothing about it. `match` are parts of names; with `vendors` it counts only for
-    models that these serve. The rest is explained in models.toml."""
+    """None means unknown. `match` holds parts of model names; with `vendors` the family applies
+    only to models of these vendors. models.toml explains the other fields."""
 
     match: tuple[str, ...] = ()
     vendors: tuple[str, ...] = ()
@@ -36,9 +36,9 @@ class Family(Value):
 
 
 def merged(families: Iterable[Family], model: str, vendor: str = "") -> Family:
-    """All that is known of a model by its name. A longer match says it better than a shorter one,
-    a vendor's own word best; of equals the first one listed wins. Dots in names read as hyphens,
-    and the slash in front of a name lets a match ask for its beginning."""
+    """All that is known about a model by its name. A longer match beats a shorter one, a
+    vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
+    hyphens; a slash is put in front so that a match can anchor at the start."""
     name = "/" + model.lower().replace(".", "-")
     found: list[tuple[bool, int, int, Family]] = []
     for place, family in enumerate(families):
@@ -51,9 +51,9 @@ def merged(families: Iterable[Family], model: str, vendor: str = "") -> Family:
         if longest:
             found.append((bool(family.vendors), longest, -place, family))
     found.sort(key=lambda row: row[:3])
-    said: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for *_, family in found:
         for field in Family.__struct_fields__[2:]:
             if (value := getattr(family, field)) is not None:
-                said[field] = value
-    return Family(**said)  # type: ignore[arg-type]
+                fields[field] = value
+    return Family(**fields)  # type: ignore[arg-type]

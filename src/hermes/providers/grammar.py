@@ -1,8 +1,8 @@
-"""Makes any conversation one that every wire format accepts, and leaves valid ones untouched.
+"""Repairs any conversation into one that every wire format accepts; valid messages stay identical.
 
-Valid means: it begins with a user message and ends with words for the model to answer; user and
-assistant take turns; every call is answered once, directly after; ids are unique and of plain
-characters; nothing is empty; all text can be encoded.
+Valid means: the first message is from the user, the last one asks for a reply; user and assistant
+alternate; every call is answered once, directly after; ids are unique and plain; nothing is empty;
+all text can be encoded.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ CONTINUE = "Continue."
 
 _MAX_ID = 40
 _MAX_NAME = 64
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+_UNSAFE_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 
-Said = Text | Reasoning | ToolCall
+AssistantPart = Text | Reasoning | ToolCall
 
 
 def valid(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """A valid sequence with the same content. Messages that need no change are the same objects."""
+    """A valid sequence with the same content. Unchanged messages are the same objects."""
     return Grammar().valid(messages)
 
 
 class Grammar:
-    """Keeps what it knows of a growing conversation, so that each message is judged once."""
+    """Keeps the state of a growing conversation, so that each message is checked once."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
-        self._fold = _Fold()
+        self._fold = _Repair()
 
     def valid(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         known = len(self._seen)
         if messages[:known] != self._seen:
-            self._fold = _Fold()
+            self._fold = _Repair()
             known = 0
         for message in messages[known:]:
             self._fold.add(message)
@@ -60,12 +60,13 @@ class Grammar:
 
     @property
     def ids(self) -> set[str]:
-        """The call ids of the newest conversation."""
+        """The call ids of the latest conversation."""
         return self._fold.ids
 
 
-class _Open:
-    """An assistant message whose calls wait for answers, and what was said meanwhile."""
+class _PendingCalls:
+    """An assistant message whose calls wait for results, and the messages that arrived
+    meanwhile."""
 
     def __init__(self, message: AssistantMessage, asked: Iterable[str]) -> None:
         self.message = message
@@ -89,18 +90,20 @@ class _Open:
 
     def results(self) -> ToolMessage:
         calls = self.message.calls
-        results = tuple(self.answers.get(n) or _stub(call) for n, call in enumerate(calls))
+        results = tuple(
+            self.answers.get(n) or _missing_result(call) for n, call in enumerate(calls)
+        )
         first = self.heard[0] if self.heard else None
-        if first is not None and _same(first.results, results):
+        if first is not None and _are_identical(first.results, results):
             return first
         return ToolMessage(results=results)
 
 
-class _Fold:
+class _Repair:
     def __init__(self) -> None:
         self.ids: set[str] = set()
         self._done: list[Message] = []
-        self._open: _Open | None = None
+        self._open: _PendingCalls | None = None
 
     def add(self, message: Message) -> None:
         match message:
@@ -125,7 +128,7 @@ class _Fold:
         parts = _clean_parts(message.parts)
         if not parts:
             return
-        clean = message if _same(message.parts, parts) else UserMessage(parts=parts)
+        clean = message if _are_identical(message.parts, parts) else UserMessage(parts=parts)
         if self._open is not None:
             self._open.users.append(clean)
         else:
@@ -133,14 +136,14 @@ class _Fold:
 
     def _add_assistant(self, message: AssistantMessage) -> None:
         self._close()
-        parts = tuple(self._clean_said(part) for part in message.parts)
+        parts = tuple(self._clean_assistant_part(part) for part in message.parts)
         parts = tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
         if all(isinstance(part, Reasoning) for part in parts):
             return
-        same = _same(message.parts, parts)
+        same = _are_identical(message.parts, parts)
         clean = message if same else AssistantMessage(parts=parts, stop=message.stop)
         if clean.calls:
-            self._open = _Open(clean, (call.id for call in message.calls))
+            self._open = _PendingCalls(clean, (call.id for call in message.calls))
         else:
             _append(clean, self._done)
 
@@ -156,7 +159,7 @@ class _Fold:
             _close(self._open, self._done)
             self._open = None
 
-    def _clean_said(self, part: Said) -> Said:
+    def _clean_assistant_part(self, part: AssistantPart) -> AssistantPart:
         match part:
             case Text(text=text):
                 clean = clean_text(text)
@@ -174,16 +177,16 @@ class _Fold:
             return call
         return ToolCall(id=id, name=name, arguments=arguments, broken=call.broken)
 
-    def _fresh_id(self, wished: str) -> str:
-        id = fresh_id(wished or f"call_{len(self.ids)}", self.ids)
+    def _fresh_id(self, wanted: str) -> str:
+        id = fresh_id(wanted or f"call_{len(self.ids)}", self.ids)
         self.ids.add(id)
         return id
 
 
-def fresh_id(wished: str, taken: set[str]) -> str:
-    """The wished id in plain characters; with a number at its end if it is taken."""
-    clean = _FOREIGN.sub("_", wished)[:_MAX_ID]
-    # Servers that call every call the same would make counting from 1 slower with each of them.
+def fresh_id(wanted: str, taken: set[str]) -> str:
+    """The wanted id in plain characters, with a number at the end if it is taken."""
+    clean = _UNSAFE_CHARS.sub("_", wanted)[:_MAX_ID]
+    # Counting from 1 would get slower with each call of a server that reuses one id.
     id, n = clean, len(taken)
     while id in taken:
         n += 1
@@ -193,32 +196,32 @@ def fresh_id(wished: str, taken: set[str]) -> str:
 
 
 def clean_name(name: str) -> str:
-    return _FOREIGN.sub("_", name)[:_MAX_NAME] or "unknown"
+    return _UNSAFE_CHARS.sub("_", name)[:_MAX_NAME] or "unknown"
 
 
-def _close(unfinished: _Open, done: list[Message]) -> None:
-    _append(unfinished.message, done)
-    done.append(unfinished.results())
-    for user in unfinished.users:
+def _close(pending: _PendingCalls, done: list[Message]) -> None:
+    _append(pending.message, done)
+    done.append(pending.results())
+    for user in pending.users:
         _append(user, done)
 
 
 def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> None:
-    """Add it at the end, as part of the last message if that has the same role."""
+    """Appends the message, or merges it into the last one if that has the same role."""
     if not done and isinstance(message, AssistantMessage):
         done.append(user_says(EARLIER))
     last = done[-1] if done else None
     if isinstance(last, UserMessage) and isinstance(message, UserMessage):
-        done[-1] = UserMessage(parts=_joined(last.parts, message.parts), origin=last.origin)
+        done[-1] = UserMessage(parts=_join_parts(last.parts, message.parts), origin=last.origin)
     elif isinstance(last, AssistantMessage) and isinstance(message, AssistantMessage):
-        # A sealed thought belongs before the words of its own reply only.
+        # Sealed reasoning is valid only before the text of its own reply.
         kept = Text(text=f"{last.text.rstrip()}\n\n")
         done[-1] = AssistantMessage(parts=(kept, *message.parts), stop=message.stop)
     else:
         done.append(message)
 
 
-def _joined(
+def _join_parts(
     first: tuple[Text | Image, ...], second: tuple[Text | Image, ...]
 ) -> tuple[Text | Image, ...]:
     before, after = first[-1], second[0]
@@ -249,15 +252,15 @@ def _clean_reasoning(part: Reasoning) -> Reasoning:
 
 def _clean_result(result: ToolResult, call: ToolCall) -> ToolResult:
     parts = tuple(_clean_part(part) for part in result.parts)
-    if result.call_id == call.id and _same(parts, result.parts):
+    if result.call_id == call.id and _are_identical(parts, result.parts):
         return result
     return replace(result, call_id=call.id, parts=parts)
 
 
-def _stub(call: ToolCall) -> ToolResult:
+def _missing_result(call: ToolCall) -> ToolResult:
     parts = (Text(text=UNAVAILABLE),)
     return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=True)
 
 
-def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+def _are_identical(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -1,4 +1,4 @@
-"""The one way to the network: kept-alive HTTP connections whose failures are all ProviderError."""
+"""An HTTP client with kept-alive connections; all failures are ProviderError."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ _IDLE_CONNECTIONS = 20
 
 
 class Patience(Protocol):
-    """Decides how long a silent server is waited for."""
+    """Decides how long to wait for a silent server."""
 
     async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """The result of `attempt`, which waits so many seconds at most and, after a TimeoutError,
-        can be made again and goes on where it was. ProviderError when waiting is of no use."""
+        """Runs `attempt(seconds)`, which may be repeated after a TimeoutError and continues where
+        it was. Raises ProviderError when waiting is pointless."""
         ...
 
 
 class Timeouts(Value):
-    """In seconds. `read` is how long no byte may come, `stale` how long nothing but keep-alives
-    may come. As long as something comes, an answer may take for ever. `whole` is the wait for an
-    answer that is not streamed, of which nothing can be seen before its end. With a `patience`
-    that decides about silence, the three do not count."""
+    """In seconds. `read` limits the time without a byte, `stale` the time with nothing but
+    keep-alives, and `whole` the wait for a response that is not streamed. A response that keeps
+    arriving has no limit. A `patience` replaces these three."""
 
     connect: float = 10.0
     read: float = 120.0
@@ -54,12 +53,12 @@ class Timeouts(Value):
         return replace(self, read=max(self.read, self.whole))
 
 
-# A local server may read a long prompt for many minutes without a sign of life.
+# A local server may process a long prompt for many minutes without output.
 LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
 
 
 class Incoming(Protocol):
-    """A response as it comes in: an `Exchange` of the network, or what somebody kept of one."""
+    """A response as it arrives: an `Exchange` on the network, or a recorded one."""
 
     status: int
     headers: dict[str, str]
@@ -81,7 +80,7 @@ class Answer:
         self._seconds = seconds
 
     def through(self, listen: Callable[[Incoming], Incoming]) -> Answer:
-        """The same response, read past somebody who listens."""
+        """The same response, read through a listener."""
         return Answer(listen(self._exchange), self._host, self._seconds)
 
     @property
@@ -90,9 +89,9 @@ class Answer:
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         packed = self.headers.get("content-encoding", "identity").lower() in ("gzip", "deflate")
-        # 47: gzip or zlib, whichever it is. Asked for neither, some proxies send it all the same.
+        # 47 accepts gzip and zlib. Some proxies compress although we do not ask for it.
         unpack = zlib.decompressobj(47) if packed else None
-        with _translated(self._host, begun=True):
+        with _translate_errors(self._host, begun=True):
             while data := await self._exchange.read(self._seconds):
                 yield unpack.decompress(data) if unpack else data
 
@@ -107,7 +106,7 @@ class Answer:
         return bytes(body[:limit])
 
     async def read_error(self) -> str:
-        """The body of an error, as far as it came."""
+        """The body of an error response, as far as it arrived."""
         try:
             body = await self.read(_ERROR_BODY_BYTES)
         except ProviderError:
@@ -115,8 +114,8 @@ class Answer:
         return body.decode("utf-8", "replace")
 
     async def drain(self) -> None:
-        """Read what is left of a finished answer, so that the connection can serve the next one.
-        A server that keeps it open loses the connection instead."""
+        """Reads the rest of a finished response, so that the connection can be reused. If the
+        server keeps the response open, the connection is closed."""
         try:
             async with asyncio.timeout(_DRAIN_SECONDS), aclosing(self.chunks()) as chunks:
                 async for _ in chunks:
@@ -126,7 +125,7 @@ class Answer:
 
 
 class Tap(Protocol):
-    """Stands between a request and the network: `real` makes the exchange that was asked for."""
+    """Intercepts requests: `real` performs the actual exchange."""
 
     def exchange(
         self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
@@ -134,13 +133,13 @@ class Tap(Protocol):
 
 
 tap_of_task: ContextVar[Tap | None] = ContextVar("tap_of_task", default=None)
-"""What the requests of the running task pass, if anything."""
+"""The interceptor for requests of the running task."""
 
 
 class Http:
-    """Shared by all providers of a process. Connects on first use; certificates are loaded for
-    the first secure address only, and local hosts need no proxy. `only_ipv4` is for networks in
-    which the other kind of addresses leads nowhere."""
+    """Shared by all providers of a process. Connects on first use and loads certificates for the
+    first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for networks where IPv6 is
+    broken."""
 
     def __init__(
         self,
@@ -161,28 +160,28 @@ class Http:
     async def post(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncIterator[Answer]:
-        """The answer to a POST. The connection is closed at once when the block is left before the
-        end of the answer."""
-        async with self._tapped("POST", url, body, headers, timeouts) as answer:
+        """The response to a POST. Leaving the block before the end of the response closes the
+        connection."""
+        async with self._intercept("POST", url, body, headers, timeouts) as answer:
             yield answer
 
     @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncIterator[Answer]:
-        async with self._tapped("GET", url, b"", headers, timeouts) as answer:
+        async with self._intercept("GET", url, b"", headers, timeouts) as answer:
             yield answer
 
     @asynccontextmanager
     async def send(
         self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncIterator[Answer]:
-        """The answer to any other request."""
-        async with self._tapped(method, url, body, headers, timeouts) as answer:
+        """The response to a request with any method."""
+        async with self._intercept(method, url, body, headers, timeouts) as answer:
             yield answer
 
     def warm(self, url: str) -> None:
-        """Load what a request to this address will need; takes a while, sends nothing."""
+        """Loads certificates for this address in advance; sends nothing."""
         if self._address(url).secure:
             self._trust()
 
@@ -192,7 +191,7 @@ class Http:
             for connection in connections:
                 connection.close()
 
-    def _tapped(
+    def _intercept(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Answer]:
         tap = tap_of_task.get()
@@ -205,10 +204,12 @@ class Http:
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncIterator[Answer]:
         host = host_of(url)
-        with _translated(host, begun=False):
+        with _translate_errors(host, begun=False):
             address = self._address(url)
             connection, exchange = await self._send(address, method, url, body, headers, timeouts)
-        patient = exchange if not timeouts.patience else _Outlasting(exchange, timeouts.patience)
+        patient = (
+            exchange if not timeouts.patience else _PatientExchange(exchange, timeouts.patience)
+        )
         try:
             yield Answer(patient, host, timeouts.read)
         finally:
@@ -231,7 +232,7 @@ class Http:
             used = self._take_idle(address)
             trust = self._trust() if address.secure else None
             if used is None:
-                with _translated(host_of(url), begun=False, unsent=True):
+                with _translate_errors(host_of(url), begun=False, unsent=True):
                     connection = await _open(address, trust, timeouts.connect, self._family)
             else:
                 connection = used
@@ -243,8 +244,8 @@ class Http:
                 return connection, exchange
             except (ProtocolError, ConnectionError):
                 connection.abort()
-                # A server may close an idle connection just when the next request is on its way,
-                # or after it has done what a POST asks for: asking twice could cost twice.
+                # The server may have closed an idle connection just as the request was sent, or
+                # after it performed a POST: repeating that could charge twice.
                 if used is None or method == "POST":
                     raise
             except BaseException:
@@ -289,14 +290,14 @@ class Http:
                 self._context = ssl.create_default_context(cafile=self._ca_file)
             except (OSError, ssl.SSLError) as error:
                 raise ProviderError(
-                    f"The CA bundle {self._ca_file} cannot be read ({error}); correct its path.",
+                    f"The CA bundle {self._ca_file} cannot be read ({error}); check its path.",
                     reason="ssl_cert_verification",
                 ) from error
         return self._context
 
 
-class _Outlasting:
-    """An exchange whose silences are judged by a patience."""
+class _PatientExchange:
+    """An exchange whose waits are controlled by a patience."""
 
     def __init__(self, exchange: Exchange, patience: Patience) -> None:
         self.status = exchange.status
@@ -315,20 +316,20 @@ class _Outlasting:
 async def _open(
     address: Address, trust: ssl.SSLContext | None, seconds: float, family: int
 ) -> Connection:
-    """Some machines resolve `localhost` to an address where nobody listens, or not at all."""
+    """Some machines resolve `localhost` to an address without a listener, or not at all."""
     try:
         return await open_connection(address, trust, seconds, family=family)
     except (OSError, TimeoutError):
         if address.host != "localhost" or address.secure:
             raise
-        here = replace(address, host="127.0.0.1")
-        return await open_connection(here, trust, seconds, family=family)
+        loopback = replace(address, host="127.0.0.1")
+        return await open_connection(loopback, trust, seconds, family=family)
 
 
 @contextmanager
-def _translated(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
-    """Errors of the network inside the block become ours. Theirs may quote a header, and with it
-    the key, so it is not kept as a cause."""
+def _translate_errors(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
+    """Turns network errors into ProviderError. The original may quote a header with the key, so it
+    is not kept as the cause."""
     failed: ProviderError | None = None
     try:
         yield
@@ -348,24 +349,25 @@ def _failure(error: Exception, host: str, *, begun: bool) -> ProviderError:
         case TimeoutError() if begun:
             return _error(f"{host} sent nothing for too long; try again.", "timeout")
         case TimeoutError():
-            return _error(f"{host} did not answer in time; check the network.", "timeout")
+            return _error(f"{host} did not respond in time; check the network.", "timeout")
         case ssl.SSLCertVerificationError():
             return _error(
-                f"The certificate of {host} cannot be verified; give your network's CA bundle.",
+                f"The certificate of {host} cannot be verified;"
+                " configure your network's CA bundle.",
                 "ssl_cert_verification",
             )
         case ConnectionRefusedError():
             advice = "is the server running?" if is_local(host) else "check the network and proxy."
             return _error(f"No connection to {host}: {advice}", "timeout")
         case ProtocolError() | ConnectionError() | EOFError() | zlib.error():
-            when = "in the middle of its answer" if begun else "before it answered"
+            when = "in the middle of its response" if begun else "before it responded"
             return _error(f"{host} closed the connection {when}; try again.", "cut")
         case OSError():
             return _error(f"No connection to {host}: check the network and proxy.", "timeout")
         case UnicodeError():
-            return _error("The key or a header holds characters that cannot be sent.", "auth")
+            return _error("The key or a header contains characters that cannot be sent.", "auth")
         case _:
-            return _error(f"'{host}' is not an address that can be asked.", "format_error")
+            return _error(f"'{host}' is not a valid HTTP address.", "format_error")
 
 
 def _error(message: str, reason: Reason) -> ProviderError:

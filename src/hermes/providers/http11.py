@@ -1,8 +1,4 @@
-"""HTTP/1.1 on asyncio: one connection, one exchange at a time, bodies as they come.
-
-A library for this costs 60 ms of CPU to load and more than a millisecond for each request, which
-is most of what an answer of a fast model costs. What models need of the protocol is little.
-"""
+"""HTTP/1.1 over asyncio: one connection, one exchange at a time, streamed bodies."""
 
 from __future__ import annotations
 
@@ -22,12 +18,12 @@ HEAD_BYTES = 128 * 1024
 
 
 class ProtocolError(Exception):
-    """The other side does not speak HTTP/1.1, or stopped in the middle of it."""
+    """The peer does not speak HTTP/1.1, or stopped in the middle of a message."""
 
 
 class Address(Value):
-    """Where a connection leads. `proxy` is the URL of an HTTP proxy on the way, "" for none.
-    `connect` is the numeric address of the host, where that is known: then nothing is looked up."""
+    """Where to connect. `proxy` is the URL of an HTTP proxy, or "". `connect` is the numeric
+    address of the host; if set, DNS is not used."""
 
     host: str
     port: int
@@ -37,27 +33,27 @@ class Address(Value):
 
 
 class Chunks:
-    """Takes the chunk framing off: a size, so many bytes, a line end, and again; then a trailer."""
+    """Decodes chunked transfer coding."""
 
     def __init__(self) -> None:
         self.done = False
         self._rest = b""
         self._left = 0
-        self._awaits: Literal["size", "data", "line end", "trailer"] = "size"
+        self._state: Literal["size", "data", "line end", "trailer"] = "size"
 
     def feed(self, data: bytes) -> bytes:
         data = self._rest + data
         found: list[bytes] = []
-        at = self._whole_chunks(data, found) if self._awaits == "size" else 0
+        at = self._take_whole_chunks(data, found) if self._state == "size" else 0
         while not self.done:
-            if self._awaits == "data":
+            if self._state == "data":
                 piece = data[at : at + self._left]
                 found.append(piece)
                 at += len(piece)
                 self._left -= len(piece)
                 if self._left:
                     break
-                self._awaits = "line end"
+                self._state = "line end"
             end = data.find(b"\r\n", at)
             if end < 0:
                 break
@@ -65,11 +61,11 @@ class Chunks:
             at = end + 2
         self._rest = data[at:]
         if len(self._rest) > HEAD_BYTES:
-            raise ProtocolError("a chunk has no end")
+            raise ProtocolError("a chunk header is too long")
         return b"".join(found)
 
-    def _whole_chunks(self, data: bytes, found: list[bytes]) -> int:
-        """Take the chunks that have come whole; where the first other one begins."""
+    def _take_whole_chunks(self, data: bytes, found: list[bytes]) -> int:
+        """Takes all chunks that arrived completely; returns where the first other one starts."""
         at = 0
         while (end := data.find(b"\r\n", at)) >= 0:
             size = _chunk_size(data[at:end])
@@ -81,20 +77,20 @@ class Chunks:
         return at
 
     def _take_line(self, line: bytes) -> None:
-        if self._awaits == "trailer":
+        if self._state == "trailer":
             self.done = not line
-        elif self._awaits == "line end":
+        elif self._state == "line end":
             if line:
                 raise ProtocolError("a chunk is longer than its size")
-            self._awaits = "size"
+            self._state = "size"
         else:
             self._left = _chunk_size(line)
-            self._awaits = "data" if self._left else "trailer"
+            self._state = "data" if self._left else "trailer"
 
 
 class Body:
-    """Takes the framing off a response body. `feed` gives the content in what came; `done` tells
-    that the response is whole. Without a length the end of the connection is its end."""
+    """Decodes a response body. `feed` returns content, and `done` becomes true at its end. Without
+    a length the body ends with the connection."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
         length = headers.get("content-length")
@@ -128,53 +124,55 @@ class Exchange:
         self.headers = headers
         self._connection = connection
         self._body = Body(status, headers)
-        self._begun = begun
+        self._buffered = begun
 
     @property
     def reusable(self) -> bool:
-        """The connection can serve another request."""
-        keeps = "close" not in self.headers.get("connection", "").lower()
-        return self._body.done and not self._body.by_end and keeps
+        """True if the connection can serve another request."""
+        keep_alive = "close" not in self.headers.get("connection", "").lower()
+        return self._body.done and not self._body.by_end and keep_alive
 
     async def read(self, seconds: float) -> bytes:
-        """The next piece of the body, b"" at its end; TimeoutError, ProtocolError, OSError."""
+        """The next piece of the body, b"" at its end. Raises TimeoutError, ProtocolError,
+        OSError."""
         while not self._body.done:
-            data, self._begun = self._begun, b""
+            data, self._buffered = self._buffered, b""
             if not data:
                 data = await self._connection.read(seconds)
             if not data:
                 if self._body.by_end:
                     self._body.done = True
                     return b""
-                raise ProtocolError("the connection ended before the answer did")
+                raise ProtocolError("the connection ended before the response did")
             if piece := self._body.feed(data):
                 return piece
         return b""
 
 
 class Connection:
-    """An open connection. After an exchange that was read to its end it can be used again."""
+    """An open connection, reusable after an exchange that was read to its end."""
 
     def __init__(self, line: Line, address: Address) -> None:
         self.idle_since = 0.0
         self.read = line.read
-        self._begun = b""
-        self._line = line
+        self._buffered = b""
+        self._header_value = line
         self._address = address
 
     @property
     def alive(self) -> bool:
-        """Nothing has come for an idle connection: what would is its end, heard of or not yet."""
-        if not self._line.is_quiet:
+        """An idle connection is alive as long as nothing arrives: any input means that it was
+        closed."""
+        if not self._header_value.is_quiet:
             return False
-        waiting = select.poll()
-        waiting.register(self._line.transport.get_extra_info("socket"), select.POLLIN)
-        return not waiting.poll(0)
+        poll = select.poll()
+        poll.register(self._header_value.transport.get_extra_info("socket"), select.POLLIN)
+        return not poll.poll(0)
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Exchange:
-        """Send a request and wait for the head of the response."""
+        """Sends a request and waits for the response head."""
         await self.send(method, url, headers, body, seconds)
         return await self.head(seconds)
 
@@ -189,44 +187,46 @@ class Connection:
             target = f"http://{place.netloc}{target}"
             headers = {**headers, **_proxy_headers(self._address.proxy)}
         lines = [f"{method} {target} HTTP/1.1", f"host: {place.netloc.rpartition('@')[2]}"]
-        lines += [f"{name}: {_line(value)}" for name, value in headers.items()]
+        lines += [f"{name}: {_header_value(value)}" for name, value in headers.items()]
         if body or method == "POST":
             lines.append(f"content-length: {len(body)}")
-        await self._line.write("\r\n".join((*lines, "", "")).encode("latin-1") + body, seconds)
+        await self._header_value.write(
+            "\r\n".join((*lines, "", "")).encode("latin-1") + body, seconds
+        )
 
     async def head(self, seconds: float) -> Exchange:
-        """Wait for the head of the response. After a TimeoutError this may be called again."""
+        """Waits for the response head. May be called again after a TimeoutError."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         while True:
-            end = self._begun.find(b"\r\n\r\n")
+            end = self._buffered.find(b"\r\n\r\n")
             if end >= 0:
-                status, headers = parse_head(self._begun[:end])
-                self._begun = self._begun[end + 4 :]
+                status, headers = parse_head(self._buffered[:end])
+                self._buffered = self._buffered[end + 4 :]
                 if status >= 200:
-                    rest, self._begun = self._begun, b""
+                    rest, self._buffered = self._buffered, b""
                     return Exchange(self, status, headers, rest)
                 continue
-            if len(self._begun) > HEAD_BYTES:
-                raise ProtocolError("the head of the answer has no end")
+            if len(self._buffered) > HEAD_BYTES:
+                raise ProtocolError("the response head is too long")
             more = await self.read(due - loop.time())
             if not more:
-                raise ProtocolError("the connection ended before the answer began")
-            self._begun += more
+                raise ProtocolError("the connection ended before the response began")
+            self._buffered += more
 
     def close(self) -> None:
-        self._line.close()
+        self._header_value.close()
 
     def abort(self) -> None:
-        """Drop the connection at once, with whatever is on its way."""
-        self._line.abort()
+        """Closes the connection immediately and drops pending data."""
+        self._header_value.abort()
 
 
 async def open_connection(
     address: Address, trust: ssl.SSLContext | None, seconds: float, *, family: int = 0
 ) -> Connection:
-    """Connect, through a proxy if there is one; TimeoutError, OSError, ProtocolError. `family` is
-    the kind of addresses that a name may lead to, 0 for any."""
+    """Connects, through a proxy if set. Raises TimeoutError, OSError, ProtocolError. `family`
+    restricts DNS results to an address family; 0 allows any."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         if not address.proxy:
@@ -253,7 +253,7 @@ async def open_connection(
 
 
 async def _tunnel(line: Line, address: Address, trust: ssl.SSLContext, seconds: float) -> None:
-    """Ask the proxy for a way through, then speak TLS with who is at its end."""
+    """Opens a CONNECT tunnel through the proxy, then starts TLS inside it."""
     target = f"{address.host}:{address.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
     lines += [f"{name}: {value}" for name, value in _proxy_headers(address.proxy).items()]
@@ -261,7 +261,7 @@ async def _tunnel(line: Line, address: Address, trust: ssl.SSLContext, seconds: 
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         if len(head) > HEAD_BYTES or not (more := await line.read(seconds)):
-            raise ProtocolError("the proxy did not answer")
+            raise ProtocolError("the proxy did not respond")
         head += more
     status, _ = parse_head(head[:-4])
     if status != 200:
@@ -275,21 +275,21 @@ def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
     version, _, rest = first.partition(" ")
     status = rest[:3]
     if not version.startswith("HTTP/1.") or not status.isdigit():
-        raise ProtocolError("the answer is not HTTP/1.1")
+        raise ProtocolError("the response is not HTTP/1.1")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon:
-            raise ProtocolError("a header of the answer has no name")
+            raise ProtocolError("a response header has no name")
         name, value = name.strip().lower(), value.strip()
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return int(status), headers
 
 
-def _line(value: str) -> str:
-    """A header value; one that would begin another header is refused."""
+def _header_value(value: str) -> str:
+    """Rejects a header value that would start another header."""
     if "\r" in value or "\n" in value or "\0" in value:
-        raise UnicodeError("a header holds a line end")
+        raise UnicodeError("a header contains a line end")
     return value
 
 
@@ -303,14 +303,14 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
 
 def _length(text: str) -> int:
     if not text.isdigit():
-        raise ProtocolError("the length of the answer is not a number")
+        raise ProtocolError("the content length is not a number")
     return int(text)
 
 
 @lru_cache(maxsize=512)
 def _chunk_size(line: bytes) -> int:
-    """Servers that send each event as a chunk send few sizes, again and again."""
+    """Cached: servers that send each event as a chunk repeat a few sizes."""
     digits = line.split(b";", 1)[0].strip()
     if not digits or digits.strip(b"0123456789abcdefABCDEF"):
-        raise ProtocolError("the size of a chunk is not a number")
+        raise ProtocolError("a chunk size is not a number")
     return int(digits, 16)

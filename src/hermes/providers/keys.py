@@ -1,4 +1,4 @@
-"""Which key a model is asked with: the only one, or one of several whose state is shared."""
+"""The key for a request: the only one, or one of several with shared state."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from hermes.providers.endpoint import Auth, Endpoint
 MOST_NUMBERED = 20
 
 Verdict = Literal["again", "rotate", "stop"]
-"""What to do after a failed call: ask once more with this key (which may have been renewed), ask
-with another one, or give up."""
+"""What to do after a failed request: repeat with this key (which may have been renewed), use
+another key, or give up."""
 
 
 class Credential(Value):
-    """What opens one provider's door. `url`, `auth` and `headers` are those of the endpoint unless
-    this key needs its own. `source` tells to whom the key may be sent; see `scope.may_send`.
-    `probe` names the try that finds out whether a key that rested works again. Neither key nor
-    headers are shown by a repr."""
+    """Access to one provider. `url`, `auth` and `headers` override the endpoint's. `source` decides
+    where the key may be sent; see `scope.may_send`. `probe` identifies the trial request that finds
+    out whether a paused key works again. The repr hides key and headers."""
 
     id: str
     provider: str
@@ -32,7 +31,7 @@ class Credential(Value):
     probe: str = ""
 
     def at(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint, asked with this key."""
+        """The endpoint with this key."""
         return replace(
             endpoint,
             key=self.key,
@@ -55,21 +54,21 @@ class Keys(Protocol):
     """The keys of one provider, shared by all sessions and processes of a home."""
 
     async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
-        """A healthy key whose id is not in `avoid`; the one with the id `again` if it is healthy.
-        ProviderError when there is none: `retry_after` is the time to the soonest reset."""
+        """A healthy key whose id is not in `avoid`, preferring `again`. Raises ProviderError when
+        there is none; `retry_after` is the time until the first one is healthy again."""
         ...
 
     async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
-        """How a call went; None as soon as the provider accepted it."""
+        """Reports the outcome of a request; `error` is None as soon as the provider accepted it."""
         ...
 
     def release(self, credential: Credential) -> None:
-        """The call was given up before it was known how it goes."""
+        """Reports that a request was cancelled before its outcome was known."""
         ...
 
 
 class OneKey:
-    """A key that stands alone: nothing to choose, nothing to remember."""
+    """A single key: nothing to choose or to remember."""
 
     def __init__(self, credential: Credential) -> None:
         self.credential = credential

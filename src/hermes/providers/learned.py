@@ -1,4 +1,4 @@
-"""Windows that turned out smaller than thought, kept in a small file of one line per model."""
+"""Stores context windows that turned out smaller than expected, one line per model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ProviderError
 
-# What is tried next when a prompt was too long and nobody said for what.
+# Sizes to try next when an overflow error names no number.
 TIERS = (256_000, 128_000, 64_000, 32_000, 16_000, 8_000)
 _LINE = (
     r"^\s*(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s#'\"].*?)\s*:\s+"
@@ -22,15 +22,15 @@ _HEAD = "# Context windows in tokens, learned from errors of servers. Delete a l
 
 
 class Learned(Value):
-    """`guess` is a step down after an error that named no number."""
+    """`guess` marks a step down after an error without a number."""
 
     tokens: int
     guess: bool = False
 
 
 class LearnedLimits:
-    """The file `context_length_cache.yaml` of a home. Reading never raises; a file that cannot be
-    written loses what was learned, nothing else."""
+    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails, only
+    the lesson is lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class LearnedLimits:
         return self._known.get(_key(model, url))
 
     def learn(self, model: str, url: str, tokens: int, *, guess: bool = False) -> None:
-        """A number that was named replaces a guess; a guess never replaces a smaller number."""
+        """A reported number replaces a guess; a guess never replaces a smaller number."""
         known = self._read()
         old = known.get(_key(model, url))
         if guess and old is not None and old.tokens <= tokens:
@@ -59,14 +59,14 @@ class LearnedLimits:
         self._known = known
 
     def _read(self) -> dict[str, Learned]:
-        """Another process may have learned since: the file is read anew before it is written."""
+        """Reads the file again before each write, because another process may have changed it."""
         try:
             text = self._path.read_text("utf-8")
         except (OSError, UnicodeError):
             return {}
         found = (re.match(_LINE, line) for line in text.splitlines())
         return {
-            _unquoted(match["key"]): Learned(
+            _unquote(match["key"]): Learned(
                 tokens=int(match["tokens"]), guess=(match["note"] or "").startswith(_GUESS)
             )
             for match in found
@@ -83,7 +83,7 @@ class LearnedLimits:
 
 
 class Lessons:
-    """What is learned about the window of one model at one address while it is used."""
+    """Updates the learned window of one model at one address during use."""
 
     def __init__(self, limits: LearnedLimits, model: str, url: str, window: int) -> None:
         self._limits = limits
@@ -92,7 +92,7 @@ class Lessons:
         self._window = window
 
     def told(self, tokens: int) -> None:
-        """The server's own number."""
+        """Records the window that the server reported."""
         self._window = tokens
         self._limits.learn(self._model, self._url, tokens)
 
@@ -104,8 +104,8 @@ class Lessons:
 
 
 def lowered(error: ProviderError, window: int) -> Learned | None:
-    """What an overflow teaches about a window that was thought to be this large: the number that
-    the error names, else the next tier down; None when it is no overflow, or nothing smaller."""
+    """What an overflow error implies for a window of this size: the number in the error, else the
+    next lower tier; None for other errors, or if nothing is smaller."""
     if error.reason not in ("context_overflow", "payload_too_large"):
         return None
     if error.limit is not None:
@@ -120,7 +120,7 @@ def _key(model: str, url: str) -> str:
     return f"{model}@{url.rstrip('/')}"
 
 
-def _unquoted(key: str) -> str:
+def _unquote(key: str) -> str:
     if key.startswith('"'):
         try:
             return str(json.loads(key))

@@ -1,13 +1,13 @@
-"""Numbers that servers name in their errors: the real window, the most that may be answered."""
+"""Reads token limits from error messages: the real context window and the maximum output."""
 
 from __future__ import annotations
 
 import re
 
-# Patterns are compiled when an error is read, which most runs never do.
+# Patterns are compiled on use: most runs never see such an error.
 _NUMBER = r"(\d[\d,_.]{0,12}\d|\d)\s*(k\b)?"
 
-# The number behind each of these is the window of the model.
+# The number after each of these is the context window.
 _WINDOW = (
     r"maximum context length (?:is|of)[^\d]{0,12}",
     r"maximum context (?:size|window) (?:is|of)?[^\d]{0,12}",
@@ -38,7 +38,7 @@ _OUTPUT = (
 
 
 def window_named(text: str) -> int | None:
-    """The context window that an overflow error names."""
+    """The context window in an overflow error."""
     if found := re.search(_SUM, text):
         return int(found[3])
     if found := re.search(_MAXIMUM, text, re.IGNORECASE):
@@ -47,7 +47,7 @@ def window_named(text: str) -> int | None:
 
 
 def output_named(text: str) -> int | None:
-    """How many tokens an answer may have, from an error that says our wish was too large."""
+    """The maximum output in an error about a too large `max_tokens`."""
     found = re.search(_SUM, text)
     if found and int(found[3]) > int(found[1]):
         return int(found[3]) - int(found[1])

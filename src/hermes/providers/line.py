@@ -1,7 +1,7 @@
-"""The bytes of one connection: kept as they come until they are read, and waited for so long only.
+"""A byte stream over one asyncio connection, with buffered reads and a shared timer.
 
-With the streams of asyncio each read has a timer and a deadline of its own, which took a tenth of
-what it costs to pass a word of an answer on.
+asyncio streams create a timer and a deadline for every read, which made up a tenth of the cost of
+forwarding a text delta.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import asyncio
 import math
 import ssl
 
-# A sender that is so far ahead of the reader waits.
-MOST_KEPT = 512 * 1024
+# Reading pauses when this much is buffered.
+MAX_BUFFERED = 512 * 1024
 
 
 class Line(asyncio.Protocol):
-    """One reader and one writer at a time. A wait that has timed out can be made again: nothing
-    that comes meanwhile is lost."""
+    """One reader and one writer at a time. A read that timed out can be repeated; no data is
+    lost."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._kept: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._size = 0
         self._paused = False
-        self._over = False
+        self._ended = False
         self._error: Exception | None = None
         self._reading: asyncio.Future[None] | None = None
         self._writing: asyncio.Future[None] | None = None
-        self._stuck = False
-        self._due = math.inf
+        self._write_paused = False
+        self._deadline = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -39,24 +39,24 @@ class Line(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Open, and nothing has come that was not read."""
-        return not (self._over or self._kept or self.transport.is_closing())
+        """Open, with no unread data."""
+        return not (self._ended or self._buffer or self.transport.is_closing())
 
     async def read(self, seconds: float) -> bytes:
-        """What has come, b"" at the end; TimeoutError after so many seconds, OSError."""
-        if not self._kept and not self._over:
+        """The available data, b"" at the end. Raises TimeoutError after `seconds`, or OSError."""
+        if not self._buffer and not self._ended:
             self._reading = self._loop.create_future()
-            self._expect(self._loop.time() + seconds)
+            self._set_deadline(self._loop.time() + seconds)
             try:
                 await self._reading
             finally:
                 self._reading = None
-        if not self._kept:
+        if not self._buffer:
             if self._error is not None:
                 raise self._error
             return b""
-        data = self._kept[0] if len(self._kept) == 1 else b"".join(self._kept)
-        self._kept.clear()
+        data = self._buffer[0] if len(self._buffer) == 1 else b"".join(self._buffer)
+        self._buffer.clear()
         self._size = 0
         if self._paused:
             self._paused = False
@@ -64,11 +64,11 @@ class Line(asyncio.Protocol):
         return data
 
     async def write(self, data: bytes, seconds: float) -> None:
-        """Returns when there is room for more; TimeoutError, OSError."""
-        if self._over:
+        """Returns when the buffer has space again. Raises TimeoutError, OSError."""
+        if self._ended:
             raise self._error or ConnectionResetError("the connection is closed")
         self.transport.write(data)
-        if self._stuck:
+        if self._write_paused:
             self._writing = self._loop.create_future()
             try:
                 async with asyncio.timeout(seconds):
@@ -77,17 +77,17 @@ class Line(asyncio.Protocol):
                 self._writing = None
 
     async def secure(self, trust: ssl.SSLContext, host: str) -> None:
-        """Speak TLS from here on."""
+        """Upgrades the connection to TLS."""
         secured = await self._loop.start_tls(self.transport, self, trust, server_hostname=host)
         assert secured is not None
         self._transport = secured
 
     def close(self) -> None:
-        self._expect(math.inf)
+        self._set_deadline(math.inf)
         self.transport.close()
 
     def abort(self) -> None:
-        self._expect(math.inf)
+        self._set_deadline(math.inf)
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -95,48 +95,48 @@ class Line(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._kept.append(data)
+        self._buffer.append(data)
         self._size += len(data)
-        if self._size > MOST_KEPT and not self._paused:
+        if self._size > MAX_BUFFERED and not self._paused:
             self._paused = True
             self.transport.pause_reading()
         _wake(self._reading)
 
     def eof_received(self) -> None:
-        self._over = True
+        self._ended = True
         _wake(self._reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._over = True
+        self._ended = True
         self._error = exc
-        self._expect(math.inf)
+        self._set_deadline(math.inf)
         _wake(self._reading)
         if self._writing is not None and not self._writing.done():
             self._writing.set_exception(exc or ConnectionResetError("the connection is closed"))
 
     def pause_writing(self) -> None:
-        self._stuck = True
+        self._write_paused = True
 
     def resume_writing(self) -> None:
-        self._stuck = False
+        self._write_paused = False
         _wake(self._writing)
 
-    def _expect(self, due: float) -> None:
-        """From now on this is when the wait for bytes is over. A timer that rings too early is set
-        anew then: most waits end long before it rings."""
-        self._due = due
+    def _set_deadline(self, due: float) -> None:
+        """Sets the deadline of the current read. A timer that fires too early is rescheduled then:
+        most reads end long before."""
+        self._deadline = due
         if self._timer is not None and (due < self._timer.when() or due == math.inf):
             self._timer.cancel()
             self._timer = None
         if self._timer is None and due != math.inf:
-            self._timer = self._loop.call_at(due, self._ring)
+            self._timer = self._loop.call_at(due, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         if self._reading is None or self._reading.done():
             return
-        if self._loop.time() < self._due:
-            self._expect(self._due)
+        if self._loop.time() < self._deadline:
+            self._set_deadline(self._deadline)
         else:
             self._reading.set_exception(TimeoutError())
 

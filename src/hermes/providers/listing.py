@@ -1,4 +1,4 @@
-"""Reads the lists of models that servers give, in all their shapes, as one kind of value."""
+"""Parses model listings of all common shapes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ WINDOW_KEYS = (
     "n_ctx_train",
 )  # fmt: skip
 _OUTPUT_KEYS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-# What entries are that cannot chat, in the words of those who list them too.
+# Kinds of entries that are not chat models, as listings name them.
 _OTHER_KINDS = ("embedding", "embeddings", "image", "video", "audio", "reranking", "rerank", "tts")
 _TOKENS = 1_000_000
 _LARGEST_WINDOW = 1 << 30
 
 
 class ModelInfo(Value):
-    """What a server says about a model. None is what it does not say; `loaded` tells that `window`
-    is what runs now, not the most that the model could do."""
+    """What a server reports about a model; None is unknown. `loaded` means that `window` is in use
+    now, not the model's maximum."""
 
     id: str
     name: str = ""
@@ -38,21 +38,21 @@ class ModelInfo(Value):
 
 
 def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
-    """The models of a page: `data` of OpenAI's, OpenRouter's, Anthropic's and most others' shape,
-    `models` of Ollama's and LM Studio's, or a bare list."""
+    """The models of a page: `data` (OpenAI, OpenRouter, Anthropic and most others), `models`
+    (Ollama, LM Studio), or a bare list."""
     held = object_of(page)
     entries = objects_of(page) or objects_of(held.get("data")) or objects_of(held.get("models"))
     return tuple(info for entry in entries if (info := _info(entry)).id)
 
 
 def chattable(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
-    """Without those that are known not to call tools."""
+    """Drops models that are known not to support tools."""
     return tuple(model for model in models if model.tools is not False)
 
 
 def read_shown(id: str, page: JsonValue) -> ModelInfo:
-    """One model as Ollama's `/api/show` tells about it: what runs (`num_ctx`) counts more than
-    what the model was trained for."""
+    """One model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the trained
+    one."""
     held = object_of(page)
     trained = [
         count_of(value)
@@ -72,7 +72,7 @@ def read_shown(id: str, page: JsonValue) -> ModelInfo:
 
 
 def read_props(page: JsonValue) -> int | None:
-    """The window of llama.cpp's `/props`."""
+    """The window in llama.cpp's `/props`."""
     held = object_of(page)
     settings = object_of(held.get("default_generation_settings"))
     return count_of(settings.get("n_ctx")) or count_of(held.get("n_ctx")) or None
@@ -89,7 +89,7 @@ def _info(entry: JsonObject) -> ModelInfo:
         output=_first(_OUTPUT_KEYS, top, entry, _limits(entry)),
         tools=_tools(entry),
         vision=_vision(entry),
-        reasons=_named(entry.get("supported_parameters"), "reasoning"),
+        reasons=_lists_any(entry.get("supported_parameters"), "reasoning"),
         price=_price(object_of(entry.get("pricing"))),
         loaded=True if running else None,
         created=_created(entry),
@@ -97,7 +97,7 @@ def _info(entry: JsonObject) -> ModelInfo:
 
 
 def _limits(entry: JsonObject) -> JsonObject:
-    """Where some gateways keep the numbers."""
+    """The place where some gateways put the numbers."""
     limits = object_of(object_of(entry.get("capabilities")).get("limits"))
     renamed = {"context_window": limits.get("max_context_window_tokens")}
     return {**limits, **{name: value for name, value in renamed.items() if value}}
@@ -129,9 +129,9 @@ def _tools(entry: JsonObject) -> bool | None:
         held = able.get("trained_for_tool_use", object_of(able.get("supports")).get("tool_calls"))
         return held if isinstance(held, bool) else None
     for words in (entry.get("supported_parameters"), entry.get("tags")):
-        if (known := _named(words, "tools", "tool-use")) is not None:
+        if (known := _lists_any(words, "tools", "tool-use")) is not None:
             return known
-    return _named(able, "tools", "tool_use", "tool_calls")
+    return _lists_any(able, "tools", "tool_use", "tool_calls")
 
 
 def _vision(entry: JsonObject) -> bool | None:
@@ -140,19 +140,19 @@ def _vision(entry: JsonObject) -> bool | None:
         held = able.get("vision", object_of(able.get("supports")).get("vision"))
         return held if isinstance(held, bool) else None
     inputs = object_of(entry.get("architecture")).get("input_modalities")
-    known = _named(inputs, "image")
-    return _named(able, "vision") if known is None else known
+    known = _lists_any(inputs, "image")
+    return _lists_any(able, "vision") if known is None else known
 
 
-def _named(words: JsonValue, *wanted: str) -> bool | None:
-    """Whether a list names one of these; None when there is no list."""
+def _lists_any(words: JsonValue, *wanted: str) -> bool | None:
+    """True if a list contains one of these; None if there is no list."""
     if not isinstance(words, list) or not words:
         return None
     return any(word in wanted for word in words)
 
 
 def _price(given: JsonObject) -> Price | None:
-    """Dollars per token, mostly as strings. Negative ones mean "it depends"."""
+    """Dollars per token, mostly as strings. Negative values mean "variable"."""
     rates = {
         "input": _rate(given, "prompt", "input"),
         "output": _rate(given, "completion", "output"),

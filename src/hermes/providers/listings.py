@@ -1,4 +1,4 @@
-"""Keeps the lists of models that endpoints gave, in a folder of files that may be lost any time."""
+"""Caches model listings of endpoints in files that may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TTL_SECONDS = 3600.0
 
 
 class Listing(Value):
-    """The models of an address, as they were at a moment (seconds since 1970). `server` is the kind
-    of a server of one's own, as the catalogue names it."""
+    """The models of an address at a moment (Unix time). `server` is the kind of a local server in
+    the catalogue."""
 
     url: str
     at: float
@@ -28,7 +28,7 @@ class Listing(Value):
     server: str = ""
 
     def find(self, model: str) -> ModelInfo | None:
-        """By id; a name that lacks the maker in front finds the entry that has one."""
+        """By id; a name without a maker prefix also finds an entry that has one."""
         name = model.lower()
         exact = (info for info in self.models if info.id.lower() == name)
         tails = (info for info in self.models if info.id.lower().rpartition("/")[2] == name)
@@ -36,8 +36,8 @@ class Listing(Value):
 
 
 class Listings:
-    """Lists younger than `seconds` are not asked for again. Reading never raises: a missing or
-    damaged file is no list."""
+    """Listings younger than `seconds` are not fetched again. Reading never raises: a missing or
+    damaged file counts as no listing."""
 
     def __init__(self, folder: Path, clock: Clock, *, seconds: float = TTL_SECONDS) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class Listings:
         self._seconds = seconds
 
     def kept(self, url: str) -> Listing | None:
-        """What is kept of this address, however old."""
+        """The cached listing of this address, of any age."""
         try:
             found = decode(Listing, self._file(url).read_bytes())
         except (OSError, DecodeError):
@@ -61,7 +61,7 @@ class Listings:
     async def fetch(
         self, http: Http, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
     ) -> Listing:
-        """A fresh list, kept or asked for; ProviderError when the endpoint gives none."""
+        """A fresh listing, cached or fetched; ProviderError when the endpoint returns none."""
         if not refresh and (kept := self.fresh(endpoint.url)) is not None:
             return kept
         models = await list_models(http, endpoint, models_url=models_url)
@@ -73,7 +73,7 @@ class Listings:
         return listing
 
     def keep(self, listing: Listing) -> None:
-        """Whole or not at all; a folder that cannot be written keeps nothing."""
+        """Writes atomically; does nothing if the folder is not writable."""
         path = self._file(listing.url)
         with suppress(OSError):
             replace_file(path, encode(listing), durable=False)

@@ -1,4 +1,4 @@
-"""How each vendor spells the names of models, and what short names mean."""
+"""Spells model names for each vendor and resolves short names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from hermes.providers.vendor import Catalogue, Vendor
 
 NameStyle = Literal["own", "slug", "bare", "as_is"]
-"""own: a vendor in front goes if it is this one; slug: all names have a vendor in front; bare: any
-vendor in front goes; as_is: names stay untouched."""
+"""own: removes this vendor's prefix; slug: every name has a vendor prefix; bare: removes any
+prefix; as_is: leaves names unchanged."""
 
-# Who makes the models whose names begin like this, as aggregators spell it.
+# Maker prefix by the start of a model name, as aggregators spell it.
 MAKERS = {
     "claude": "anthropic",
     "gpt": "openai",
@@ -41,7 +41,7 @@ MAKERS = {
     "step": "stepfun",
     "trinity": "arcee-ai",
 }
-# What stands behind the colon in the names of local models: `qwen3:8b`, `llama3.2:latest`.
+# What follows the colon in names of local models: `qwen3:8b`, `llama3.2:latest`.
 _TAG = (
     r"latest|cloud|instruct|chat|base|text|code|vision|thinking|preview|mini|medium|small|large"
     r"|(?:fp|bf|f)(?:16|32)|i?q\d\w*"
@@ -51,7 +51,7 @@ _TAG = (
 
 
 class Shorthand(Value):
-    """A word for the newest model whose name holds all of `match` and none of `but`."""
+    """An alias for the newest model whose name contains all of `match` and none of `but`."""
 
     match: tuple[str, ...]
     but: tuple[str, ...] = ()
@@ -74,8 +74,8 @@ def normalise(vendor: Vendor, model: str) -> str:
 
 
 def split(catalogue: Catalogue, text: str) -> tuple[Vendor | None, str]:
-    """The vendor and the model of `vendor:model`; no vendor where the colon belongs to the name,
-    as in the tags of local models and in the variants of aggregators."""
+    """Vendor and model of `vendor:model`. No vendor where the colon belongs to the name, as in tags
+    of local models and variants of aggregators."""
     head, colon, rest = text.partition(":")
     vendor = catalogue.vendor(head.strip().lower()) if colon and rest.strip() else None
     if vendor is None or _is_variant(catalogue, rest) or _is_tag(rest):
@@ -84,12 +84,12 @@ def split(catalogue: Catalogue, text: str) -> tuple[Vendor | None, str]:
 
 
 def newest(catalogue: Catalogue, word: str, models: Iterable[str]) -> str:
-    """The newest of these models that a short name like `sonnet` can mean; "" when none is."""
+    """The newest of these models that a short name like `sonnet` can mean, or ""."""
     shorthand = catalogue.shorthands.get(word.strip().lower())
     if shorthand is None:
         return ""
-    fitting = [model for model in models if _fits(shorthand, _tail(model))]
-    return max(fitting, key=_age, default="")
+    matches = [model for model in models if _matches(shorthand, _tail(model))]
+    return max(matches, key=_sort_key, default="")
 
 
 def _with_maker(vendor: Vendor, model: str) -> str:
@@ -114,37 +114,42 @@ def _tail(model: str) -> str:
     return model.lower().rpartition("/")[2]
 
 
-# Parts of the names of models that do something else than chat.
-_OTHER = (
+# Parts of names of models that are not for chat.
+_NOT_CHAT = (
     "image", "audio", "tts", "embed", "realtime", "live", "transcribe", "whisper", "search",
     "guard", "moderation", "rerank", "video", "imagine", "robotics", "computer", "deep-research",
 )  # fmt: skip
-# Parts of the names of lesser versions, chosen when there is nothing else.
+# Parts of names of lesser variants, chosen only when nothing else matches.
 _LESSER = (
     "mini", "nano", "lite", "small", "tiny", "air", "free", "preview", "beta", "exp", "vision",
     "non-reasoning", "distill", "fast", "highspeed", "chat-latest",
 )  # fmt: skip
 
 
-def _fits(shorthand: Shorthand, name: str) -> bool:
+def _matches(shorthand: Shorthand, name: str) -> bool:
     if not all(word in name for word in shorthand.match):
         return False
-    return not (any(word in name for word in shorthand.but) or _has(name, _OTHER))
+    return not (any(word in name for word in shorthand.but) or _has_word(name, _NOT_CHAT))
 
 
-def _has(name: str, words: tuple[str, ...]) -> bool:
-    """Whether one of the words stands in the name by itself: `mini` does not in `gemini`."""
+def _has_word(name: str, words: tuple[str, ...]) -> bool:
+    """True if one of the words is a whole part of the name: `gemini` does not contain `mini`."""
     return re.search(rf"(?:^|[-_.:])(?:{'|'.join(words)})(?:$|[-_.:])", name) is not None
 
 
-def _age(model: str) -> tuple[bool, tuple[float, ...], int, int]:
-    """Sorts better and newer ones last: whole before lesser ones, then by version."""
+def _sort_key(model: str) -> tuple[bool, tuple[float, ...], int, int]:
+    """Sorts better and newer models last: full before lesser variants, then by version."""
     name = _tail(model)
-    return not _has(name, _LESSER), _version(name), -len(re.findall(r"[a-z]+", name)), -len(name)
+    return (
+        not _has_word(name, _LESSER),
+        _version(name),
+        -len(re.findall(r"[a-z]+", name)),
+        -len(name),
+    )
 
 
 def _version(name: str) -> tuple[float, ...]:
-    """4-6 and 4.6 are 4.6; sizes, dates and lengths are no versions."""
+    """4-6 and 4.6 both mean 4.6; sizes, dates and lengths are not versions."""
     name = re.sub(r"20\d\d-\d\d-\d\d|\d{4,}|[ea]?\d+(?:\.\d+)?(?:x\d+)?[bkm]\b", "", name)
     found = re.search(r"(\d+)(?:[.-](\d{1,2})\b)?", name)
     return (float(f"{found[1]}.{found[2] or 0}"),) if found else ()

@@ -1,4 +1,4 @@
-"""What users wish for all requests to an endpoint, as the headers and fields that it takes."""
+"""Turns user options for an endpoint into request headers and fields."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hermes.providers.profile import ModelProfile
 Wish = Literal["routing", "response_cache", "service_tier", "num_ctx"]
 
 
-# What a tier costs, as a multiple of the usual price; never less than what is charged.
+# Price factor of a service tier; never below what is charged.
 TIERS = {"priority": 2.0}
 
 
 class Options(Value):
-    """Wishes that an endpoint does not take are left out silently, but for `body`, which is sent
-    as it is. `routing` are the fields of the settings `provider_routing`; `session` names the
-    conversation to endpoints that keep caches by it."""
+    """Options that an endpoint does not support are dropped silently, except `body`, which is
+    always sent. `routing` holds the fields of `provider_routing`; `session` is the conversation id
+    for endpoints that key their caches by it."""
 
     routing: JsonObject = {}
     response_cache_seconds: int | None = None
@@ -39,9 +39,9 @@ def option_headers(takes: Iterable[Wish], options: Options) -> dict[str, str]:
 def with_options(
     profile: ModelProfile, takes: Iterable[Wish], options: Options, *, temperature: bool
 ) -> ModelProfile:
-    """The profile with the wished fields. `temperature` tells whether the model takes one."""
+    """The profile with the option fields. `temperature` is true if the model accepts one."""
     extra = dict(profile.extra)
-    if "routing" in takes and (routing := _kept(options.routing)):
+    if "routing" in takes and (routing := _drop_empty(options.routing)):
         extra["provider"] = routing
     price = profile.price
     if "service_tier" in takes and options.service_tier:
@@ -55,7 +55,7 @@ def with_options(
     return replace(profile, extra=extra, price=price, conversation=options.session)
 
 
-def _kept(routing: JsonObject) -> JsonObject:
-    """Empty values mean no wish, and are not sent."""
+def _drop_empty(routing: JsonObject) -> JsonObject:
+    """Empty values are not sent."""
     kept = {name: value for name, value in routing.items() if value}
     return {name: list(v) if isinstance(v, tuple) else v for name, v in kept.items()}

@@ -1,4 +1,4 @@
-"""What users know better about a model, laid over its profile."""
+"""Applies the user's model settings to a profile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
 from hermes.providers.profile import ModelProfile
 
-# The settings of a model under `providers.<name>.models`, as fields of its profile.
+# Settings under `providers.<name>.models`, mapped to profile fields.
 _SETTINGS = {
     "context_length": "window",
     "max_output_tokens": "max_output",
@@ -22,20 +22,19 @@ _PRICES = {
     "price_cache_read": "cache_read",
     "price_cache_write": "cache_write",
 }
-# Settings of a model that are no business of its profile.
-_ELSEWHERE = ("timeout_seconds",)
+# Settings of a model that do not concern the profile.
+_IGNORED = ("timeout_seconds",)
 
 
 def overridden(profile: ModelProfile, overrides: JsonObject) -> ModelProfile:
-    """The profile with these fields. Besides fields of ModelProfile, which count as they are, it
-    takes the settings of a model, where null and "" mean no wish."""
+    """Applies profile fields as they are, and settings of a model, where null and "" mean unset."""
     if not overrides:
         return profile
     changed = {**msgspec.structs.asdict(profile), **_fields(profile, overrides)}
     try:
         return convert(ModelProfile, changed)
     except DecodeError as error:
-        raise ConfigError(f"A setting of the model cannot be used: {error}.") from error
+        raise ConfigError(f"A model setting is invalid: {error}.") from error
 
 
 def _fields(profile: ModelProfile, overrides: JsonObject) -> JsonObject:
@@ -44,7 +43,7 @@ def _fields(profile: ModelProfile, overrides: JsonObject) -> JsonObject:
     for name, value in overrides.items():
         if name in ModelProfile.__struct_fields__ and name not in _SETTINGS:
             fields[name] = value
-        elif name not in _ELSEWHERE and value not in (None, ""):
+        elif name not in _IGNORED and value not in (None, ""):
             into = rates if name in _PRICES else fields
             into[_PRICES.get(name) or _SETTINGS.get(name, name)] = value
     if "extra" in fields and isinstance(fields["extra"], dict):
@@ -55,7 +54,7 @@ def _fields(profile: ModelProfile, overrides: JsonObject) -> JsonObject:
 
 
 def _price(profile: ModelProfile, rates: JsonObject) -> JsonObject:
-    """The user's rates over the known ones; a flat price, whatever the length of the prompt."""
+    """The user's rates over the known ones, as a flat price for any prompt length."""
     known = plain(profile.price) if profile.price is not None else {}
     kept = {name: known[name] for name in _PRICES.values() if name in known}
     price = {"output": 0.0, "input": 0.0, **kept, **rates}

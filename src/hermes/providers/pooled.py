@@ -1,4 +1,4 @@
-"""Asks with one of several keys, and goes on with another when a key is refused or used up."""
+"""Rotates between several keys when one is rejected or exhausted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
 from hermes.providers.keys import Credential, Keys
 from hermes.providers.reasons import CAUSE
 
-_MOST_AGAIN = 2
+_MAX_REPEATS = 2
 
 
 class Pooled:
-    """Belongs inside Retrying: going on with another key neither waits nor counts as an attempt.
-    Each key is asked at most three times for one reply. When no key is left, the error says when
-    the first one is free again."""
+    """Belongs inside Retrying: switching keys neither waits nor counts as an attempt. Each key is
+    used at most three times per reply. When no key is left, the error says when the first one is
+    available again."""
 
     def __init__(self, keys: Keys, make: Callable[[Credential], Provider]) -> None:
         self._keys = keys
@@ -25,10 +25,10 @@ class Pooled:
         self._current: tuple[Credential, Provider] | None = None
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        search = _Search()
+        search = _KeySearch()
         while True:
             credential = await self._next(search)
-            if notice := search.news(credential):
+            if notice := search.switch_notice(credential):
                 yield notice
             if search.streamed:
                 search.streamed = False
@@ -58,26 +58,26 @@ class Pooled:
                 raise failed
             search.failed(credential, failed, again=verdict == "again")
 
-    async def _next(self, search: _Search) -> Credential:
+    async def _next(self, search: _KeySearch) -> Credential:
         try:
             return await self._keys.pick(avoid=frozenset(search.avoid), again=search.again)
         except ProviderError as none_left:
-            # Keys that are merely avoided are not at rest: then the last answer says more.
+            # Keys in `avoid` are not in cooldown, so the last response says more.
             if search.error is not None and none_left.retry_after is None:
                 raise search.error from None
             raise
 
     def _provider(self, credential: Credential) -> Provider:
-        """Only the current one is kept: it holds the whole conversation as it was encoded."""
-        if self._current is not None and _same(self._current[0], credential):
+        """Keeps only the current provider: it caches the whole encoded conversation."""
+        if self._current is not None and _is_same(self._current[0], credential):
             return self._current[1]
         provider = self._make(credential)
         self._current = (credential, provider)
         return provider
 
 
-class _Search:
-    """The way to one reply: which keys failed so far, and how."""
+class _KeySearch:
+    """The state of one reply: which keys failed, and how."""
 
     def __init__(self) -> None:
         self.avoid: set[str] = set()
@@ -90,27 +90,27 @@ class _Search:
     def failed(self, credential: Credential, error: ProviderError, *, again: bool) -> None:
         self.error, self._by = error, credential
         tries = self._tries[credential.id] = self._tries.get(credential.id, 0) + 1
-        self.again = credential.id if again and tries <= _MOST_AGAIN else ""
+        self.again = credential.id if again and tries <= _MAX_REPEATS else ""
         if not self.again:
             self.avoid.add(credential.id)
 
-    def news(self, credential: Credential) -> Notice | None:
-        """That another key goes on, and why the one before it does not."""
+    def switch_notice(self, credential: Credential) -> Notice | None:
+        """Announces the switch to another key, with the reason."""
         left, error, self._by = self._by, self.error, None
         if left is None or error is None or left.id == credential.id:
             return None
         return Notice(
-            text=f"{left.provider} {CAUSE[error.reason]} ({_named(left)}); "
-            f"going on with {_named(credential)}.",
+            text=f"{left.provider} {CAUSE[error.reason]} ({_display_name(left)}); "
+            f"continuing with {_display_name(credential)}.",
             kind="warn" if error.reason in ("auth", "auth_permanent", "billing") else "lifecycle",
         )
 
 
-def _named(credential: Credential) -> str:
+def _display_name(credential: Credential) -> str:
     return credential.label or credential.id
 
 
-def _same(one: Credential, other: Credential) -> bool:
+def _is_same(one: Credential, other: Credential) -> bool:
     return (one.id, one.key, one.url, one.auth, one.headers) == (
         other.id,
         other.key,

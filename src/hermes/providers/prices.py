@@ -1,4 +1,4 @@
-"""What tokens cost, and what a call has cost."""
+"""Token prices and the cost of a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MILLION = 1_000_000
 
 
 class Rates(Value):
-    """US dollars per million tokens. What has no rate of its own costs as much as input."""
+    """US dollars per million tokens. Cache rates default to the input rate."""
 
     input: Dollars
     output: Dollars
@@ -33,26 +33,26 @@ R = TypeVar("R", bound=Rates)
 
 
 class Price(Rates):
-    """The rates of a model. Prompts of more than `above` tokens cost the rates `beyond`, as a
-    whole. `version` is the date on which the price was looked up."""
+    """The rates of a model. Prompts of more than `above` tokens cost `beyond` entirely. `version`
+    is the date of the price."""
 
     version: str = ""
     above: int = 0
     beyond: Rates | None = None
 
     def times(self, factor: float) -> Price:
-        """The same sheet, dearer or cheaper."""
-        beyond = _scaled(self.beyond, factor) if self.beyond is not None else None
-        return replace(_scaled(self, factor), beyond=beyond)
+        """All rates multiplied by a factor."""
+        beyond = _scale(self.beyond, factor) if self.beyond is not None else None
+        return replace(_scale(self, factor), beyond=beyond)
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for one call. Reasoning is part of the output."""
+        """Dollars for one call. Reasoning counts as output."""
         if self.beyond is not None and usage.prompt > self.above:
             return self.beyond.of(usage)
         return self.of(usage)
 
 
-def _scaled(rates: R, factor: float) -> R:
+def _scale(rates: R, factor: float) -> R:
     read = None if rates.cache_read is None else rates.cache_read * factor
     write = None if rates.cache_write is None else rates.cache_write * factor
     input, output = rates.input * factor, rates.output * factor
@@ -63,8 +63,8 @@ FREE = Price(input=0, output=0)
 
 
 class Sheet(Value):
-    """The published prices of one maker. `vendors` charge them; `slugs` is how aggregators that
-    pass them on name the maker."""
+    """The published prices of one maker. `vendors` charge them; `slugs` are the maker's names at
+    aggregators that pass them on."""
 
     version: str
     vendors: tuple[str, ...]

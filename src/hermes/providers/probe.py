@@ -1,4 +1,4 @@
-"""Finds a model server on this machine, for the case that nothing is configured."""
+"""Finds a model server on this machine when nothing is configured."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CONNECT_SECONDS = 0.15
 _ANSWER_SECONDS = 0.5
 _MAX_BYTES = 1024 * 1024
 
-# Parts of the names of models that cannot chat, or that a local server only passes on to a cloud.
-_UNFIT = (
+# Parts of names of models that cannot chat, or that a local server forwards to a cloud.
+_UNSUITABLE = (
     "cloud", "embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip", "stable-diffusion",
     "flux", "moderation", "guard",
 )  # fmt: skip
-# Parts of the names of models that are known to call tools, the better ones first.
-_SKILLED = (
+# Parts of names of models that are known to support tools, best first.
+_TOOL_MODELS = (
     "gpt-oss", "qwen3", "glm-4", "devstral", "hermes", "qwen2.5", "mistral", "llama3.3",
     "llama-3.3", "llama3.1", "llama-3.1", "granite", "command-r", "nemotron", "kimi", "deepseek",
     "llama3.2", "llama-3.2", "firefunction", "cogito", "lfm",
@@ -35,7 +35,7 @@ _SKILLED = (
 
 
 class Place(NamedTuple):
-    """`server` is the kind of server that usually listens there, as the catalogue names it."""
+    """`server` is the kind of server that usually listens there, as named in the catalogue."""
 
     label: str
     port: int
@@ -52,7 +52,7 @@ PLACES = (
 
 
 class Found(Value):
-    """A server that answered, and a sentence for the person who did not configure it."""
+    """A detected server and a sentence that tells the user about it."""
 
     endpoint: Endpoint
     line: str
@@ -61,9 +61,9 @@ class Found(Value):
 async def find_local(
     http: Http, catalogue: Catalogue, *, places: tuple[Place, ...] = PLACES
 ) -> Found | None:
-    """The first place with a model that can chat, or None. Asks this machine only, all places at
-    once; a machine where nobody listens costs a few refused connections and no HTTP library."""
-    open_places = await _listening(places)
+    """The first server with a chat model, or None. Probes only this machine, all ports at once;
+    where nothing listens this costs a few refused connections."""
+    open_places = await _find_listening(places)
     if not open_places:
         return None
     http.warm(f"http://{HOST}")
@@ -74,12 +74,12 @@ async def find_local(
         model = choose([info.id for info in infos])
         if model:
             info = next(info for info in infos if info.id == model)
-            return _found(place, info, catalogue)
+            return _describe(place, info, catalogue)
     return None
 
 
 def listens(url: str) -> bool:
-    """Whether anybody takes connections at an address of this machine; told at once."""
+    """True if something accepts connections at a local address."""
     place = urlsplit(url)
     port = place.port or (443 if place.scheme == "https" else 80)
     try:
@@ -90,7 +90,7 @@ def listens(url: str) -> bool:
 
 
 async def first_model(http: Http, endpoint: Endpoint) -> str:
-    """The model of this endpoint that is most likely to chat; ConfigError when it names none."""
+    """The most suitable chat model of this endpoint; ConfigError when it lists none."""
     try:
         infos = await list_models(http, endpoint)
     except ProviderError as error:
@@ -99,28 +99,30 @@ async def first_model(http: Http, endpoint: Endpoint) -> str:
         infos = ()
     found = choose([info.id for info in infos if info.tools is not False])
     if not found:
-        raise ConfigError(f"{endpoint.host} names no model; choose one with -m.")
+        raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
     return found
 
 
 def choose(models: list[str]) -> str:
-    """The model that is most likely to chat and to call tools; "" when there is none."""
-    able = [model for model in models if not any(word in model.lower() for word in _UNFIT)]
+    """The model most likely to chat and to call tools; "" if there is none."""
+    able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
     return min(able, key=_rank, default="")
 
 
 def _rank(model: str) -> int:
     name = model.lower()
-    return next((place for place, word in enumerate(_SKILLED) if word in name), len(_SKILLED))
+    return next(
+        (place for place, word in enumerate(_TOOL_MODELS) if word in name), len(_TOOL_MODELS)
+    )
 
 
-async def _listening(places: tuple[Place, ...]) -> list[Place]:
+async def _find_listening(places: tuple[Place, ...]) -> list[Place]:
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_listens(place.port)) for place in places]
+        tasks = [group.create_task(_port_is_open(place.port)) for place in places]
     return [place for place, task in zip(places, tasks, strict=True) if task.result()]
 
 
-async def _listens(port: int) -> bool:
+async def _port_is_open(port: int) -> bool:
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(HOST, port)
@@ -131,7 +133,7 @@ async def _listens(port: int) -> bool:
 
 
 async def _models(http: Http, place: Place) -> tuple[ModelInfo, ...]:
-    """The models there; none when it is no model server after all."""
+    """The models there; empty if it is not a model server."""
     url = f"http://{HOST}:{place.port}{place.path}"
     timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
     try:
@@ -145,12 +147,12 @@ async def _models(http: Http, place: Place) -> tuple[ModelInfo, ...]:
     return read_listing(parsed(body))
 
 
-def _found(place: Place, info: ModelInfo, catalogue: Catalogue) -> Found:
+def _describe(place: Place, info: ModelInfo, catalogue: Catalogue) -> Found:
     vendor = catalogue.vendors["custom"]
     url = f"http://{HOST}:{place.port}/v1"
     endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=place.server)
-    known = _rank(info.id) < len(_SKILLED)
-    doubt = "" if known else " It may not be able to call tools."
+    known = _rank(info.id) < len(_TOOL_MODELS)
+    doubt = "" if known else " It may not support tools."
     return Found(
         endpoint=endpoint,
         line=f"Using {info.id} on the {place.label} server at {HOST}:{place.port}; nothing leaves"

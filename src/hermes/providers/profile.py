@@ -1,4 +1,4 @@
-"""What one model on one endpoint can do and how it wants to be asked: quirks as data."""
+"""The abilities and quirks of one model at one endpoint, as data."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ SchemaStyle = Literal["full", "reduced"]
 
 
 class ModelProfile(Value):
-    """Every field has the value that suits an unknown model.
+    """The default of every field suits an unknown model.
 
-    window         tokens of prompt and answer together
-    max_output     ceiling of tokens of one answer; None is not known
-    usual_output   the ceiling to ask for when nobody wishes one; None leaves it to the endpoint
-    output_field   how the chat format names the ceiling
-    effort         how the wish for more or less thought is written
-    efforts        the levels that the model knows, weakest first; none: it takes no level
+    window         tokens of prompt and reply together
+    max_output     output limit in tokens; None is unknown
+    usual_output   the output limit to request by default; None leaves it to the endpoint
+    output_field   the chat format's name of the output limit
+    effort         how the reasoning effort is encoded
+    efforts        the effort levels the model supports, weakest first; empty: none
     marks          where prompt-cache marks go
-    replay         how earlier reasoning is sent back to who issued it
+    replay         how earlier reasoning is sent back to its issuer
     developer      the system text has the role `developer` in the chat format
-    images         pictures may be sent at all
-    image_results  pictures may be part of a tool result
-    tools          tools may be offered; None is not known
-    tool_calls     the style of calls that are written as text; "" when the endpoint has native ones
+    images         images may be sent
+    image_results  images may be part of a tool result
+    tools          tools may be offered; None is unknown
+    tool_calls     the style of calls written as text; "" if the endpoint has native calls
     streams        the endpoint can stream
-    patterns       tool schemas may hold `pattern` and `format`
-    schemas        how much of JSON Schema tool schemas may use
-    ascii          everything beyond plain ASCII is escaped, control characters are replaced
-    says_name      the system text ends with the model's name, which it gets wrong otherwise
+    patterns       tool schemas may contain `pattern` and `format`
+    schemas        the JSON Schema subset for tool schemas
+    ascii          non-ASCII is escaped, control characters are replaced
+    says_name      the system text ends with the model's name, which it would misreport
     conversation_field, conversation_header
-                   where requests of one conversation carry its id, so that caches are found again
-    conversation   that id; "" is made of the beginning of the conversation
-    initiator      the header that tells calls for a person ("user") from those in between ("agent")
+                   the field and header for the conversation id, used for cache routing
+    conversation   that id; "" derives it from the start of the conversation
+    initiator      the header that distinguishes user requests ("user") from follow-ups ("agent")
     omit           top-level request fields that the endpoint refuses
-    extra          top-level request fields that the endpoint wants
-    price          None is not known; `price_source` is where it comes from
-    included       calls cost nothing: a subscription, or a machine of one's own
+    extra          top-level request fields that the endpoint requires
+    price          None is unknown; `price_source` is its origin
+    included       calls cost nothing: a subscription or a local model
     """
 
     window: int = 256_000

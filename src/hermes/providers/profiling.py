@@ -1,4 +1,4 @@
-"""Makes the profile of one model at one address of what is known of vendor, family and server."""
+"""Builds a model's profile from what is known about vendor, family and server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build_profile(
     *,
     server: Server | None,
 ) -> ModelProfile:
-    """All but the price. What the server said about the model (`info`) beats the family."""
+    """Everything except the price. What the server reports (`info`) beats the family."""
     images = family.images if info.vision is None else info.vision
     return ModelProfile(
         window=info.window or family.window or UNKNOWN_WINDOW,
@@ -54,7 +54,7 @@ def build_profile(
 def cost_of(
     vendor: Vendor, url: str, route: Route | None, info: ModelInfo, published: Price | None
 ) -> tuple[Price | None, PriceSource, bool]:
-    """The price, where it comes from, and whether calls are included in something else."""
+    """The price, its source, and whether calls are included in a subscription or run locally."""
     if vendor.included or (route is not None and route.included) or is_local(host_of(url)):
         return FREE, "none", True
     if info.price is not None:

@@ -1,4 +1,4 @@
-"""What the failures of providers look like, and what to say about each of them."""
+"""Patterns of provider failures, with cause and advice for each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ RETRYABLE: frozenset[Reason] = frozenset(
 
 
 class Row(NamedTuple):
-    """Fits when the status is one of `statuses` (empty: any) and the words are found in the body
-    (empty: whatever it says)."""
+    """Matches when the status is one of `statuses` (empty: any) and `words` is found in the
+    body."""
 
     reason: Reason
     statuses: tuple[int, ...]
@@ -114,7 +114,7 @@ TABLE = (
     Row("server_error", (), r"internal server error|server_error|\bapi_error\b"),
     Row("format_error", (400, 405, 409, 411, 415, 422)),
 )
-# What the types of error objects stand for when they come without a status.
+# HTTP status for error types that arrive without one.
 KINDS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -138,36 +138,36 @@ ADVICE: dict[Reason, str] = {
     "rate_limit": "Wait a little, or set a fallback provider.",
     "upstream_rate_limit": "Choose another model or provider for now.",
     "overloaded": "Try again in a minute.",
-    "server_error": "Try again; if it stays, choose another model.",
-    "timeout": "Check the network; for a local server, check that it still runs.",
-    "ssl_cert_verification": "Give the CA bundle of your network, or check the clock and the host.",
-    "context_overflow": "Use /compress or start anew with /new.",
-    "payload_too_large": "Use /compress or start anew with /new.",
-    "image_too_large": "Send a smaller picture.",
+    "server_error": "Try again; if it persists, choose another model.",
+    "timeout": "Check the network; for a local server, check that it is running.",
+    "ssl_cert_verification": "Configure your network's CA bundle, or check the clock and the host.",
+    "context_overflow": "Use /compress, or start over with /new.",
+    "payload_too_large": "Use /compress, or start over with /new.",
+    "image_too_large": "Send a smaller image.",
     "model_not_found": "Check the model's name and the base URL with `hermes model`.",
     "provider_policy_blocked": "Change the data policy at the provider, or choose another model.",
     "content_policy_blocked": "Rephrase the request, or choose another model.",
-    "format_error": "Try another model; if it stays, report it.",
+    "format_error": "Try another model; if it persists, report it.",
     "cut": "Try again.",
-    "unknown": "Try again; if it stays, choose another model.",
+    "unknown": "Try again; if it persists, choose another model.",
 }
 CAUSE: dict[Reason, str] = {
     "auth": "refused the key",
     "auth_permanent": "no longer accepts the key",
-    "billing": "wants to be paid",
-    "rate_limit": "limits how often we may ask",
-    "upstream_rate_limit": "is limited by the provider behind it",
+    "billing": "reports that the account has no credit",
+    "rate_limit": "limits the request rate",
+    "upstream_rate_limit": "is rate-limited by its upstream provider",
     "overloaded": "is overloaded",
     "server_error": "had an internal error",
-    "timeout": "did not answer in time",
-    "ssl_cert_verification": "shows a certificate that cannot be verified",
-    "context_overflow": "says that the conversation is too long for the model",
-    "payload_too_large": "says that the request is too large",
-    "image_too_large": "says that a picture is too large",
+    "timeout": "did not respond in time",
+    "ssl_cert_verification": "presented a certificate that cannot be verified",
+    "context_overflow": "reports that the conversation is too long for the model",
+    "payload_too_large": "reports that the request is too large",
+    "image_too_large": "reports that an image is too large",
     "model_not_found": "does not know the model",
     "provider_policy_blocked": "blocks the request by its data policy",
     "content_policy_blocked": "refused the request by its content policy",
-    "format_error": "did not understand the request",
-    "cut": "broke off",
-    "unknown": "gave an answer that makes no sense",
+    "format_error": "did not accept the request",
+    "cut": "ended the reply early",
+    "unknown": "sent an invalid response",
 }

@@ -1,4 +1,4 @@
-"""Targeted changes to how a model is asked, learned from its refusals and kept for the session."""
+"""Adapts a model's profile after refusals, for the rest of the session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.core.errors import ProviderError, Reason
 from hermes.providers.limits import output_named
 from hermes.providers.profile import ModelProfile
 
-# Fields of our requests that an answer can do without.
+# Optional fields of our requests.
 _OPTIONAL = (
     "stream_options",
     "parallel_tool_calls",
@@ -42,8 +42,8 @@ _REFUSED = (
 
 
 class Repair(NamedTuple):
-    """A change of the profile for an error with one of these reasons and these words. The change
-    is None where the words turn out to say nothing that helps."""
+    """A profile change for errors with one of these reasons and these words. `change` returns None
+    if the error text does not help."""
 
     reasons: tuple[Reason, ...]
     words: str
@@ -55,7 +55,7 @@ def _set(**fields: object) -> Callable[[ModelProfile, str], dict[str, Any] | Non
 
 
 def _other_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
-    """The newer name where the error knows it; the older one where it refuses the newer."""
+    """Uses the newer name if the error asks for it, the older one if the newer is refused."""
     if profile.output_field == "max_tokens":
         return {"output_field": "max_completion_tokens"}
     return None if "instead" in text else {"output_field": "max_tokens"}
@@ -106,14 +106,15 @@ REPAIRS = (
 
 
 class Fit:
-    """How the model is asked now. Shared by the provider that asks and the wrapper that learns."""
+    """The current profile, shared by the provider that sends and the wrapper that learns."""
 
     def __init__(self, profile: ModelProfile) -> None:
         self.profile = profile
         self._tried = [profile]
 
     def learn(self, error: ProviderError) -> bool:
-        """Whether the error taught a change. No profile is tried twice, so this ends."""
+        """Returns whether the error led to a change. No profile is tried twice, so this
+        terminates."""
         text = error.body or str(error)
         for repair in REPAIRS:
             if error.reason not in repair.reasons:

@@ -1,4 +1,4 @@
-"""Asks again when that can help: after a wait, or asked in another way."""
+"""Retries requests: after a wait, or with an adapted profile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hermes.providers.failures import is_malformed
 from hermes.providers.repairs import Fit
 from hermes.providers.waits import LONGEST
 
-_MOST_REPAIRS = 8
+_MAX_REPAIRS = 8
 
 
 class Retrying:
-    """`attempts` counts all requests for one reply but those that a repair of `fit` made possible.
-    `fewer` are smaller counts for some reasons, where somebody else can answer instead.
-    Waits for a rate limit are told at once; of other troubles nothing is heard if it goes well in
-    the end. After `silences` time-outs in a row, over turns, the next one is final at once."""
+    """`attempts` counts all requests for one reply except those after a repair of `fit`. `fewer`
+    lowers the count for some reasons when another model can take over. Rate-limit waits are
+    announced; other retries are silent unless they fail. After `silences` consecutive time-outs,
+    across turns, the next one is final."""
 
     def __init__(
         self,
@@ -41,40 +41,40 @@ class Retrying:
         self._silent = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        trouble = _Trouble()
+        state = _RetryState()
         while True:
             failed: ProviderError | None = None
             try:
                 async with aclosing(self._inner.reply(prompt)) as stream:
                     async for item in stream:
-                        trouble.streamed |= not isinstance(item, Notice)
+                        state.streamed |= not isinstance(item, Notice)
                         yield item
             except ProviderError as error:
                 failed = error
             if failed is None:
                 self._silent = 0
                 return
-            if not self._repaired(failed, trouble):
-                trouble.attempts += 1
-                if self._is_final(failed, trouble.attempts):
-                    for notice in trouble.notices:
+            if not self._try_repair(failed, state):
+                state.attempts += 1
+                if self._is_final(failed, state.attempts):
+                    for notice in state.notices:
                         yield notice
                     raise failed
-                seconds = self._seconds(failed, trouble.attempts)
-                notice = _notice(failed, seconds, trouble.attempts, self._attempts)
+                seconds = self._seconds(failed, state.attempts)
+                notice = _retry_notice(failed, seconds, state.attempts, self._attempts)
                 if failed.reason in ("rate_limit", "upstream_rate_limit"):
                     yield notice
                 else:
-                    trouble.notices.append(notice)
+                    state.notices.append(notice)
                 await self._world.clock.sleep(seconds)
-            if trouble.streamed:
-                trouble.streamed = False
+            if state.streamed:
+                state.streamed = False
                 yield Restarted()
 
-    def _repaired(self, error: ProviderError, trouble: _Trouble) -> bool:
-        if self._fit is None or trouble.repairs >= _MOST_REPAIRS:
+    def _try_repair(self, error: ProviderError, state: _RetryState) -> bool:
+        if self._fit is None or state.repairs >= _MAX_REPAIRS:
             return False
-        trouble.repairs += 1
+        state.repairs += 1
         return self._fit.learn(error)
 
     def _is_final(self, error: ProviderError, attempts: int) -> bool:
@@ -89,9 +89,7 @@ class Retrying:
         return backoff(self._world, attempt, slow=is_malformed(error))
 
 
-class _Trouble:
-    """What went wrong for one reply so far."""
-
+class _RetryState:
     def __init__(self) -> None:
         self.attempts = 0
         self.repairs = 0
@@ -100,12 +98,11 @@ class _Trouble:
 
 
 def backoff(world: World, attempt: int, *, slow: bool) -> float:
-    """2, 4, 8 … 60 seconds, or 5, 10 … 120 for answers that make no sense; up to half as much
-    again, so that many clients do not come back at once."""
+    """2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
     first, most = (5.0, 120.0) if slow else (2.0, 60.0)
     seconds: float = min(first * 2 ** (attempt - 1), most)
     return seconds * (1 + world.chance.random() / 2)
 
 
-def _notice(error: ProviderError, seconds: float, attempt: int, attempts: int) -> Notice:
-    return Notice(text=f"{error} Trying again in {seconds:.0f} s ({attempt + 1} of {attempts}).")
+def _retry_notice(error: ProviderError, seconds: float, attempt: int, attempts: int) -> Notice:
+    return Notice(text=f"{error} Retrying in {seconds:.0f} s ({attempt + 1} of {attempts}).")

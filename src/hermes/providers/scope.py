@@ -1,4 +1,4 @@
-"""To whom a key may be sent: its own vendor, or an address that the user gave it for."""
+"""Decides where a key may be sent: its own vendor, or an address the user gave it for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 UrlSource = Literal["", "env", "config"]
 LOGIN = "login"
-"""The source of tokens that a login brought: they go to the vendor's own hosts only."""
+"""The source of tokens from a login: they go only to the vendor's own hosts."""
 
-_LEAST = 4
+_MIN_LENGTH = 4
 _PLACEHOLDERS = frozenset(
     (
         "changeme", "change-me", "change_me", "dummy", "example", "fake", "key", "null", "none",
@@ -27,9 +27,9 @@ _PLACEHOLDERS = frozenset(
 
 
 def usable(key: str) -> bool:
-    """Whether this can be a key at all: not what examples and templates put in its place."""
+    """False for placeholders from examples and templates."""
     key = key.strip()
-    if len(key) < _LEAST or key.lower() in _PLACEHOLDERS:
+    if len(key) < _MIN_LENGTH or key.lower() in _PLACEHOLDERS:
         return False
     framed = (key[0], key[-1]) in (("<", ">"), ("[", "]"), ("{", "}")) or key.startswith("${")
     return not (framed or set(key) <= set("*xX.-_•…"))
@@ -38,11 +38,12 @@ def usable(key: str) -> bool:
 def may_send(
     catalogue: Catalogue, vendor: Vendor, url: str, *, key_source: str, url_source: UrlSource = ""
 ) -> bool:
-    """Whether the key from this source may go to this address as that vendor's.
+    """True if the key from this source may go to this address as that vendor's.
 
-    `key_source` is the variable that holds the key, LOGIN, or "" for a key that the user wrote
-    beside the address. `url_source` tells who gave the address: "" the catalogue, "env" the
-    vendor's own variable, "config" the settings."""
+    `key_source` is the variable that holds the key, LOGIN, or "" for a key configured with the
+    address. `url_source` tells where the address comes from: "" the catalogue, "env" the vendor's
+    variable, "config" the settings.
+    """
     if not key_source:
         return True
     host = host_of(url)
@@ -56,7 +57,7 @@ def may_send(
         return True
     if not url_source:
         return False
-    # A server of one's own needs no key of a cloud, unless key and address were given as a pair.
+    # A local server needs no cloud key, unless key and address were given as a pair.
     if is_local(host):
         return url_source == "env"
     owners = [other for other in catalogue.vendors.values() if host in other.own_hosts()]
@@ -64,9 +65,8 @@ def may_send(
 
 
 def host_variable(catalogue: Catalogue, url: str) -> str:
-    """The variable in which people keep the key of a host that no vendor here owns:
-    TOGETHER_API_KEY for api.together.xyz. "" for local hosts, and where the variable is another
-    vendor's."""
+    """The conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
+    api.together.xyz. "" for local hosts, and where the variable belongs to another vendor."""
     host = host_of(url)
     labels = host.split(".")
     if is_local(host) or len(labels) < 2 or catalogue.owner(url) is not None:

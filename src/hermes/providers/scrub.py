@@ -1,4 +1,4 @@
-"""Text that can be sent: no half of a character pair, and plain ASCII where that is wanted."""
+"""Makes text encodable: replaces lone surrogates, and escapes to ASCII where required."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from hermes.codec.values import JsonValue
 
-# An escaped control character; an even number of backslashes before it is text of its own.
+# An escaped control character; after an even number of backslashes.
 _ESCAPED_CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)\\u00[01][0-9a-f]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def clean_text(text: str) -> str:
-    """The text itself when it can be encoded. Otherwise surrogate pairs become the character that
-    they stand for, and lone halves U+FFFD."""
+    """The text itself if it can be encoded. Otherwise surrogate pairs are joined and lone halves
+    become U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -24,7 +24,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """The same object when nothing in it had to be replaced."""
+    """The same object if nothing had to be replaced."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
@@ -40,8 +40,8 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def ascii_json(encoded: bytes) -> bytes:
-    """The same JSON in ASCII, with U+FFFD for the control characters inside its strings: without
-    anything in their place, a text of nothing else would become empty."""
+    """The same JSON in ASCII, with U+FFFD for control characters in strings: dropping them could
+    leave a string empty."""
     text = _ESCAPED_CONTROL.sub(r"\1\\ufffd", encoded.decode("utf-8"))
     return _BEYOND_ASCII.sub(_escape, text).encode("ascii")
 

@@ -1,4 +1,4 @@
-"""Asks model servers what they are, which models they have and how large their windows are."""
+"""Queries model servers for their kind, models and context windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class Inquirer:
-    """Asks one server. Whatever goes wrong is no answer."""
+    """Queries one server; any failure counts as no response."""
 
     def __init__(self, http: Http, url: str, *, key: str = "", seconds: float = SECONDS) -> None:
         self._http = http
@@ -58,8 +58,8 @@ class Inquirer:
 
 
 async def detect(http: Http, url: str, *, key: str = "", seconds: float = SECONDS) -> str:
-    """The kind of server, as `servers` of the catalogue name it; "" when it is none of them. Each
-    question waits `seconds` at most; the order matters, as some servers imitate others."""
+    """The kind of server as named in the catalogue, or "". Each request waits at most `seconds`;
+    the order matters because some servers imitate others."""
     ask = Inquirer(http, url, key=key, seconds=seconds)
     if objects_of(object_of(await ask.get("/api/v1/models")).get("models")):
         return "lmstudio"
@@ -81,28 +81,27 @@ async def model_info(
     server: str = "",
     seconds: float = SECONDS,
 ) -> ModelInfo | None:
-    """What the server says about one model now; None when it says nothing. `server` is its kind if
-    that is known already."""
+    """What the server reports about one model now, or None. `server` is its kind, if known."""
     ask = Inquirer(http, url, key=key, seconds=seconds)
     server = server or await detect(http, url, key=key, seconds=seconds)
     match server:
         case "ollama":
-            return await _of_ollama(ask, model)
+            return await _ollama_info(ask, model)
         case "lmstudio":
-            return _entry(read_listing(await ask.get("/api/v1/models")), model)
+            return _find_entry(read_listing(await ask.get("/api/v1/models")), model)
         case "llamacpp":
             window = read_props(await ask.get("/props"))
-            listed = _entry(read_listing(await ask.get("/v1/models")), model)
+            listed = _find_entry(read_listing(await ask.get("/v1/models")), model)
             known = listed or ModelInfo(id=model)
             return replace(known, window=window, loaded=True) if window else listed
         case _:
-            return _entry(read_listing(await ask.get("/v1/models")), model)
+            return _find_entry(read_listing(await ask.get("/v1/models")), model)
 
 
 async def list_models(
     http: Http, endpoint: Endpoint, *, models_url: str = ""
 ) -> tuple[ModelInfo, ...]:
-    """The models that an endpoint names; ProviderError when it does not answer with a list."""
+    """The models of an endpoint; ProviderError when it returns no list."""
     url = models_url or _models_url(endpoint)
     timeouts = Timeouts(connect=LIST_SECONDS, read=LIST_SECONDS)
     async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
@@ -111,7 +110,7 @@ async def list_models(
     found = read_listing(parsed(body)) if body else ()
     if not found:
         raise ProviderError(
-            f"{endpoint.host} names no models (HTTP {status}); check key and base URL.",
+            f"{endpoint.host} lists no models (HTTP {status}); check key and base URL.",
             reason="auth" if status in (401, 403) else "unknown",
             status=status,
         )
@@ -119,8 +118,8 @@ async def list_models(
 
 
 async def suggested_url(http: Http, url: str, *, key: str = "") -> str:
-    """The address at which a list of models is found: the given one, or with `/v1` added; "" when
-    neither has one."""
+    """The address with a model listing: the given one, or with `/v1` added; "" if neither has
+    one."""
     base = url.rstrip("/")
     for address in (base, f"{base}/v1"):
         place = urlsplit(address)
@@ -132,27 +131,27 @@ async def suggested_url(http: Http, url: str, *, key: str = "") -> str:
 
 
 def root_of(url: str) -> str:
-    """The address of the server itself: without the path of a wire format."""
+    """The address of the server without the path of a wire format."""
     base = url.rstrip("/")
     for end in ("/v1", "/openai", "/anthropic"):
         base = base.removesuffix(end)
     return base
 
 
-async def _of_ollama(ask: Inquirer, model: str) -> ModelInfo | None:
-    """A loaded model has the window that it was loaded with, whatever it was made for."""
+async def _ollama_info(ask: Inquirer, model: str) -> ModelInfo | None:
+    """A loaded model uses the window it was loaded with."""
     shown = await ask.post("/api/show", {"name": model, "model": model})
     if not object_of(shown):
         return None
     info = read_shown(model, shown)
-    running = _entry(read_listing(await ask.get("/api/ps")), model)
+    running = _find_entry(read_listing(await ask.get("/api/ps")), model)
     if running is not None and running.window:
         return replace(info, window=running.window, loaded=True)
     return info
 
 
-def _entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
-    """The entry of this model; the only one there is, where servers name theirs by a path."""
+def _find_entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
+    """The entry of this model, or the only entry: some servers name their model by a path."""
     name = model.lower()
     for info in models:
         if info.id.lower() in (name, f"{name}:latest"):

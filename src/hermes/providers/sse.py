@@ -1,4 +1,4 @@
-"""Server-sent events from bytes, whatever the line ends and wherever the bytes were split."""
+"""Parses server-sent events, for any line ends and any split of the bytes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class SseEvent(NamedTuple):
 
 
 class SseReader:
-    """Feed it chunks, get whole events. Comments (keep-alives) and fields that we have no use for
-    are dropped. An event larger than the budget is an error: the memory is not the server's."""
+    """Takes chunks, returns complete events. Comments (keep-alives) and unused fields are dropped.
+    An event above the size limit is an error."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
@@ -28,7 +28,7 @@ class SseReader:
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        self._buffer += self._normal(chunk)
+        self._buffer += self._normalise(chunk)
         if not self._begun:
             self._drop_bom()
         events: list[SseEvent] = []
@@ -48,15 +48,15 @@ class SseReader:
         return events
 
     def finish(self) -> list[SseEvent]:
-        """The last event of a server that leaves out the empty line after it."""
+        """The last event of a server that omits the empty line after it."""
         block = bytes(self._buffer).strip(b"\n")
         self._buffer.clear()
         event = _event(block)
         return [event] if event else []
 
-    def _normal(self, chunk: bytes) -> bytes:
-        """The chunk with line feeds for line ends. A return at its end waits: the feed that
-        belongs to it may be in the next chunk."""
+    def _normalise(self, chunk: bytes) -> bytes:
+        """The chunk with LF line ends. A CR at its end waits, because its LF may be in the next
+        chunk."""
         if not self._return and b"\r" not in chunk:
             return chunk
         text = (b"\r" if self._return else b"") + chunk
@@ -75,7 +75,7 @@ class SseReader:
 
 def _event(block: bytes) -> SseEvent | None:
     if block.startswith(b"data: ") and b"\n" not in block:
-        # So are most events of most streams.
+        # The common case.
         return SseEvent("", block[6:])
     name = ""
     data: list[bytes] = []

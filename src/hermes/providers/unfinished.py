@@ -1,4 +1,4 @@
-"""An answer that is not whole yet: what is kept of it, and how to ask for the rest."""
+"""Decides how to complete a reply: what is kept, and what to ask next."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ MOST_THOUGHTS = 2
 MOST_EMPTY = 3
 
 GO_ON = (
-    "Your answer was cut off. Continue exactly where it stopped; do not repeat or comment on"
+    "Your reply was cut off. Continue exactly where it stopped; do not repeat or comment on"
     " anything."
 )
-NUDGE = "You have the results of your tool calls but gave no answer. Go on with the task."
+NUDGE = "You have the results of your tool calls but gave no answer. Continue with the task."
 THOUGHT = "That was your reasoning only. Now write the answer itself, or call a tool."
 SILENT = "(no answer)"
 EMPTY = "(empty)"
 
 _LEAST_CAP = 4_096
-_QUOTED = 4_000
+_MAX_QUOTED_CHARS = 4_000
 
 Parts = tuple[Text | Reasoning | ToolCall, ...]
 
 
 class Final(Value):
-    """The end. `said` is text of the reply that no delta has shown yet."""
+    """The finished reply. `said` is text that no delta has shown yet."""
 
     reply: Reply
     said: str = ""
 
 
 class Again(Value):
-    """Ask again. `voids`: what was shown of the newest answer does not count. `waits`: after the
-    pause before so many-th try; 0 is at once."""
+    """Ask again. `voids`: what was shown of the last reply does not count. `waits`: back off as
+    before this attempt; 0 means at once."""
 
     voids: bool = True
     waits: int = 0
 
 
 class Unfinished:
-    """`prompt` is what to ask next. Pure: it only counts and decides."""
+    """`prompt` is the next request. Has no side effects: it only counts and decides."""
 
     def __init__(self, prompt: Prompt, *, output_cap: int) -> None:
         self.prompt = prompt
@@ -72,11 +72,11 @@ class Unfinished:
 
     @property
     def text(self) -> str:
-        """What the person has read and keeps."""
+        """The text the user has seen and keeps."""
         return "".join(part.text for part in self._kept if isinstance(part, Text))
 
     def judge(self, reply: Reply | None) -> Final | Again:
-        """What to do after this answer; None is one that failed for good."""
+        """The next step after this reply; None is a reply that failed for good."""
         if reply is None:
             return self._final(())
         self._usage += reply.usage
@@ -84,15 +84,15 @@ class Unfinished:
         message = reply.message
         self._stop = message.stop
         if any(call.broken for call in message.calls):
-            return self._judge_broken(reply)
+            return self._after_broken(reply)
         if message.calls:
             self._stop = "calls"
             return self._final(message.parts)
         if message.text.strip():
-            return self._judge_text(message)
-        return self._judge_empty(message)
+            return self._after_text(message)
+        return self._after_empty(message)
 
-    def _judge_broken(self, reply: Reply) -> Final | Again:
+    def _after_broken(self, reply: Reply) -> Final | Again:
         if reply.message.stop in ("length", "cut"):
             if self._truncated < MOST_TRUNCATIONS:
                 self._truncated += 1
@@ -105,7 +105,7 @@ class Unfinished:
         self._stop = "calls"
         return self._final(reply.message.parts)
 
-    def _judge_text(self, message: AssistantMessage) -> Final | Again:
+    def _after_text(self, message: AssistantMessage) -> Final | Again:
         if message.stop not in ("length", "cut") or self._continued >= MOST_CONTINUATIONS:
             return self._final(message.parts)
         self._continued += 1
@@ -113,30 +113,30 @@ class Unfinished:
         self._ask(AssistantMessage(parts=self._kept), user_says(GO_ON))
         return Again(voids=False)
 
-    def _judge_empty(self, message: AssistantMessage) -> Final | Again:
-        """Ask for words, then just again, then say why there are none."""
+    def _after_empty(self, message: AssistantMessage) -> Final | Again:
+        """Asks for an answer, then asks again, then reports why there is none."""
         if self._kept:
             return self._final(message.parts)
         if message.stop == "filtered":
-            return self._excuse("The provider's content filter withheld the answer.")
+            return self._give_up("The provider's content filter blocked the reply.")
         if message.stop == "length" and message.reasoning:
-            return self._excuse(
-                "The model used all of its output for reasoning; lower the reasoning effort or"
+            return self._give_up(
+                "The model spent its whole output on reasoning; lower the reasoning effort or"
                 " raise the output limit."
             )
         if self._after_results():
             self._nudged = True
-            self._ask(_says(SILENT), user_says(NUDGE))
+            self._ask(_assistant_text(SILENT), user_says(NUDGE))
             return Again()
         if message.reasoning and self._thought < MOST_THOUGHTS:
             self._thought += 1
-            self._ask(_says(message.reasoning[-_QUOTED:]), user_says(THOUGHT))
+            self._ask(_assistant_text(message.reasoning[-_MAX_QUOTED_CHARS:]), user_says(THOUGHT))
             return Again()
         if self._empty < MOST_EMPTY:
             self._empty += 1
             self._ask()
             return Again(waits=self._empty)
-        return self._excuse(f"The model gave no answer in {self._usage.requests} tries.")
+        return self._give_up(f"The model gave no answer in {self._usage.requests} attempts.")
 
     def _after_results(self) -> bool:
         last = self._original.messages[-1] if self._original.messages else None
@@ -151,7 +151,7 @@ class Unfinished:
         new = min(cap * 2, self._output_cap)
         self.prompt = replace(self.prompt, max_tokens=new)
 
-    def _excuse(self, why: str) -> Final:
+    def _give_up(self, why: str) -> Final:
         self._stop = "done"
         said = f"{EMPTY}\n{why}"
         final = self._final((Text(text=said),))
@@ -165,8 +165,8 @@ class Unfinished:
 
 
 def joined(kept: Parts, more: Parts) -> Parts:
-    """Two pieces of one answer. Text goes on where it stopped; a thought in the middle of an
-    answer cannot be sent back, so only its words are kept."""
+    """Joins two parts of one reply. Text continues where it stopped; reasoning in the middle of a
+    reply cannot be sent back, so only its text is kept."""
     if not kept:
         return more
     parts = list(kept)
@@ -182,5 +182,5 @@ def joined(kept: Parts, more: Parts) -> Parts:
     return tuple(parts)
 
 
-def _says(text: str) -> AssistantMessage:
+def _assistant_text(text: str) -> AssistantMessage:
     return AssistantMessage(parts=(Text(text=text),))

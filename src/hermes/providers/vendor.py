@@ -1,4 +1,4 @@
-"""Vendors and model families as data: who speaks which format, and what a model can do."""
+"""The catalogue of vendors and model families: wire formats, addresses, abilities."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
 
 
 class WireRule(Value):
-    """Models with one of these words in their names, and none of `but`, speak this format."""
+    """Models with one of these words in their name, and none of `but`, use this format."""
 
     match: tuple[str, ...]
     wire: WireName
@@ -51,8 +51,8 @@ class WireRule(Value):
 
 
 class Route(Value):
-    """Another address of a vendor: for keys that begin with `prefix`, or when it is configured.
-    What it does not say is as at the vendor's own address."""
+    """Another address of a vendor, for keys that start with `prefix` or when configured. Unset
+    fields default to the vendor's."""
 
     url: str = ""
     prefix: str = ""
@@ -63,7 +63,7 @@ class Route(Value):
 
 
 class Vendor(Value):
-    """Who offers models at an address; the fields are explained in vendors.toml."""
+    """Offers models at an address; vendors.toml explains the fields."""
 
     name: str
     wire: WireName = "chat"
@@ -112,7 +112,7 @@ class Vendor(Value):
     included: bool = False
 
     def own_hosts(self) -> frozenset[str]:
-        """The hosts that its keys belong to."""
+        """The hosts its keys may be sent to."""
         urls = (self.url, *(route.url for route in self.routes))
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 
@@ -124,7 +124,7 @@ class Host(Value):
 
 
 class Server(Value):
-    """A kind of model server that people run themselves."""
+    """A kind of local model server."""
 
     label: str
     effort: EffortStyle = "none"
@@ -132,8 +132,7 @@ class Server(Value):
 
 
 class Catalogue(Value):
-    """All that is known of vendors and models. Vendors are in the order in which their keys are
-    looked for when nobody chose one."""
+    """Vendors and models. Vendors are ordered as their keys are looked up in automatic choice."""
 
     vendors: dict[str, Vendor]
     hosts: tuple[Host, ...] = ()
@@ -149,7 +148,7 @@ class Catalogue(Value):
         return next((v for v in self.vendors.values() if name in v.aliases), None)
 
     def owner(self, url: str) -> Vendor | None:
-        """Whose host this is."""
+        """The vendor that owns this host."""
         host = host_of(url)
         return next((v for v in self.vendors.values() if host in v.own_hosts()), None)
 
@@ -158,15 +157,17 @@ class Catalogue(Value):
         return found if found.window else replace(found, window=UNKNOWN_WINDOW)
 
     def price(self, vendor: Vendor, model: str) -> Price | None:
-        """What the vendor has published; None when that is not known here."""
+        """The published price, or None if unknown."""
         maker, _, name = model.lower().rpartition("/")
         name, _, variant = name.partition(":")
         if variant and vendor.resells:
             return FREE if variant == "free" else None
-        name = re.sub(_DATE, "", _spelled(name))
+        name = re.sub(_DATE, "", _normalise_name(name))
         for sheet in self.sheets:
             sold = vendor.name in sheet.vendors or (vendor.resells and maker in sheet.slugs)
-            fitting = (price for known, price in sheet.models.items() if _spelled(known) == name)
+            fitting = (
+                price for known, price in sheet.models.items() if _normalise_name(known) == name
+            )
             if sold and (found := next(fitting, None)) is not None:
                 return replace(found, version=found.version or sheet.version)
         return None
@@ -181,8 +182,8 @@ class Catalogue(Value):
         api_mode: str = "",
         saved: bool = False,
     ) -> WireName:
-        """The format for an address and model. `saved` tells that the mode was kept from an
-        earlier choice of address, and so is not believed for one that cannot speak it."""
+        """The format for an address and model. With `saved`, the mode was stored for an earlier
+        address and is ignored where the new address cannot support it."""
         mode = API_MODES.get(api_mode)
         foreign = saved and mode == "responses" and host_of(url) not in _OWN_RESPONSES
         if mode is not None and not foreign:
@@ -192,7 +193,7 @@ class Catalogue(Value):
         route = _route(vendor, url, key)
         if route is not None and route.wire is not None:
             return route.wire
-        rules = (rule.wire for rule in vendor.wires if _speaks(rule, model.lower()))
+        rules = (rule.wire for rule in vendor.wires if _applies(rule, model.lower()))
         return next(rules, None) or (self._wire_of(url) if vendor.by_url else vendor.wire)
 
     def profile(
@@ -206,7 +207,7 @@ class Catalogue(Value):
         server: str = "",
         info: ModelInfo | None = None,
     ) -> ModelProfile:
-        """What is known of the model at an address; `info` is what its server said about it."""
+        """The profile of the model at an address; `info` is what its server reported."""
         info = info or ModelInfo(id=model)
         family = self.family(model, vendor)
         built = build_profile(vendor, wire, family, info, server=self.servers.get(server))
@@ -233,10 +234,10 @@ class Catalogue(Value):
         window: int | None = None,
         server: str = "",
     ) -> Endpoint:
-        """Where to ask this model. A key that came from elsewhere than the address (`key_source`)
-        is left out when it may not be sent there; see scope.py. `overrides` are fields of
-        ModelProfile, or settings of a model, that the user set; `info` and `window` what is known
-        beyond the catalogue; `server` is a kind of server in it."""
+        """The endpoint of this model. A key from another source than the address (`key_source`) is
+        left out if it may not be sent there; see `may_send`. `overrides` are profile fields or
+        model settings set by the user; `info` and `window` are facts beyond the catalogue; `server`
+        is a kind of server in it."""
         route = _route(vendor, url, key)
         address = _address(vendor, url or (route.url if route else ""))
         if not address:
@@ -250,7 +251,7 @@ class Catalogue(Value):
         )
         profile = self.profile(vendor, wire, model, url=address, key=key, server=server, info=info)
         takes = (*vendor.takes, *(self.servers[server].takes if server in self.servers else ()))
-        # Thinking in the messages format fixes the temperature too.
+        # Reasoning in the messages format fixes the temperature.
         fixed = self.family(model, vendor).temperature == "omitted"
         warm = not fixed and profile.effort not in ("adaptive", "budget")
         profile = with_options(profile, takes, options, temperature=warm)
@@ -287,8 +288,8 @@ def shipped() -> Catalogue:
 
 
 def layered(path: Path, *, over: Catalogue | None = None) -> Catalogue:
-    """The shipped catalogue under the vendors, families and prices of a file; a missing file adds
-    nothing, one that cannot be used is a ConfigError."""
+    """The shipped catalogue, overridden by the vendors, families and prices of a file. A missing
+    file adds nothing; an invalid one raises ConfigError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -299,21 +300,21 @@ def layered(path: Path, *, over: Catalogue | None = None) -> Catalogue:
 
 
 def read_catalogue(text: str, *, over: Catalogue | None = None) -> Catalogue:
-    """What a TOML text says, laid over another catalogue. Of a vendor that is known already, the
-    text needs to name only what is different."""
-    # Reading TOML takes longer than all the rest, and few homes have such a file.
+    """Parses TOML and layers it over another catalogue. For a known vendor, only differences need
+    to be given."""
+    # Imported on demand: few homes have such a file.
     import tomllib
 
     known = over or Catalogue(vendors={})
     try:
         raw = tomllib.loads(text)
         vendors = {
-            name: {**_said(known.vendors.get(name)), **given, "name": name}
+            name: {**_as_fields(known.vendors.get(name)), **given, "name": name}
             for name, given in raw.get("vendors", {}).items()
         }
         found = convert(Catalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:
-        raise ConfigError(f"The list of vendors cannot be used: {error}.") from error
+        raise ConfigError(f"The vendor list is invalid: {error}.") from error
     return Catalogue(
         vendors={**known.vendors, **found.vendors},
         hosts=(*found.hosts, *known.hosts),
@@ -324,16 +325,16 @@ def read_catalogue(text: str, *, over: Catalogue | None = None) -> Catalogue:
     )
 
 
-def _said(vendor: Vendor | None) -> JsonObject:
+def _as_fields(vendor: Vendor | None) -> JsonObject:
     return plain(vendor) if vendor is not None else {}
 
 
-def _spelled(name: str) -> str:
-    """Some write 4.6 where others write 4-6."""
+def _normalise_name(name: str) -> str:
+    """Some spell 4.6 as 4-6."""
     return name.lower().replace(".", "-")
 
 
-def _speaks(rule: WireRule, model: str) -> bool:
+def _applies(rule: WireRule, model: str) -> bool:
     fits = any(word in model for word in rule.match)
     return fits and not any(word in model for word in rule.but)
 

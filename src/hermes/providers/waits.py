@@ -1,4 +1,4 @@
-"""How long a server wants us to wait before the next try, from its headers or its words."""
+"""Reads how long to wait before a retry, from headers or error text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 
 LONGEST = 600.0
-"""No server makes us wait longer than this, in seconds."""
+"""Upper bound in seconds, whatever the server asks for."""
 
-# Patterns are compiled when an error is read, which most runs never do.
+# Patterns are compiled on use: most runs never see such an error.
 _IN_WORDS = (
     r"(?:try again|retry|reset\w*|retrydelay\"?:)\s*(?:in|after)?\s*\"?"
     r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|seconds?|m|min|minutes?|h|hours?)\b"
@@ -18,13 +18,13 @@ _IN_WORDS = (
 _DURATION = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DATES = ("%a, %d %b %Y %H:%M:%S GMT", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+00:00")
-# Numbers above these are moments, not spans.
+# Numbers above these are timestamps, not durations.
 _EPOCH_SECONDS = 1e9
 _EPOCH_MILLISECONDS = 1e12
 
 
 def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float | None:
-    """Seconds from now, or None when the server said nothing. Header names are in lower case."""
+    """Seconds from now, or None if the server said nothing. Header names are in lower case."""
     if milliseconds := headers.get("retry-after-ms"):
         found = _span(milliseconds, now=now)
         if found is not None:
@@ -34,11 +34,11 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
     resets = [found for value in _resets(headers) if (found := _span(value, now=now)) is not None]
     if resets:
         return max(resets)
-    return _from_words(text)
+    return _from_text(text)
 
 
 def _resets(headers: Mapping[str, str]) -> list[str]:
-    """The reset times of the limits that are used up; of all if none says so."""
+    """The reset times of exhausted limits; of all limits if none is marked as exhausted."""
     resets = {name: value for name, value in headers.items() if "ratelimit" in name}
     names = [name for name in resets if "reset" in name]
     spent = [
@@ -74,7 +74,7 @@ def _until(value: str, *, now: float) -> float | None:
     return None
 
 
-def _from_words(text: str) -> float | None:
+def _from_text(text: str) -> float | None:
     found = re.search(_IN_WORDS, text, re.IGNORECASE)
     if found is None:
         return None

@@ -1,11 +1,11 @@
-"""Two ways to ask one model: one that leaves it to others soon, and one that does all it can."""
+"""Two retry variants of one provider: one gives up early for a fallback, one retries fully."""
 
 from __future__ import annotations
 
 from hermes.core.errors import Reason
 from hermes.core.ports import Provider
 
-# How often the eager way asks, where waiting is of no use when somebody else can answer.
+# Attempts of the eager variant, where waiting is pointless if another model can answer.
 EAGER: dict[Reason, int] = {"rate_limit": 1, "upstream_rate_limit": 1, "billing": 1, "timeout": 2}
 
 

@@ -1,4 +1,4 @@
-"""How large the window of a model is, from the best source there is."""
+"""Determines the context window of a model from the best source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.providers.listings import Listing
 from hermes.providers.vendor import Catalogue, Vendor
 
 UNKNOWN_LOCAL_WINDOW = 32_768
-"""Servers of one's own cut prompts silently, so the guess for them is a careful one."""
+"""Local servers truncate prompts silently, so the default for them is cautious."""
 
 Source = Literal["user", "learned", "server", "listing", "registry", "family", "guess"]
 
@@ -35,9 +35,9 @@ def known(
     listing: Listing | None = None,
     registry: Listing | None = None,
 ) -> Window:
-    """The first of: what the user set, what an error named, what the server says about the model
-    (`info`), the endpoint's own list, a list of someone else (`registry`), the family, a guess.
-    What was only guessed after an error counts less than what the provider itself says."""
+    """The first of: user setting, error message, what the server reports (`info`), the endpoint's
+    listing, another listing (`registry`), the family, a default. A guess after an error ranks below
+    what the provider reports."""
     if configured:
         return Window(tokens=configured, source="user")
     lesson = learned.window(model, url) if learned is not None else None
@@ -47,13 +47,13 @@ def known(
     for source, entry in (("server", info), ("listing", listed)):
         if entry is not None and entry.window:
             return Window(tokens=entry.window, source="server" if source == "server" else "listing")
-    found = _elsewhere(catalogue, vendor, model, url, registry)
+    found = _from_registry(catalogue, vendor, model, url, registry)
     if lesson is not None and lesson.tokens < found.tokens:
         return Window(tokens=lesson.tokens, source="learned")
     return found
 
 
-def _elsewhere(
+def _from_registry(
     catalogue: Catalogue, vendor: Vendor, model: str, url: str, registry: Listing | None
 ) -> Window:
     local = is_local(host_of(url))

@@ -89,7 +89,7 @@ def test_a_call_that_is_cut_off_is_broken_and_never_run(stop: StopReason) -> Non
     _, message = read('{"tool": "write_file", "arguments": {"path": "a", "cont', stop=stop)
     (call,) = message.calls
     assert (call.name, call.arguments, message.stop) == ("write_file", {}, stop)
-    assert call.broken == "the call was not written to its end"
+    assert call.broken == "the call is incomplete"
 
 
 def test_an_answer_without_the_form_is_taken_as_words() -> None:

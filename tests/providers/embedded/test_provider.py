@@ -153,7 +153,8 @@ async def test_a_long_conversation_never_fails(played: Played) -> None:
     items = await heard(model, prompt)
     assert said(items) == "Fine."
     assert notices(items)[1:] == [
-        "The conversation is longer than the model's window (1024 tokens); it sees the newest part."
+        "The conversation is longer than the model's window (1024 tokens); it sees only the"
+        " newest part."
     ]
     asked = [request["body"]["messages"] for request in played.requests()]
     assert len(asked[0]) > len(asked[1]) >= len(asked[2])
@@ -168,7 +169,7 @@ async def test_tools_that_have_no_room_are_left_out_and_that_is_said_once(played
     prompt = Prompt(system="", messages=ASKED.messages, tools=(large,))
     first, second = await heard(model, prompt), await heard(model, prompt)
     assert (said(first), said(second)) == ("One.", "Two.")
-    assert "no room for the tools" in notices(first)[0]
+    assert "too small for the tools" in notices(first)[0]
     assert notices(second) == []
     assert "response_format" not in played.requests()[0]["body"]
 
@@ -204,7 +205,7 @@ async def test_a_connection_that_is_just_closed_is_no_failure(played: Played) ->
 
 
 async def test_a_runtime_that_never_answers_is_given_up(played: Played) -> None:
-    with pytest.raises(ProviderError, match="closed the connection before it answered"):
+    with pytest.raises(ProviderError, match="closed the connection before it responded"):
         await heard(played.model([{"hang_up": True}] * 9), replace(ASKED, tools=()))
     assert len(played.requests()) == 3
 

@@ -46,7 +46,7 @@ def test_a_model_in_parts_is_one_model(tmp_path: Path) -> None:
     first = tmp_path / "m-00001-of-00003.gguf"
     sizes = sum(part.stat().st_size for part in tmp_path.iterdir())
     assert (describe(first).parameters, describe(first).size) == (6000, sizes)
-    with pytest.raises(ConfigError, match=r"name its first part, m-00001-of-00003\.gguf"):
+    with pytest.raises(ConfigError, match=r"use its first part, m-00001-of-00003\.gguf"):
         describe(tmp_path / "m-00002-of-00003.gguf")
     (tmp_path / "m-00003-of-00003.gguf").unlink()
     with pytest.raises(ConfigError, match=r"m-00003-of-00003\.gguf cannot be read"):
@@ -103,7 +103,7 @@ def test_files_that_hold_no_model_to_talk_to_are_refused(
     tmp_path: Path, more: dict[str, str]
 ) -> None:
     path = write_model(tmp_path / "m.gguf", parameters=2**31, **more)
-    with pytest.raises(ConfigError, match="no model to talk to"):
+    with pytest.raises(ConfigError, match="is not a chat model"):
         describe(path)
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_is_missing_or_broken_is_one_sentence(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match=r"none\.gguf cannot be read \(no such file"):
         describe(tmp_path / "none.gguf")
     (tmp_path / "text.gguf").write_text("hello")
-    with pytest.raises(ConfigError, match="cannot be used as a model: it is not a GGUF file"):
+    with pytest.raises(ConfigError, match="cannot be used as a model: not a GGUF file"):
         describe(tmp_path / "text.gguf")
     with pytest.raises(ConfigError, match="is a directory"):
         describe(tmp_path)
@@ -122,7 +122,7 @@ def test_a_model_is_found_by_its_path_or_its_installed_name(tmp_path: Path) -> N
     assert find("tiny", tmp_path) == tmp_path / "tiny.gguf"
     assert find("elsewhere/m.gguf", tmp_path) == Path("elsewhere/m.gguf")
     assert find("~/m.gguf", tmp_path) == Path.home() / "m.gguf"
-    with pytest.raises(ConfigError, match="No model named 'huge' is installed; there are tiny"):
+    with pytest.raises(ConfigError, match="No model named 'huge' is installed; available: tiny"):
         find("huge", tmp_path)
 
 

@@ -194,7 +194,7 @@ async def test_a_folder_that_cannot_be_written_does_not_stop_the_session(
         inner = open_way(endpoint(server), http=http, world=World()).patient
         provider = Tapped(inner, tape_in(blocked / "tapes"))
         assert [(await said(provider)).message.text for _ in range(2)] == ["One.", "Two."]
-    assert caplog.messages == ["the session is not recorded any more"]
+    assert caplog.messages == ["recording stopped"]
 
 
 def test_a_file_that_is_none_of_ours_is_no_tape(tmp_path: Path) -> None:

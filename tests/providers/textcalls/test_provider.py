@@ -121,7 +121,7 @@ async def test_ids_that_look_like_ours_are_not_taken_twice() -> None:
 
 
 def test_a_style_that_nobody_knows_is_named_with_those_that_are() -> None:
-    with pytest.raises(ConfigError, match="no style of tool calls 'latin'; there are auto, bare"):
+    with pytest.raises(ConfigError, match="no tool call style 'latin'; available: auto, bare"):
         trusted_styles("latin")
     for alias in ALIASES:
         assert trusted_styles(alias) <= {style.name for style in STYLES}

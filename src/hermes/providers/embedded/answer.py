@@ -1,4 +1,4 @@
-"""Reads an imposed answer while it is written: text at once, a call as soon as it is named."""
+"""Parses a schema-constrained reply while it streams."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, TextDelta
 from hermes.providers.embedded.schema import ARGUMENTS, TEXT, TOOL
 
-# Some models put a fence around all JSON that they write.
+# Some models put a code fence around all JSON.
 _START = r"\s*(?:```(?:json)?\s*)?\{\s*"
 _TEXT = re.compile(rf'{_START}"{TEXT}"\s*:\s*"')
 _TOOL = re.compile(rf'{_START}"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN = re.compile(r'[^"\\]+')
-# A whole escape; a pair of surrogates is one character and comes as one.
+# A whole escape sequence; a surrogate pair counts as one.
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|[^u])")
 _LONGEST_ESCAPE = 12
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
@@ -26,7 +26,7 @@ Stage = Literal["opening", "text", "call", "closed"]
 
 
 class ImposedAnswer:
-    """Feed it the JSON as it comes; `message` is the answer once nothing more comes."""
+    """Takes JSON as it arrives; `message` is the reply once it is complete."""
 
     def __init__(self) -> None:
         self._raw: list[str] = []
@@ -44,18 +44,18 @@ class ImposedAnswer:
 
     @property
     def formless(self) -> bool:
-        """Something came, but neither words nor a call can be made out in it."""
+        """There is output, but it has neither text nor a call."""
         return self._stage == "opening" and bool("".join(self._raw).strip())
 
     def finish(self) -> Iterator[Delta]:
-        """The answer is complete; without the form all of it is words."""
+        """Ends the reply; output without the expected form counts as text."""
         if self.formless:
             self._said = ["".join(self._raw)]
             self._stage = "closed"
             yield TextDelta(text=self._said[0])
 
     def message(self, whole: AssistantMessage, *, call_id: str) -> AssistantMessage:
-        """`whole` is the message that holds the JSON; its reasoning and its end are kept."""
+        """`whole` is the message with the JSON; its reasoning and stop reason are kept."""
         thoughts = tuple(part for part in whole.parts if isinstance(part, Reasoning))
         if self._stage != "call":
             text = "".join(self._said)
@@ -67,14 +67,14 @@ class ImposedAnswer:
         return AssistantMessage(parts=(*thoughts, call), stop=stop)
 
     def _open(self) -> Generator[Delta, None, str]:
-        """Find out what the answer is; the rest of the text that came so far is handed back."""
+        """Detects what the reply is; returns the rest of the text so far."""
         so_far = "".join(self._raw)
         if found := _TEXT.match(so_far):
             self._stage = "text"
             return so_far[found.end() :]
         if found := _TOOL.match(so_far):
             self._stage = "call"
-            self._tool = _unquoted(found[1])
+            self._tool = _unquote(found[1])
             yield CallNamed(name=self._tool)
         return ""
 
@@ -93,22 +93,22 @@ class ImposedAnswer:
                 self._held = pending[at:]
                 break
             else:
-                said.append(_unquoted(found[0]))
+                said.append(_unquote(found[0]))
             at = found.end()
         if said:
             self._said += said
             yield TextDelta(text="".join(said))
 
     def _call(self, call_id: str) -> ToolCall:
-        arguments = _parsed("".join(self._raw))
+        arguments = _parse_arguments("".join(self._raw))
         if arguments is None:
-            broken = "the call was not written to its end"
+            broken = "the call is incomplete"
             return ToolCall(id=call_id, name=self._tool, broken=broken)
         return ToolCall(id=call_id, name=self._tool, arguments=arguments)
 
 
 def _is_open(escape: str) -> bool:
-    """More characters may belong to the escape that this begins with."""
+    """More characters may belong to this escape sequence."""
     if len(escape) >= _LONGEST_ESCAPE:
         return False
     if len(escape) < 2 or (escape[1] == "u" and len(escape) < 6):
@@ -116,7 +116,7 @@ def _is_open(escape: str) -> bool:
     return _HIGH_SURROGATE.match(escape) is not None and (r"\u".startswith(escape[6:8]))
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     try:
         value: str = json.loads(f'"{text}"', strict=False)
     except ValueError:
@@ -124,7 +124,7 @@ def _unquoted(text: str) -> str:
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _parsed(raw: str) -> dict[str, JsonValue] | None:
+def _parse_arguments(raw: str) -> dict[str, JsonValue] | None:
     try:
         value, _ = json.JSONDecoder(strict=False).raw_decode(raw, raw.index("{"))
     except (ValueError, RecursionError):

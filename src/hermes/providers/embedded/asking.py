@@ -1,4 +1,4 @@
-"""Asks the model of one file: starts its engine, keeps the prompt inside its window."""
+"""Sends prompts to the model of one file: starts its engine and fits prompts to its window."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from hermes.providers.retrying import Retrying
 
 NAME = "embedded"
 
-_MOST_REFUSALS = 4
-_MOST_DEATHS = 1
-_MOST_LOSSES = 2
-# The end of a process is seen a moment after the end of its connections.
+_MAX_OVERFLOWS = 4
+_MAX_CRASHES = 1
+_MAX_DISCONNECTS = 2
+# A process ends a moment after its connections.
 _DYING_SECONDS = 0.1
 
 
 class Manner(Value):
-    """How a model is asked. `most_tokens` limits an answer that nothing else limits."""
+    """Generation settings. `most_tokens` limits replies that have no other limit."""
 
     most_tokens: int
     sampling: JsonObject = {}
 
 
 class Asking:
-    """One per session. An engine that dies is started again once per reply. One that closes an idle
-    connection just when it is used is asked again at once: that costs nobody anything."""
+    """One per session. A crashed engine is restarted once per reply. A request on a connection that
+    the engine just closed is repeated at once."""
 
     def __init__(
         self,
@@ -58,55 +58,55 @@ class Asking:
         self._threads = threads
         self._fitting = fitting
         self._manner = manner
-        self._made: tuple[str, JsonObject | None, Provider] | None = None
-        self._told_short = False
+        self._current: tuple[str, JsonObject | None, Provider] | None = None
+        self._reported_cut = False
 
     async def reply(
         self, prompt: Prompt, *, schema: JsonObject | None = None
     ) -> AsyncGenerator[Delta | Reply]:
-        """A schema makes the answer JSON of that form."""
-        shown, refusals, deaths, losses = False, 0, 0, 0
+        """With a schema the reply is JSON of that form."""
+        streamed, overflows, crashes, disconnects = False, 0, 0, 0
         while True:
             if self._engines.running(self._weights) is None:
                 size = size_words(self._weights.size)
                 yield Notice(text=f"Loading {self._weights.path.name} ({size})…")
             engine = await self._engines.start(self._weights, threads=self._threads)
             sent = self._fitting.fit(prompt, most_tokens=self._manner.most_tokens)
-            if notice := self._shortness():
+            if notice := self._cut_notice():
                 yield notice
             try:
                 async with aclosing(self._provider(engine, schema).reply(sent)) as stream:
                     async for item in stream:
-                        shown |= not isinstance(item, Notice | Reply)
+                        streamed |= not isinstance(item, Notice | Reply)
                         if isinstance(item, Reply):
                             self._fitting.learn(sent, item.usage.prompt)
                         yield item
                 return
             except ProviderError as error:
-                if error.reason == "context_overflow" and refusals < _MOST_REFUSALS:
-                    refusals += 1
+                if error.reason == "context_overflow" and overflows < _MAX_OVERFLOWS:
+                    overflows += 1
                     self._fitting.learn_refusal(sent, error.body)
                     continue
                 if await self._is_dead(engine, error):
-                    if deaths >= _MOST_DEATHS:
+                    if crashes >= _MAX_CRASHES:
                         raise died(self._weights, engine.ending()) from error
-                    deaths += 1
-                elif error.reason == "cut" and losses < _MOST_LOSSES:
-                    losses += 1
+                    crashes += 1
+                elif error.reason == "cut" and disconnects < _MAX_DISCONNECTS:
+                    disconnects += 1
                 else:
                     raise
-            if shown:
-                shown = False
+            if streamed:
+                streamed = False
                 yield Restarted()
 
-    def _shortness(self) -> Notice | None:
-        """Told once, when the first messages go out of sight."""
-        if self._told_short or not self._fitting.shortened:
+    def _cut_notice(self) -> Notice | None:
+        """Reported once, when the first messages are cut."""
+        if self._reported_cut or not self._fitting.shortened:
             return None
-        self._told_short = True
+        self._reported_cut = True
         return Notice(
             text=f"The conversation is longer than the model's window ({self._fitting.window}"
-            " tokens); it sees the newest part.",
+            " tokens); it sees only the newest part.",
             kind="warn",
         )
 
@@ -116,18 +116,18 @@ class Asking:
         return not engine.alive
 
     def _provider(self, engine: Engine, schema: JsonObject | None) -> Provider:
-        if self._made is None or self._made[:2] != (engine.url, schema):
-            self._made = (engine.url, schema, self._connected(engine, schema))
-        return self._made[2]
+        if self._current is None or self._current[:2] != (engine.url, schema):
+            self._current = (engine.url, schema, self._build_provider(engine, schema))
+        return self._current[2]
 
-    def _connected(self, engine: Engine, schema: JsonObject | None) -> Provider:
+    def _build_provider(self, engine: Engine, schema: JsonObject | None) -> Provider:
         weights = self._weights
         extra = dict(self._manner.sampling)
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
             extra["response_format"] = {"type": "json_schema", "json_schema": form}
             if weights.switchable:
-                # The form leaves no place for a thought; an open one would swallow the answer.
+                # The schema has no place for reasoning; open reasoning would swallow the reply.
                 extra["chat_template_kwargs"] = {"enable_thinking": False}
         profile = ModelProfile(
             window=weights.window,
@@ -148,5 +148,5 @@ class Asking:
         direct = Direct(
             endpoint, http=self._http, clock=self._world.clock, fit=fit, timeouts=LOCAL_TIMEOUTS
         )
-        # What a process of our own refuses once it refuses again.
+        # Our own process refuses the same request every time.
         return Retrying(direct, self._world, fit=fit, attempts=1)

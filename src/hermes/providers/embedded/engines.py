@@ -1,4 +1,4 @@
-"""Runs one helper process per model file and gives all sessions of this process its address."""
+"""Runs one helper process per model file, shared by all sessions of this process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from hermes.providers.embedded import serve
 from hermes.providers.embedded.weights import Weights
 
 MISSING = (
-    "Models inside Hermes need the extra `local`; install it with"
-    " `pip install 'hermes-agent[local]'`."
+    "In-process models need the extra `local`; install it with `pip install 'hermes-agent[local]'`."
 )
 
 
 class Engine:
-    """A loaded model. `url` is the base URL of a chat completions server that takes `key`."""
+    """A loaded model. `url` is the base URL of a chat completions server that accepts `key`."""
 
     def __init__(self, process: subprocess.Popen[bytes], *, url: str, key: str) -> None:
         self.url = url
@@ -38,13 +37,12 @@ class Engine:
         return self._process.poll() is None
 
     def ending(self) -> str:
-        """How the process ended, in words."""
-        return _ending(self._process.wait())
+        """How the process ended, as a clause."""
+        return _describe_exit(self._process.wait())
 
 
 class Engines:
-    """Owned by whoever opens sessions; `close` ends all helper processes. When this process dies
-    they notice the end of their input and end too."""
+    """`close` ends all helper processes. If this process dies, they end when their stdin closes."""
 
     def __init__(self) -> None:
         self._loading: dict[Weights, asyncio.Task[Engine]] = {}
@@ -56,14 +54,14 @@ class Engines:
         return engine if engine is not None and engine.alive else None
 
     async def start(self, weights: Weights, *, threads: int | None = None) -> Engine:
-        """The engine of this file, loaded if need be. ConfigError when the file cannot be used,
-        ProviderError when the helper process ends by itself. Being cancelled does not stop the
-        loading: the next caller gets its result."""
+        """The engine of this file, started if necessary. Raises ConfigError when the file cannot be
+        used and ProviderError when the helper process dies. Cancellation does not stop the loading:
+        the next caller gets its result."""
         if engine := self.running(weights):
             return engine
         loading = self._loading.get(weights)
         if loading is None:
-            # Begun here and not in the task, so that `close` knows of it whenever it is called.
+            # Spawned here and not in the task, so that `close` always knows the process.
             process = _spawn()
             self._processes.append(process)
             loading = asyncio.create_task(self._load(process, weights, threads))
@@ -82,31 +80,31 @@ class Engines:
     async def _load(
         self, process: subprocess.Popen[bytes], weights: Weights, threads: int | None
     ) -> Engine:
-        # Whoever has the key can read conversations, so it must not be foreseeable.
+        # The key gives access to conversations, so it must be unpredictable.
         key = secrets.token_urlsafe(24)
-        wish = {
+        request = {
             "path": str(weights.path),
             "window": weights.window,
             "threads": threads or default_threads(),
             "key": key,
         }
-        told = await asyncio.to_thread(_told, process, wish)
-        if "address" not in told:
-            raise await asyncio.to_thread(_failure, weights, told, process)
-        engine = Engine(process, url=f"{told['address']}/v1", key=key)
+        result = await asyncio.to_thread(_handshake, process, request)
+        if "address" not in result:
+            raise await asyncio.to_thread(_failure, weights, result, process)
+        engine = Engine(process, url=f"{result['address']}/v1", key=key)
         self._engines[weights] = engine
         return engine
 
     def _loaded(self, weights: Weights, task: asyncio.Task[Engine]) -> None:
         del self._loading[weights]
         if not task.cancelled():
-            # A failure that nobody waits for any more is no news: the next caller starts anew.
+            # Retrieves the exception, so that asyncio does not warn; the next caller starts again.
             task.exception()
 
 
 def default_threads() -> int:
-    """One core stays free: the runtime's threads wait for each other at every step, and one that
-    does not get its turn stops all."""
+    """One core stays free: the runtime's threads synchronise at every step, so one delayed thread
+    stops all of them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, (cores or 1) - 1)
 
@@ -118,36 +116,36 @@ def _spawn() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        # Ctrl-C in the terminal is for the turn, not for the model.
+        # Ctrl-C in the terminal interrupts the turn, not the model.
         start_new_session=True,
     )
 
 
-def _told(process: subprocess.Popen[bytes], wish: dict[str, Any]) -> dict[str, str]:
-    """What the helper says about its start; nothing when it ended without a word."""
+def _handshake(process: subprocess.Popen[bytes], request: dict[str, Any]) -> dict[str, str]:
+    """The helper's report about its start; empty if it died without one."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with process.stdout as answers:
+    with process.stdout as output:
         try:
-            process.stdin.write(json.dumps(wish).encode() + b"\n")
+            process.stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             return {}
-        line = answers.readline()
-    told: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
-    return told
+        line = output.readline()
+    result: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
+    return result
 
 
 def _failure(
-    weights: Weights, told: dict[str, str], process: subprocess.Popen[bytes]
+    weights: Weights, result: dict[str, str], process: subprocess.Popen[bytes]
 ) -> HermesError:
-    if "missing" in told:
+    if "missing" in result:
         return ConfigError(MISSING)
-    if "error" in told:
+    if "error" in result:
         return ConfigError(
-            f"{weights.path.name} cannot be loaded: {told['error'].rstrip('.')}; choose another"
+            f"{weights.path.name} cannot be loaded: {result['error'].rstrip('.')}; choose another"
             " file."
         )
-    return died(weights, _ending(process.wait()))
+    return died(weights, _describe_exit(process.wait()))
 
 
 def died(weights: Weights, ending: str) -> ProviderError:
@@ -158,12 +156,12 @@ def died(weights: Weights, ending: str) -> ProviderError:
     )
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     match -code:
         case signal.SIGKILL:
-            return "was ended by the system, most likely for lack of memory"
+            return "was killed by the system, most likely for lack of memory"
         case signal.SIGILL:
-            return "needs instructions that this processor lacks"
+            return "needs CPU instructions that this processor lacks"
         case number if number > 0:
             return f"crashed (signal {number})"
         case _:

@@ -1,4 +1,4 @@
-"""Reads the header of a GGUF file: its metadata and how many numbers its tensors hold."""
+"""Parses the header of a GGUF file: metadata and number of tensor elements."""
 
 from __future__ import annotations
 
@@ -13,40 +13,38 @@ MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _ARRAY = 9
 _STRING = 8
-# The type numbers of the format, as `struct` writes them.
+# Type numbers of the format as `struct` formats.
 _SCALARS = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q",
     12: "<d",
 }  # fmt: skip
-_MOST_NESTED = 4
-_MOST_DIMENSIONS = 8
+_MAX_NESTING = 4
+_MAX_DIMENSIONS = 8
 _DEFAULT_ALIGNMENT = 32
 
 
 class Header(Value):
-    """`metadata` without arrays: those are vocabularies, and nobody here asks for them.
-    `elements` is the sum over all tensors."""
+    """`metadata` omits arrays: they are vocabularies. `elements` is the sum over all tensors."""
 
     metadata: dict[str, JsonValue]
     elements: int
 
 
 def read_header(path: Path) -> Header:
-    """ValueError says what is wrong with a file of another kind or a damaged one; OSError when it
-    cannot be read."""
+    """Raises ValueError for a damaged or foreign file, OSError when it cannot be read."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise ValueError("it is not a GGUF file")
+            raise ValueError("not a GGUF file")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return parse_header(data)
 
 
 def parse_header(data: bytes | mmap.mmap) -> Header:
-    """The header of a whole file."""
+    """Parses the header of a whole file."""
     try:
         return _parse(_Cursor(data))
     except struct.error as error:
-        raise ValueError("it is cut off in its header") from error
+        raise ValueError("the header is truncated") from error
 
 
 class _Cursor:
@@ -62,7 +60,7 @@ class _Cursor:
 
     def skip(self, count: int) -> None:
         if count > self.size - self.at:
-            raise ValueError("it is cut off in its header")
+            raise ValueError("the header is truncated")
         self.at += count
 
     def text(self) -> str:
@@ -72,13 +70,13 @@ class _Cursor:
         return self.data[start : self.at].decode("utf-8", "replace")
 
     def skip_texts(self, count: int) -> None:
-        """A vocabulary has hundreds of thousands of entries, so this loop does nothing else."""
+        """A tight loop: a vocabulary has hundreds of thousands of entries."""
         data, at, end = self.data, self.at, self.size
         unpack = struct.Struct("<Q").unpack_from
         for _ in range(count):
             at += 8 + unpack(data, at)[0]
             if at > end:
-                raise ValueError("it is cut off in its header")
+                raise ValueError("the header is truncated")
         self.at = at
 
 
@@ -102,8 +100,8 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0) -> JsonValue:
         return cursor.number(_SCALARS[kind])
     if kind == _STRING:
         return cursor.text()
-    if kind != _ARRAY or depth > _MOST_NESTED:
-        raise ValueError("its header is damaged")
+    if kind != _ARRAY or depth > _MAX_NESTING:
+        raise ValueError("the header is damaged")
     inner, count = cursor.number("<I"), cursor.number("<Q")
     if inner in _SCALARS:
         cursor.skip(count * struct.calcsize(_SCALARS[inner]))
@@ -120,8 +118,8 @@ def _elements(cursor: _Cursor, tensors: int, metadata: dict[str, JsonValue]) -> 
     for _ in range(tensors):
         cursor.text()
         dimensions = cursor.number("<I")
-        if dimensions > _MOST_DIMENSIONS:
-            raise ValueError("its header is damaged")
+        if dimensions > _MAX_DIMENSIONS:
+            raise ValueError("the header is damaged")
         elements = 1
         for _ in range(dimensions):
             elements *= cursor.number("<Q")
@@ -132,5 +130,5 @@ def _elements(cursor: _Cursor, tensors: int, metadata: dict[str, JsonValue]) -> 
     step = alignment if isinstance(alignment, int) and alignment > 0 else _DEFAULT_ALIGNMENT
     start = -(-cursor.at // step) * step
     if tensors and start + farthest >= cursor.size:
-        raise ValueError("it is incomplete; fetch it again")
+        raise ValueError("the file is incomplete; download it again")
     return total

@@ -1,4 +1,4 @@
-"""Makes a local model call tools: answers are held to a form and read back as calls or words."""
+"""Adds tool calls to a local model: constrains replies by a schema and parses calls from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from hermes.providers.embedded.schema import answer_schema
 from hermes.providers.embedded.wording import with_tools_in_words
 from hermes.providers.grammar import fresh_id
 
-FREE = (
-    "This model cannot be held to the form of tool calls; it is only asked for it, so some calls"
-    " may fail."
-)
+FREE = "The format of tool calls cannot be enforced for this model, so some calls may fail."
 
 
 class Ask(Protocol):
-    """Words in, words out; the schema is the form of the answer."""
+    """Sends a prompt without tools; the schema constrains the reply."""
 
     def __call__(
         self, prompt: Prompt, *, schema: JsonObject | None
@@ -30,35 +27,35 @@ class Ask(Protocol):
 
 
 class Imposing:
-    """The runtime does not enforce tool calls by itself, whatever the file's template says, so one
-    way serves all files."""
+    """The runtime does not enforce tool calls, whatever the file's template says, so all files use
+    a schema."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._free = False
+        self._unconstrained = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        asked = with_tools_in_words(prompt)
+        rendered = with_tools_in_words(prompt)
         form: JsonObject | None = answer_schema(() if prompt.words_only else prompt.tools)
-        begun = repeated = False
+        started = repeated = False
         while True:
-            form = None if self._free else form
+            form = None if self._unconstrained else form
             try:
-                async with aclosing(self._read(prompt, asked, form)) as items:
+                async with aclosing(self._read(prompt, rendered, form)) as items:
                     async for item in items:
-                        begun |= not isinstance(item, Notice)
+                        started |= not isinstance(item, Notice)
                         yield item
                 return
             except ProviderError as error:
-                if begun:
+                if started:
                     raise
                 if form is not None and error.reason in ("format_error", "server_error"):
-                    self._free = True
+                    self._unconstrained = True
                 elif error.reason == "cut" and not repeated:
                     repeated = True
                 else:
                     raise
-            if self._free and form is not None:
+            if self._unconstrained and form is not None:
                 yield Notice(text=FREE, kind="warn")
 
     async def _read(
@@ -75,9 +72,7 @@ class Imposing:
                         answer = ImposedAnswer()
                         yield item
                     case Reply(message=AssistantMessage(stop="cut")) if answer.formless:
-                        raise ProviderError(
-                            "The model's answer broke off; try again.", reason="cut"
-                        )
+                        raise ProviderError("The model's reply broke off; try again.", reason="cut")
                     case Reply():
                         for delta in answer.finish():
                             yield delta
@@ -88,7 +83,7 @@ class Imposing:
 
 
 def _new_id(messages: tuple[Message, ...]) -> str:
-    """An id that no call before has, the same whenever the same is asked."""
-    said = [message for message in messages if isinstance(message, AssistantMessage)]
-    taken = {call.id for message in said for call in message.calls}
+    """An unused id, stable for the same conversation."""
+    replies = [message for message in messages if isinstance(message, AssistantMessage)]
+    taken = {call.id for message in replies for call in message.calls}
     return fresh_id(f"call_{len(messages)}", taken)

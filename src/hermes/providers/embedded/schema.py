@@ -1,4 +1,4 @@
-"""The JSON Schema of an answer: words for the person, or a call of one of the tools."""
+"""The JSON Schema of a reply: text, or a call of one of the tools."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ TEXT = "text"
 TOOL = "tool"
 ARGUMENTS = "arguments"
 
-# What the runtime turns into a grammar without fail. Numbers may have any size and texts any form:
-# the tool itself judges those.
-_KEPT = ("type", "enum", "const")
+# Keywords that the runtime reliably turns into a grammar. Tools check number ranges and string
+# formats themselves.
+_KEPT_KEYWORDS = ("type", "enum", "const")
 _CHOICES = ("anyOf", "oneOf")
-_DEEPEST = 12
+_MAX_DEPTH = 12
 _ANYTHING: JsonObject = {}
 
 
 def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
-    """With no tools the answer can only be words."""
+    """Without tools the reply can only be text."""
     words = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
         return words
@@ -33,20 +33,20 @@ def _call(tool: ToolSpec) -> JsonObject:
 
 
 def simplified(schema: JsonValue) -> JsonObject:
-    """The same shape in few words, without references; what is not understood may be anything."""
+    """The same shape with few keywords and no references; anything unknown is allowed."""
     return _simple(schema, schema, 0)
 
 
 def _simple(schema: JsonValue, root: JsonValue, depth: int) -> JsonObject:
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return _ANYTHING
     if isinstance(reference := schema.get("$ref"), str):
-        return _simple(_resolved(reference, root), root, depth + 1)
+        return _simple(_resolve(reference, root), root, depth + 1)
     for choice in _CHOICES:
         kinds = schema.get(choice)
         if isinstance(kinds, list) and kinds:
             return {"anyOf": [_simple(kind, root, depth + 1) for kind in kinds]}
-    made: JsonObject = {key: schema[key] for key in _KEPT if key in schema}
+    made: JsonObject = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     if isinstance(items := schema.get("items"), dict):
         made["items"] = _simple(items, root, depth + 1)
     if isinstance(properties := schema.get("properties"), dict) and properties:
@@ -67,8 +67,8 @@ def _record(properties: JsonObject, *, required: list[str]) -> JsonObject:
     }
 
 
-def _resolved(reference: str, root: JsonValue) -> JsonValue:
-    """What a reference inside the same schema stands for; None when it leads nowhere."""
+def _resolve(reference: str, root: JsonValue) -> JsonValue:
+    """The target of a reference inside the same schema, or None."""
     found = root
     for step in reference.removeprefix("#").strip("/").split("/"):
         found = found.get(step) if isinstance(found, dict) else None

@@ -1,8 +1,7 @@
-"""The program of the helper process: llama.cpp's server for one file, for as long as stdin is open.
+"""The helper process: runs llama.cpp's server for one file as long as stdin is open.
 
-It runs beside Hermes because loading and stopping inside our process hold the interpreter lock:
-nothing else would move, and a file that makes the runtime abort would take every session along.
-Started as a script, so it imports nothing of ours.
+A separate process, because the runtime holds the interpreter lock while it loads and stops, and a
+file that makes it abort would end every session. Runs as a script, so it imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -13,74 +12,74 @@ import sys
 import tempfile
 from typing import IO, Any
 
-# More than one request at a time would share the same cores and split the window.
-_AT_ONCE = 1
-# A cancelled request is noticed between two batches.
+# Parallel requests would share the cores and split the window.
+_PARALLEL = 1
+# Cancellation is noticed between two batches.
 _BATCH_TOKENS = 256
 _HTTP_THREADS = 4
-# Prompts of conversations that wait while another one is answered.
-_KEPT_PROMPTS_MIB = 512
+# Cached prompts of conversations that wait for another one.
+_PROMPT_CACHE_MIB = 512
 _ONLY_ERRORS = 1
 
 
 def main() -> None:
-    wish = json.loads(sys.stdin.readline())
-    # The runtime writes to both streams as it likes.
-    kept = os.dup(1)
+    request = json.loads(sys.stdin.readline())
+    # The runtime writes to both streams.
+    result_fd = os.dup(1)
     with tempfile.TemporaryFile() as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-        server, told = _started(wish, log)
-    os.write(kept, json.dumps(told).encode() + b"\n")
-    os.close(kept)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+        server, result = _start(request, log)
+    os.write(result_fd, json.dumps(result).encode() + b"\n")
+    os.close(result_fd)
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.dup2(devnull, 2)
     if server is not None:
         sys.stdin.read()
-    # The runtime's own way to stop can wait for ever; there is nothing to save.
+    # The runtime's shutdown can hang, and there is nothing to save.
     os._exit(0)
 
 
-def _started(wish: dict[str, Any], log: IO[bytes]) -> tuple[Any, dict[str, str]]:
-    # OpenMP reads this when its library is loaded. Threads that wait actively would slow down
-    # everything else on the machine, and with it the model itself.
+def _start(request: dict[str, Any], log: IO[bytes]) -> tuple[Any, dict[str, str]]:
+    # OpenMP reads this when its library is loaded. Busy waiting would slow down the whole machine,
+    # including the model.
     os.putenv("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp
     except ImportError as error:
         return None, {"missing": str(error)}
     try:
-        server = xllamacpp.Server(_parameters(xllamacpp, wish))
+        server = xllamacpp.Server(_parameters(xllamacpp, request))
     except RuntimeError as error:
         return None, {"error": _reason(log) or str(error)}
     return server, {"address": server.listening_address}
 
 
-def _parameters(xllamacpp: Any, wish: dict[str, Any]) -> Any:
-    made = xllamacpp.CommonParams()
-    made.model.path = wish["path"]
-    made.n_ctx = wish["window"]
-    made.cpuparams.n_threads = wish["threads"]
-    made.cpuparams_batch.n_threads = wish["threads"]
-    made.n_parallel = _AT_ONCE
-    made.n_batch = _BATCH_TOKENS
-    made.n_ubatch = _BATCH_TOKENS
-    made.n_threads_http = _HTTP_THREADS
-    made.cache_ram_mib = _KEPT_PROMPTS_MIB
-    made.verbosity = _ONLY_ERRORS
-    made.warmup = False
-    made.offline = True
-    # Whatever else runs on this machine, web pages included, gets nothing from here.
-    made.api_keys = [wish["key"]]
-    made.cors_origins = ""
-    made.ui = False
-    made.endpoint_slots = False
-    return made
+def _parameters(xllamacpp: Any, request: dict[str, Any]) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = request["path"]
+    params.n_ctx = request["window"]
+    params.cpuparams.n_threads = request["threads"]
+    params.cpuparams_batch.n_threads = request["threads"]
+    params.n_parallel = _PARALLEL
+    params.n_batch = _BATCH_TOKENS
+    params.n_ubatch = _BATCH_TOKENS
+    params.n_threads_http = _HTTP_THREADS
+    params.cache_ram_mib = _PROMPT_CACHE_MIB
+    params.verbosity = _ONLY_ERRORS
+    params.warmup = False
+    params.offline = True
+    # No other program or web page on this machine gets access.
+    params.api_keys = [request["key"]]
+    params.cors_origins = ""
+    params.ui = False
+    params.endpoint_slots = False
+    return params
 
 
 def _reason(log: IO[bytes]) -> str:
-    """The runtime's own words about the failure: its first error names the cause."""
+    """The cause of the failure, from the runtime's first error line."""
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if " E " in line), "")

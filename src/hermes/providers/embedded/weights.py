@@ -1,4 +1,4 @@
-"""What a GGUF file is, told from its header without loading the model."""
+"""Describes a GGUF file from its header without loading the model."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ SUFFIX = ".gguf"
 SMALL = 1_000_000_000
 """Models with fewer parameters choose tools no better than by chance."""
 
-# More is seldom used by a conversation and costs memory from the first word on.
+# Conversations seldom use more, and it costs memory from the start.
 _LARGEST_WINDOW = 32_768
-# A small model loses the thread long before, and reads slowly on an ordinary processor.
+# A small model loses track long before, and is slow on an ordinary processor.
 _SMALL_WINDOW = 4_096
 _LEAST_WINDOW = 2_048
 _UNKNOWN_WINDOW = 4_096
-# The part of the machine's memory that the context may take; the weights need theirs too.
+# The share of memory (1/n) that the context may use; the weights need memory too.
 _MEMORY_SHARE = 4
 _NUMBER_BYTES = 2
-# Kinds of GGUF files that hold no model to talk to.
+# Kinds of GGUF files without a chat model.
 _OTHER_TYPES = ("mmproj", "adapter", "imatrix")
-_SILENT = ("clip", "bert", "t5encoder", "whisper", "wavtokenizer", "embedding")
+_NOT_CHAT = ("clip", "bert", "t5encoder", "whisper", "wavtokenizer", "embedding")
 _PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 
 
 class Weights(Value):
-    """`size` is in bytes, over all parts. `trained` is the longest context that the model knows,
-    0 when the file does not say; `window` is what is used of it here. `switchable` thinking can
-    be turned off in its chat template."""
+    """`size` is in bytes, over all parts. `trained` is the model's maximum context (0 if unknown),
+    `window` the part used here. `switchable` means that the chat template can disable reasoning."""
 
     path: Path
     size: int
@@ -51,29 +50,29 @@ class Weights(Value):
 
     @property
     def line(self) -> str:
-        """What a person should know before talking to it."""
+        """A sentence for the user about the model."""
         what = f"{self.path.name} ({count_words(self.parameters)} parameters)"
-        said = f"{what} runs on this machine; nothing leaves it."
+        text = f"{what} runs on this machine; nothing leaves it."
         if not self.has_template:
-            said += " It has no chat template and may not be made for conversations."
+            text += " It has no chat template and may not be a chat model."
         if self.small:
-            said += (
+            text += (
                 " Reduced mode: no tools. For an agent, name a GGUF file with 3B parameters or"
                 " more: `hermes -m FILE.gguf`."
             )
-        return said
+        return text
 
 
 def describe(path: Path, *, memory: int | None = None) -> Weights:
-    """ConfigError when there is no model in the file. `memory` is that of the machine, in bytes."""
+    """Raises ConfigError if the file holds no chat model. `memory` is the machine's, in bytes."""
     path = path.absolute()
     parts = _parts(path)
     header = _header(path)
     elements = header.elements + sum(_header(part).elements for part in parts[1:])
     known = header.metadata
     architecture = _text(known, "general.architecture")
-    if _text(known, "general.type") in _OTHER_TYPES or any(w in architecture for w in _SILENT):
-        raise ConfigError(f"{path} holds no model to talk to ({architecture}); choose another.")
+    if _text(known, "general.type") in _OTHER_TYPES or any(w in architecture for w in _NOT_CHAT):
+        raise ConfigError(f"{path} is not a chat model ({architecture}); choose another.")
     parameters = _number(known, "general.parameter_count") or elements
     template = _text(known, "tokenizer.chat_template")
     return Weights(
@@ -91,14 +90,14 @@ def describe(path: Path, *, memory: int | None = None) -> Weights:
 
 
 def find(name: str, folder: Path) -> Path:
-    """The file that a person means: a path, or the name of a model installed in `folder`."""
+    """The file for a path, or for the name of a model installed in `folder`."""
     if name.lower().endswith(SUFFIX) or "/" in name:
         return Path(name).expanduser()
     found = folder / f"{name}{SUFFIX}"
     if found.is_file():
         return found
     known = ", ".join(sorted(path.stem for path in folder.glob(f"*{SUFFIX}")))
-    hint = f"there are {known}" if known else "`hermes model list` shows what can be"
+    hint = f"available: {known}" if known else "`hermes model list` shows what is available"
     raise ConfigError(f"No model named {name!r} is installed; {hint}.")
 
 
@@ -126,7 +125,7 @@ def _parts(path: Path) -> list[Path]:
     count = int(found["count"])
     if int(found["number"]) != 1:
         first = f"{found['stem']}-00001-of-{found['count']}{SUFFIX}"
-        raise ConfigError(f"{path} is a later part of a model; name its first part, {first}.")
+        raise ConfigError(f"{path} is a later part of a model; use its first part, {first}.")
     names = (f"{found['stem']}-{n:05}-of-{found['count']}{SUFFIX}" for n in range(1, count + 1))
     return [path.with_name(name) for name in names]
 
@@ -154,7 +153,7 @@ def _window(known: dict[str, JsonValue], architecture: str, parameters: int, mem
 
 
 def _bytes_per_token(known: dict[str, JsonValue], architecture: str) -> int:
-    """What one token of context takes; 0 when the file does not say enough."""
+    """Bytes of context per token; 0 if the file does not say enough."""
 
     def number(name: str) -> int:
         return _number(known, f"{architecture}.{name}")

@@ -1,4 +1,4 @@
-"""Says in plain words what other models get in fields of their own: tools, calls and results."""
+"""Renders tools, calls and results as plain text for models without tool fields."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Its result is the next message. To answer the person, when no tool is needed any
 
 
 def in_words(prompt: Prompt) -> Prompt:
-    """The prompt for a model that gets no tools: earlier results are told, calls are not."""
-    messages = tuple(_told(message) for message in prompt.messages)
+    """The prompt for a model without tools: earlier results become text, calls are dropped."""
+    messages = tuple(_drop_calls(message) for message in prompt.messages)
     return replace(prompt, messages=messages, tools=())
 
 
 def with_tools_in_words(prompt: Prompt) -> Prompt:
-    """The prompt for a model that answers in the form that `answer_schema` imposes. Its own
-    earlier answers have the same form."""
+    """The prompt for a model whose replies follow `answer_schema`. Its earlier replies get the same
+    form."""
     system = f"{prompt.system}\n\n{tools_in_words(prompt.tools)}".lstrip()
-    messages = tuple(_formal(message) for message in prompt.messages)
+    messages = tuple(_to_form(message) for message in prompt.messages)
     return replace(prompt, system=system, messages=messages, tools=())
 
 
@@ -46,7 +46,7 @@ def tools_in_words(tools: tuple[ToolSpec, ...]) -> str:
     return _INTRODUCTION + "\n".join(lines) + "\n" + _FORM
 
 
-def _told(message: Message) -> Message:
+def _drop_calls(message: Message) -> Message:
     match message:
         case AssistantMessage(text=text, calls=calls) if calls:
             return AssistantMessage(parts=(Text(text=text),))
@@ -56,13 +56,13 @@ def _told(message: Message) -> Message:
             return message
 
 
-def _formal(message: Message) -> Message:
+def _to_form(message: Message) -> Message:
     match message:
         case UserMessage():
             return message
         case AssistantMessage(text=text, calls=calls):
-            said = [_call(call) for call in calls] or [{"text": text}]
-            return AssistantMessage(parts=(Text(text="\n".join(map(_json, said))),))
+            entries = [_call(call) for call in calls] or [{"text": text}]
+            return AssistantMessage(parts=(Text(text="\n".join(map(_json, entries))),))
         case ToolMessage():
             return _results(message)
 

@@ -1,4 +1,4 @@
-"""Waits for a server of one's own: as long as it shows that it works, and no longer."""
+"""Waits for a local server as long as it makes progress."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Heartbeat(Protocol):
 
 
 class LocalPatience:
-    """Reading a long prompt can take a machine an hour without a byte. While the server says that
-    it works there is no limit; one that only answers gets four hours of silence, one that works
-    on nothing three minutes (the request was lost), and one that does not answer one."""
+    """Processing a long prompt can take an hour without a byte. While the server reports work,
+    there is no limit. A server that only responds gets four hours of silence, one that reports no
+    work three minutes (the request was lost), and one that does not respond one minute."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class LocalPatience:
         self._poll_seconds = poll_seconds
 
     async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """Most waits are short, and cost nothing beyond the attempt itself."""
+        """Short waits cost nothing beyond the attempt."""
         try:
             return await attempt(self._first_seconds)
         except TimeoutError:
@@ -58,7 +58,7 @@ class LocalPatience:
             await asyncio.wait((waiting,))
 
     async def _watch(self, waiting: asyncio.Future[T]) -> None:
-        """Return when the wait is over; ProviderError when it would be for nothing."""
+        """Returns when the wait is over; raises ProviderError when waiting is pointless."""
         since = self._clock.monotonic()
         sign: Sign = "busy"
         while True:
@@ -75,19 +75,18 @@ class LocalPatience:
             now = self._clock.monotonic()
             since = since if newest == sign else now
             sign = newest
-            self._judge(sign, now - since)
+            self._check_deadline(sign, now - since)
 
-    def _judge(self, sign: Sign, seconds: float) -> None:
-        """How long the server has been like that decides."""
+    def _check_deadline(self, sign: Sign, seconds: float) -> None:
         match sign:
             case "busy":
                 return
             case "alive" if seconds >= ALIVE_SECONDS:
                 why = f"has sent nothing for {seconds / 3600:.0f} hours; restart it"
             case "idle" if seconds >= IDLE_SECONDS:
-                why = "has lost the request: it works on nothing; trying again may help"
+                why = "has lost the request and is idle; try again"
             case "gone" if seconds >= GONE_SECONDS:
-                why = "no longer answers; check that it still runs"
+                why = "no longer responds; check that it is running"
             case _:
                 return
         raise ProviderError(f"The server at {self._host} {why}.", reason="timeout", retryable=True)

@@ -1,4 +1,4 @@
-"""Watches a server of one's own for prompts that it cuts without a word, and explains refusals."""
+"""Detects prompts that a local server truncates silently, and explains its refusals."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hermes.providers.local.refusals import advised
 from hermes.providers.local.window import ServerWindow, canary
 from hermes.providers.wire.usage import guessed_tokens
 
-# Below this a difference says nothing.
+# Smaller differences are noise.
 _LEAST = 256
 _SURPLUS = 1.1
-# Two counts are of the same window when the smaller is at least this part of the larger.
+# Two counts suggest the same window when the smaller is at least this part of the larger.
 _ALIKE = 0.5
 
 
 class LocalServer:
     """One per session, around a single request. A server that counts fewer tokens than the prompt
-    can have has cut it: that is said once, with the window and how to raise it, and `learned` gets
-    the window. Servers that count only what their cache did not hold are no cause for alarm: their
-    window is asked for, and where it cannot be told it takes two counts in a row that agree."""
+    must have has truncated it. That is reported once, with the window and how to raise it, and
+    passed to `learned`. Some servers count only uncached tokens, so the window is looked up; where
+    it is unknown, two consecutive counts must agree."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class LocalServer:
         self._http = http
         self._learned = learned
         self._counting = Counting()
-        self._told = False
+        self._reported = False
         self._doubted = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
@@ -59,16 +59,16 @@ class LocalServer:
             raise failed
 
     async def _check(self, prompt: Prompt, reply: Reply) -> Notice | None:
-        if self._told or not self._fell_short(prompt, reply.usage):
+        if self._reported or not self._fell_short(prompt, reply.usage):
             return None
         asked = await canary(self._http, self._endpoint)
         tokens = self._window(asked, prompt, reply.usage)
         if tokens is None:
             return None
-        self._told = True
+        self._reported = True
         if self._learned is not None:
             self._learned(tokens)
-        return _notice(asked, tokens, prompt)
+        return _truncation_notice(asked, tokens, prompt)
 
     def _fell_short(self, prompt: Prompt, usage: Usage) -> bool:
         if usage.estimated or usage.requests != 1 or not usage.prompt:
@@ -77,7 +77,7 @@ class LocalServer:
         return least > usage.prompt * _SURPLUS and least - usage.prompt > _LEAST
 
     def _window(self, asked: ServerWindow, prompt: Prompt, usage: Usage) -> int | None:
-        """The window that cut the prompt; None when nothing proves that one did."""
+        """The window that truncated the prompt; None without proof."""
         if asked.tokens is not None:
             return asked.tokens if asked.tokens < guessed_tokens(prompt) else None
         before, self._doubted = self._doubted, usage.prompt
@@ -85,11 +85,11 @@ class LocalServer:
         return high if low >= high * _ALIKE and low > _LEAST else None
 
 
-def _notice(asked: ServerWindow, tokens: int, prompt: Prompt) -> Notice:
+def _truncation_notice(asked: ServerWindow, tokens: int, prompt: Prompt) -> Notice:
     wanted = _next_size(guessed_tokens(prompt) * 2)
     about = "" if asked.tokens is not None else "about "
     return Notice(
-        text=f"{asked.label} has cut the beginning off the conversation: its window is"
+        text=f"{asked.label} truncated the start of the conversation: its window is"
         f" {about}{tokens} tokens. To raise it, {asked.advice(wanted)}.",
         kind="warn",
     )

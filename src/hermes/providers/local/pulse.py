@@ -1,4 +1,4 @@
-"""Asks a server of one's own, beside a request that it is silent about, whether it still works."""
+"""Checks whether a silent local server is still working on a request."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from hermes.providers.wire.format import request_headers
 from hermes.providers.wire.loose import objects_of, parsed
 
 Sign = Literal["busy", "alive", "idle", "gone"]
-"""busy   it says that it works on something
-alive  it answers, and says nothing about its work
-idle   it says that it works on nothing
-gone   it does not answer"""
+"""busy   it reports work
+alive  it responds but reports nothing about work
+idle   it reports no work
+gone   it does not respond
+"""
 
 _SECONDS = 5.0
 _MAX_BYTES = 4 * 1024 * 1024
 _RUNNING = re.compile(rb"^vllm:num_requests_(?:running|waiting)\S*\s+([0-9.e+]+)", re.MULTILINE)
-# What tells of work, best first, then what any server answers.
+# Paths that report work first, then paths that any server answers.
 _PATHS = ("/slots", "/metrics", "/health", "/api/ps", "/v1/models")
 
 
 class Pulse:
-    """The first question that was answered is asked again; all of them when it no longer is."""
+    """Asks the path that responded last, and all of them when it no longer does."""
 
     def __init__(self, http: Http, endpoint: Endpoint) -> None:
         self._http = http
@@ -63,21 +64,21 @@ class Pulse:
 
 def _sign(path: str, status: int, body: bytes) -> Sign | None:
     if path == "/health" and status == 503:
-        # The model is still being loaded.
+        # The model is still loading.
         return "busy"
     if path == "/v1/models" and status < 500:
         return "alive"
     if status != 200:
         return None
     if path == "/slots":
-        return _of_slots(parsed(body))
+        return _sign_of_slots(parsed(body))
     if path == "/metrics":
         counts = [float(found) for found in _RUNNING.findall(body)]
         return ("busy" if any(counts) else "idle") if counts else None
     return "alive"
 
 
-def _of_slots(page: JsonValue) -> Sign | None:
+def _sign_of_slots(page: JsonValue) -> Sign | None:
     slots = [slot for slot in objects_of(page) if isinstance(slot.get("is_processing"), bool)]
     if not slots:
         return None

@@ -1,4 +1,4 @@
-"""Refusals that the owner of a server can end, with the next step in plain words."""
+"""Turns refusals that the owner of a local server can fix into advice."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from hermes.providers.endpoint import Endpoint
 _ADVICE = (
     (
         r"enable-auto-tool-choice|tool-call-parser",
-        "vLLM at {host} takes no tools as it was started: start it again with"
+        "vLLM at {host} was started without tool support; restart it with"
         " `--enable-auto-tool-choice --tool-call-parser hermes` (or the model's own parser).",
     ),
     (
         r"--jinja|tools param requires|jinja template.{0,40}tool",
-        "llama.cpp at {host} takes no tools as it was started: start `llama-server` again with"
+        "llama.cpp at {host} was started without tool support; restart `llama-server` with"
         " `--jinja`.",
     ),
     (
         r"does not support tools|tools? (?:is|are) not supported|tool use is not supported",
-        "{model} at {host} takes no tools: choose a model that does (`ollama pull qwen3`), or"
-        " use this one without tools.",
+        "{model} at {host} does not support tools: choose a model that does (`ollama pull qwen3`),"
+        " or use this one without tools.",
     ),
 )
 
 
 def advised(error: ProviderError, endpoint: Endpoint) -> ProviderError:
-    """The same error with better advice, if it is a refusal of tools."""
+    """The same error with better advice if it is a refusal of tools."""
     text = error.body or str(error)
     for words, advice in _ADVICE:
         if error.status is not None and re.search(words, text, re.IGNORECASE):

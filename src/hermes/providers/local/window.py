@@ -1,4 +1,4 @@
-"""The window that a server of one's own really uses, and how its owner makes it larger."""
+"""Finds the context window that a local server really uses, and how to raise it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ WANTED = 32_768
 
 
 class ServerWindow(Value):
-    """`server` is its kind, "" when it does not tell. `tokens` is the window in use, None when that
-    is not known; `most` what the model could do."""
+    """`server` is its kind ("" if unknown). `tokens` is the window in use (None if unknown), `most`
+    the model's maximum."""
 
     server: str
     tokens: int | None = None
@@ -35,21 +35,21 @@ class ServerWindow(Value):
         return LABELS.get(self.server, "The server")
 
     def advice(self, wanted: int = WANTED) -> str:
-        """How to get so many tokens, as half a sentence."""
+        """How to get that many tokens, as a clause."""
         form = _RAISE.get(self.server, "raise the context length in its settings")
         return form.format(tokens=wanted)
 
 
 async def canary(http: Http, endpoint: Endpoint) -> ServerWindow:
-    """What the server says about itself now; costs a few small requests and no answer of a model.
-    A server that is silent about its window gets no number here: only use shows it."""
+    """What the server reports about itself. Costs a few small requests and no completion. A server
+    that does not report its window gets no number."""
     server = endpoint.server or await detect(http, endpoint.url, key=endpoint.key)
     info = await model_info(
         http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
     )
     if info is None:
         return ServerWindow(server=server)
-    # What vLLM lists is what it was started with; others list what a model was trained for.
+    # vLLM lists the window it was started with; others list the model's maximum.
     runs = info.loaded or server == "vllm"
     return ServerWindow(
         server=server, tokens=info.window if runs else None, most=None if runs else info.window

@@ -1,4 +1,4 @@
-"""What a tape holds, and how it lies in a file: one compressed stream of framed values."""
+"""The format of a tape file: a compressed stream of framed values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import msgspec
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import Reason
 
-# Fast, and a session's requests and answers repeat themselves enough to become small all the same.
+# Fast, and requests of a session repeat enough to compress well anyway.
 LEVEL = 1
 _HEAD = struct.Struct("<II")
 
 
 class Run(Value, tag="run"):
-    """A process begins to work on a session that has so many records. `facts` is all that its
-    app needs to do the same again, in the app's own words."""
+    """A process starts to work on a session with `after` records. `facts` is what the app needs to
+    repeat the run."""
 
     version: str
     after: int
@@ -28,7 +28,7 @@ class Run(Value, tag="run"):
 
 
 class Way(Value, tag="way"):
-    """The session is going to ask this model. `facts` tell how, in the app's words."""
+    """The session connects to this model. `facts` describes how, in the app's terms."""
 
     model: str
     provider: str
@@ -36,7 +36,7 @@ class Way(Value, tag="way"):
 
 
 class Fault(Value):
-    """Why no answer came at all."""
+    """Why no response arrived."""
 
     message: str
     reason: Reason
@@ -44,15 +44,15 @@ class Fault(Value):
     unsent: bool = False
 
 
-# How an answer ended: read whole, left by us before its end, or by an error of the network.
+# How a response ended: read completely, abandoned by us, or by a network error.
 Ending = Literal["whole", "left", "timeout", "protocol", "connection", "network"]
 
 
 class Exchange(Value, tag="exchange"):
-    """A request and what came back. The request is `body` between the first `head` and the last
-    `tail` bytes of the request before it; `digest` seals all requests so far. The answer came in
-    pieces of `sizes` bytes, each so many milliseconds after the one before, `times`; the first
-    time is that of the head of the answer. `masked` counts secret values that were taken out."""
+    """A request and its response. The request is `body` between the first `head` and the last
+    `tail` bytes of the previous request; `digest` covers all requests so far. The response arrived
+    in pieces of `sizes` bytes, each `times` milliseconds after the previous one; the first time is
+    that of the response head. `masked` counts the secrets that were removed."""
 
     url: str
     body: bytes
@@ -82,7 +82,7 @@ _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Frame)
 
 
 class Packing:
-    """Frames to the bytes of one file. What was packed can be read back, whatever follows."""
+    """Encodes frames for one file. Packed frames stay readable whatever follows."""
 
     def __init__(self) -> None:
         self._stream = zlib.compressobj(LEVEL)
@@ -94,8 +94,8 @@ class Packing:
 
 
 def unpack(data: bytes) -> Iterator[Frame]:
-    """The frames of a file, up to where it was torn or damaged."""
-    plain, at = _inflated(data), 0
+    """The frames of a file, up to where it was truncated or damaged."""
+    plain, at = _inflate(data), 0
     while at + _HEAD.size <= len(plain):
         size, check = _HEAD.unpack_from(plain, at)
         body = plain[at + _HEAD.size : at + _HEAD.size + size]
@@ -108,8 +108,8 @@ def unpack(data: bytes) -> Iterator[Frame]:
         at += _HEAD.size + size
 
 
-def _inflated(data: bytes) -> bytes:
-    """As much as can be had; in steps, so that a damaged place costs only what comes after it."""
+def _inflate(data: bytes) -> bytes:
+    """Decompresses in steps, so that damage costs only what comes after it."""
     stream, found = zlib.decompressobj(), bytearray()
     for at in range(0, len(data), 4096):
         try:

@@ -1,4 +1,4 @@
-"""Listens to one answer while it is read: its pieces, when they came, and how it ended."""
+"""Records one response while it is read: pieces, timing and ending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT_HEADERS = frozenset(("content-type", "content-encoding", "retry-after", "r
 
 
 class Heard:
-    """What is known so far of the answer to one request."""
+    """The recorded part of a response."""
 
     def __init__(self, clock: Clock) -> None:
         self.status = 0
@@ -46,7 +46,7 @@ class Heard:
 
 
 class Listening:
-    """The answer itself; whoever reads it is heard."""
+    """Wraps a response and records what is read."""
 
     def __init__(self, inner: Incoming, heard: Heard) -> None:
         self.status = inner.status
@@ -73,7 +73,7 @@ class Listening:
 
 
 def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those that decide how an answer is read and when the next request is made."""
+    """Headers that decide how a response is parsed and when the next request is made."""
     return {
         name: value
         for name, value in headers.items()

@@ -1,5 +1,5 @@
-"""Takes secret values out of what is kept, at the same length, so that nothing else changes. In
-what a model has said the labels are put that the session got in their place."""
+"""Masks secrets in recordings at the same length, so that sizes stay valid. In model output,
+secrets are replaced by the labels that the session shows."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from hermes.codec.values import JsonValue
 from hermes.providers.scrub import ascii_json
 
 SHORTEST = 8
-# One for each size that a letter can have in UTF-8.
+# One per UTF-8 length of a character.
 MARKS = {1: "*", 2: "×", 3: "※", 4: "𝄪"}
 
 
-# Where wire formats hold what a model says, and servers what went wrong.
-_SPOKEN = (
+# Fields of the wire formats with model output or error text.
+_TEXT_FIELDS = (
     "content", "text", "thinking", "arguments", "partial_json", "reasoning", "refusal", "delta",
     "reasoning_content", "message", "summary", "error", "detail",
 )  # fmt: skip
 
 
-# Something secret in a text: where it begins and ends, and what a session shows in its place.
+# A secret in a text: start, end, and the label that the session shows.
 Mark = tuple[int, int, str]
 Marks = Callable[[str], Iterable[Mark]]
 
 
 class Mask:
-    """Knows values that must not be kept, also as JSON and addresses spell them. `marks` finds
-    everything in a model's words that the session does not show either."""
+    """Knows secret values, also in their JSON and URL spellings. `marks` finds everything in model
+    output that the session does not show."""
 
     def __init__(self, values: Iterable[str], marks: Marks | None = None) -> None:
         self._marks = marks
         known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
-        # Sizes decide what is put aside and what a call may cost: a mask is as long as its value.
+        # A mask is as long as its value, because sizes decide what is offloaded and what a call may
+        # cost.
         self._texts = [(value, _mask(value)) for value in known]
         self._bytes = [
             pair
@@ -50,7 +51,7 @@ class Mask:
         return text
 
     def data(self, data: bytes) -> tuple[bytes, int]:
-        """The bytes without the values, and how many were found."""
+        """The bytes without secrets, and how many were found."""
         count = 0
         for form, mask in self._bytes:
             if found := data.count(form):
@@ -59,22 +60,22 @@ class Mask:
         return data, count
 
     def answer(self, answer: bytes) -> tuple[bytes, int]:
-        """An answer of a model as the session has heard it, and how many things are hidden in it.
-        It may be a stream of events, or one JSON."""
+        """A model response as the session saw it, and the number of labels in it. It may be an
+        event stream or one JSON document."""
         if self._marks is None:
             return answer, 0
         is_stream = answer.lstrip().startswith((b"data:", b"event:", b":"))
         parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
         blocks = [_Block(part, bare=not is_stream) for part in parts]
-        found = sum(self._labelled(places) for places in _by_name(blocks))
+        found = sum(self._label(places) for places in _by_name(blocks))
         return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
 
     def covers(self, data: bytes) -> bool:
-        """Whether any value stands in the bytes."""
+        """True if any secret occurs in the bytes."""
         return any(form in data for form, _ in self._bytes)
 
     def json(self, value: JsonValue) -> JsonValue:
-        """The same JSON with every string masked, keys too."""
+        """The same JSON with every string masked, including keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -84,16 +85,16 @@ class Mask:
         return value
 
     def stream(self, answer: bytes) -> tuple[bytes, int]:
-        """The same for a stream of events, which may bring a value a few letters at a time, each
-        in an event of its own. Events in which nothing is found keep their bytes."""
+        """Masks secrets that are spread over several events of a stream. Events without a finding
+        keep their bytes."""
         if not self._texts or not answer.lstrip().startswith((b"data:", b"event:", b":")):
             return answer, 0
         blocks = [_Block(block) for block in answer.replace(b"\r\n", b"\n").split(b"\n\n")]
-        found = sum(self._spread(places) for places in _by_name(blocks))
+        found = sum(self._mask_joined(places) for places in _by_name(blocks))
         return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
 
-    def _spread(self, places: list[_Place]) -> int:
-        """Mask what the strings say together, and give each of them its part of it."""
+    def _mask_joined(self, places: list[_StringSlot]) -> int:
+        """Masks the joined strings and gives each its part back."""
         whole = "".join(place.text for place in places)
         masked = self.text(whole)
         if masked == whole:
@@ -104,21 +105,21 @@ class Mask:
             at += len(place.text)
         return 1
 
-    def _labelled(self, places: list[_Place]) -> int:
+    def _label(self, places: list[_StringSlot]) -> int:
         assert self._marks is not None
-        if places[0].name.rpartition(".")[2] not in _SPOKEN:
+        if places[0].name.rpartition(".")[2] not in _TEXT_FIELDS:
             return 0
         marks = list(self._marks("".join(place.text for place in places)))
         at = 0
         for place in places if marks else ():
             text = place.text
-            place.set(_relabelled(text, at, marks))
+            place.set(_insert_labels(text, at, marks))
             at += len(text)
         return len(marks)
 
 
-def _relabelled(text: str, at: int, marks: Iterable[Mark]) -> str:
-    """A part of a longer text that begins at `at` there. A label goes where its secret began."""
+def _insert_labels(text: str, at: int, marks: Iterable[Mark]) -> str:
+    """A part of a longer text that starts at `at`. A label goes where its secret starts."""
     parts, done = [], 0
     for first, last, label in marks:
         start, end = first - at, last - at
@@ -132,8 +133,8 @@ def _relabelled(text: str, at: int, marks: Iterable[Mark]) -> str:
 
 
 class _Block:
-    """One event of a stream: the JSON of its data, and the lines around it. A `bare` one is an
-    answer that is not a stream."""
+    """One event of a stream: the JSON of its data and the other lines. With `bare`, a whole
+    response that is not a stream."""
 
     def __init__(self, raw: bytes, *, bare: bool = False) -> None:
         self._raw = raw
@@ -158,8 +159,8 @@ class _Block:
         return b"\n".join((*self._others, b"data: " + now))
 
 
-class _Place:
-    """A string inside a JSON value that can be replaced."""
+class _StringSlot:
+    """A replaceable string inside a JSON value."""
 
     def __init__(self, name: str, holder: JsonValue, key: str | int) -> None:
         self.name = name
@@ -174,16 +175,16 @@ class _Place:
         self._holder[self._key] = text
 
 
-def _by_name(blocks: Iterable[_Block]) -> Iterable[list[_Place]]:
-    """The strings that together may be one text."""
-    strings: dict[str, list[_Place]] = {}
+def _by_name(blocks: Iterable[_Block]) -> Iterable[list[_StringSlot]]:
+    """Groups strings that may together form one text."""
+    strings: dict[str, list[_StringSlot]] = {}
     for block in blocks:
         for place in _places(block.value, ""):
             strings.setdefault(place.name, []).append(place)
     return strings.values()
 
 
-def _places(value: JsonValue, name: str) -> Iterator[_Place]:
+def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:
     items: Iterable[tuple[str | int, JsonValue]] = ()
     if isinstance(value, dict):
         items = list(value.items())
@@ -191,7 +192,7 @@ def _places(value: JsonValue, name: str) -> Iterator[_Place]:
         items = list(enumerate(value))
     for key, item in items:
         if isinstance(item, str):
-            yield _Place(f"{name}.{key}", value, key)
+            yield _StringSlot(f"{name}.{key}", value, key)
         else:
             yield from _places(item, f"{name}.{key}")
 
@@ -201,7 +202,7 @@ def _mask(value: str) -> str:
 
 
 def _forms(value: str) -> tuple[bytes, ...]:
-    """A text as it may stand in bytes: in an address, in a JSON string, in hex, plain."""
+    """A text as it may appear in bytes: in a URL, in a JSON string, in hex, plain."""
     plain = value.encode("utf-8", "replace")
     written = encode(plain.decode())
     return (

@@ -1,4 +1,4 @@
-"""Gives recorded answers to the requests that are made now, in their order, without a network."""
+"""Answers requests from a recording, in order, without a network."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from hermes.providers.http11 import ProtocolError
 from hermes.providers.recorded.frames import Exchange
 from hermes.providers.recorded.tape import is_model_call
 
-OFFLINE = "A replay asks nobody; this request was not made."
+OFFLINE = "A replay sends no requests; this one was not sent."
 
 
 class Stage(Protocol):
-    """Who conducts a replay, as the player needs it."""
+    """The replay driver, as the player needs it."""
 
     async def asks(self, recorded: Exchange | None, url: str, body: bytes) -> None:
-        """A request is made; None when the tape has no more. Returns when it may be answered."""
+        """A request is made; `recorded` is None when the tape has no more. Returns when it may be
+        answered."""
         ...
 
     async def left_here(self) -> None:
-        """The answer was not read beyond this point. Returns when nobody has ended the wait."""
+        """The response was not read beyond this point. Returns when nothing ends the wait."""
         ...
 
     def passes(self, seconds: float) -> None:
-        """So much time goes by in the running task."""
+        """Advances the clock of the running task."""
         ...
 
 
 class Player:
-    """The tap of a replay."""
+    """The interceptor of a replay."""
 
     def __init__(self, exchanges: Sequence[Exchange], stage: Stage) -> None:
         self._left = list(exchanges)
@@ -57,12 +58,14 @@ class Player:
             raise _failure(recorded)
         if not recorded.status:
             await self._stage.left_here()
-            raise ProviderError("The answer was left before it began.", reason="cut")
+            raise ProviderError(
+                "The request was abandoned before the response began.", reason="cut"
+            )
         yield Answer(Played(recorded, self._stage), host_of(url), seconds=0)
 
 
 class Played:
-    """A recorded answer, piece by piece as it came."""
+    """A recorded response, piece by piece as it arrived."""
 
     reusable = False
 
@@ -88,7 +91,7 @@ class Played:
             case "timeout":
                 raise TimeoutError
             case "protocol":
-                raise ProtocolError("the connection ended before the answer did")
+                raise ProtocolError("the connection ended before the response did")
             case "connection":
                 raise ConnectionResetError
             case "network":

@@ -1,4 +1,4 @@
-"""Reads tapes back: one run per file, each with its ways and its exchanges, requests restored."""
+"""Reads tapes: one run per file, with complete requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class Taped(Value):
-    """What one process did for a session. The requests of `exchanges` are whole."""
+    """What one process did for a session. The requests of `exchanges` are complete."""
 
     run: Run
     ways: tuple[Way, ...] = ()
@@ -22,13 +22,13 @@ class Taped(Value):
 
 
 def read_tapes(folder: Path) -> tuple[Taped, ...]:
-    """The tapes of a session in order; none when it was never recorded."""
+    """The tapes of a session in order; empty if it was never recorded."""
     found = (read_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}")))
     return tuple(taped for taped in found if taped is not None)
 
 
 def read_tape(path: Path) -> Taped | None:
-    """None for a file in which not even the beginning can be read."""
+    """None for a file without a readable start."""
     try:
         data = path.read_bytes()
     except OSError:

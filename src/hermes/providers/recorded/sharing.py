@@ -1,4 +1,4 @@
-"""Requests as differences: what one shares with the request before it is not kept again."""
+"""Stores requests as differences to the previous request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BLOCK = 8192
 
 
 class Delta(NamedTuple):
-    """`body` stands between the first `head` and the last `tail` bytes of the request before."""
+    """`body` lies between the first `head` and the last `tail` bytes of the previous request."""
 
     head: int
     tail: int
@@ -34,8 +34,8 @@ def restored(before: bytes, head: int, tail: int, body: bytes) -> bytes:
 
 
 def _shared(most: int, same: Callable[[int, int], bool]) -> int:
-    """How many of `most` bytes agree, counted from one end; `same` compares a stretch. A request
-    is long and most of it is old, so it is gone through in blocks, each looked at once."""
+    """The number of equal bytes, at most `most`, counted from one end; `same` compares a range.
+    Compares in blocks, because requests are long and mostly unchanged."""
     at, size = 0, BLOCK
     while size and at < most:
         step = min(size, most - at)

@@ -1,4 +1,4 @@
-"""Writes the tape of a session: every exchange with a model in one append, safe from kill -9."""
+"""Writes the tape of a session: one append per exchange, safe against kill -9."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from hermes.providers.recorded.sharing import Delta, delta
 log = logging.getLogger(__name__)
 
 DIGEST_BYTES = 16
-# What else goes to a provider, logins above all, is nobody's business.
+# Other requests to a provider, such as logins, are not recorded.
 MODEL_PATHS = ("/chat/completions", "/responses", "/messages")
 SUFFIX = ".tape"
 
 
 class Tape:
-    """The tap of one session in one process. Nothing is made before the first frame; a tape that
-    cannot be written is given up with a word in the log, and the session goes on."""
+    """The interceptor of one session in one process. The file is created with the first frame; if
+    writing fails, recording stops with a warning and the session continues."""
 
     def __init__(self, folder: Path, run: Run, *, mask: Mask, clock: Clock) -> None:
         self._folder = folder
@@ -43,12 +43,12 @@ class Tape:
         self._secret_was_sent = False
 
     def begin(self) -> None:
-        """Make the file, so that it is known when this process came into the session."""
+        """Creates the file, which records when this process joined the session."""
         if self._path is None and not self._given_up:
             self._attempt(self._open)
 
     def goes(self, way: Way) -> None:
-        """The session connects to a model."""
+        """Records that the session connects to a model."""
         self._write(way)
 
     @asynccontextmanager
@@ -60,22 +60,22 @@ class Tape:
                 yield answer
             return
         self.begin()
-        heard, began = Heard(self._clock), False
+        heard, started = Heard(self._clock), False
         try:
             async with real() as answer:
-                began = True
+                started = True
                 yield answer.through(heard.begins)
         except ProviderError as error:
-            if not began:
+            if not started:
                 heard.fails(error)
             raise
         finally:
             self._write(self._frame(url, body, heard))
 
     def _frame(self, url: str, body: bytes, heard: Heard) -> Exchange:
-        shared, hidden = self._masked_request(body)
+        shared, hidden = self._mask_request(body)
         self._digest = digest(self._digest, *shared)
-        pieces, found = self._masked_answer(heard.pieces)
+        pieces, found = self._mask_response(heard.pieces)
         return Exchange(
             url=plain_url(url),
             body=shared.body,
@@ -92,9 +92,9 @@ class Tape:
             masked=hidden + found,
         )
 
-    def _masked_request(self, body: bytes) -> tuple[Delta, int]:
-        """What is new in the request, and how many secrets stood in it. Only what is new is looked
-        through, as long as none was found."""
+    def _mask_request(self, body: bytes) -> tuple[Delta, int]:
+        """The new part of the request, and the number of secrets in it. Only the new part is
+        searched until a secret was found."""
         shared, hidden = delta(self._before, body), 0
         margin = self._mask.longest
         start = max(0, shared.head - margin)
@@ -106,8 +106,9 @@ class Tape:
         self._before = body
         return shared, hidden
 
-    def _masked_answer(self, pieces: list[bytes]) -> tuple[list[bytes], int]:
-        """A model cannot say a secret that it was not told, so the careful look is for the rest."""
+    def _mask_response(self, pieces: list[bytes]) -> tuple[list[bytes], int]:
+        """A model cannot repeat a secret that it was never sent, so the thorough search is
+        conditional."""
         whole, labelled = self._mask.answer(b"".join(pieces))
         masked, found = self._mask.data(whole)
         found += labelled
@@ -133,13 +134,13 @@ class Tape:
         self._append(self._run)
 
     def _append(self, frame: Frame) -> None:
-        """Opened for each frame: a program with many sessions has few open files then."""
+        """Opens the file for each frame, so that many sessions need few file descriptors."""
         assert self._path is not None
         data = self._packing.pack(frame)
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
             if os.write(file, data) < len(data):
-                raise OSError("the tape was cut short")
+                raise OSError("the tape was written only in part")
         finally:
             os.close(file)
 
@@ -150,7 +151,7 @@ class Tape:
             work()
         except OSError as error:
             self._given_up = True
-            log.warning("the session is not recorded any more", extra={"why": str(error)})
+            log.warning("recording stopped", extra={"why": str(error)})
 
 
 def is_model_call(url: str) -> bool:
@@ -158,20 +159,20 @@ def is_model_call(url: str) -> bool:
 
 
 def plain_url(url: str) -> str:
-    """Without a name, a password or a query, which may be a key."""
+    """Without user, password and query, which may contain a key."""
     place = urlsplit(url)
     return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
 
 
 def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:
-    """Of a request and all before it, from what it does not share with the last of them."""
+    """Covers a request and all before it, computed from its difference to the previous one."""
     made = blake2b(b"%b%d %d " % (before, head, tail), digest_size=DIGEST_BYTES)
     made.update(body)
     return made.digest()
 
 
 def recut(masked: bytes, pieces: list[bytes]) -> list[bytes]:
-    """The masked answer in pieces like those that came, if it is as long as they were together."""
+    """The masked response in pieces like the original ones, if the length is the same."""
     if len(masked) != sum(map(len, pieces)):
         return [masked]
     found, at = [], 0
@@ -182,7 +183,7 @@ def recut(masked: bytes, pieces: list[bytes]) -> list[bytes]:
 
 
 def _make_private(folder: Path) -> None:
-    """With all that is missing above it; `parents=True` would leave those open to everybody."""
+    """Creates missing parents with mode 0700 too; `parents=True` would use the default mode."""
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The provider whose requests all pass one tap: a tape that listens, or a player that answers."""
+"""A provider whose requests all pass one interceptor: a recorder or a player."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.providers.http import Tap, tap_of_task
 
 
 class Tapped:
-    """Outermost around everything that may ask: retries, other keys and other models included."""
+    """The outermost wrapper: covers retries, other keys and other models."""
 
     def __init__(self, inner: Provider, tap: Tap) -> None:
         self._inner = inner
@@ -24,6 +24,6 @@ class Tapped:
                 async for item in items:
                     yield item
         finally:
-            # Closed by another task there is nothing to put back.
+            # If another task closes the generator, there is nothing to reset.
             with suppress(ValueError):
                 tap_of_task.reset(token)

@@ -1,4 +1,4 @@
-"""One attempt to read calls where mark-up began; it waits without work while an argument comes."""
+"""Reads tool calls from the start of their markup; idles while an argument streams."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PEEKED = 300
 
 
 class Place(NamedTuple):
-    """What the words before a call make of it. `vetoed`: it is an example or a quotation.
-    `boundary`: it does not stand in the middle of a sentence."""
+    """What the text before a call implies. `vetoed`: it is an example or a quotation. `boundary`:
+    it is not in the middle of a sentence."""
 
     vetoed: bool
     boundary: bool
@@ -33,7 +33,7 @@ class Place(NamedTuple):
         )
 
     def allows(self, style: Style, trusted: frozenset[str]) -> bool:
-        """Marked styles are read even when vetoed, to know where they end."""
+        """Marked styles are parsed even when vetoed, to find their end."""
         if style.marked or self.first:
             return True
         return not self.vetoed and (style.name in trusted or self.announced)
@@ -48,21 +48,21 @@ class Attempt:
         self.named = False
         self._tape = Tape(offer)
         self._tape.text = text
-        self._steps = _in_turn(self._tape, styles)
+        self._steps = _try_styles(self._tape, styles)
         self._new: list[str] = []
         self._wake = ""
 
     def add(self, text: str) -> bool:
-        """More text; whether going on can help now."""
+        """Adds text; returns whether `advance` can make progress."""
         self._new.append(text)
         return not self._wake or any(sign in text for sign in self._wake)
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Marks the end of the text."""
         self._tape.ended = True
 
     def advance(self) -> tuple[Style, tuple[Raw, ...]] | None:
-        """The calls and their style, None while more text is needed; NoCall."""
+        """The calls and their style, or None while more text is needed. Raises NoCall."""
         self._tape.text = self.text
         self._new.clear()
         try:
@@ -74,22 +74,22 @@ class Attempt:
 
     @property
     def text(self) -> str:
-        """All that has come."""
+        """All text so far."""
         return self._tape.text + "".join(self._new) if self._new else self._tape.text
 
     @property
     def read(self) -> int:
-        """Where the calls end in it."""
+        """The end of the calls in the text."""
         return self._tape.at
 
     @property
     def begun(self) -> bool:
-        """More than a mention of the mark-up was seen."""
+        """More than a mention of the markup was seen."""
         return self._tape.begun
 
     @property
     def meant_for(self) -> str:
-        """The tool on offer that is being called, "" while that is not clear."""
+        """The offered tool that is being called, "" while unclear."""
         if self.place.vetoed or not self.place.boundary:
             return ""
         name = self._tape.named
@@ -99,8 +99,8 @@ class Attempt:
         return name if self._tape.offer.knows(name) else ""
 
 
-def _in_turn(tape: Tape, styles: tuple[Style, ...]) -> Steps[tuple[Style, tuple[Raw, ...]]]:
-    """What the first style that fits reads from the beginning of the tape."""
+def _try_styles(tape: Tape, styles: tuple[Style, ...]) -> Steps[tuple[Style, tuple[Raw, ...]]]:
+    """Parses with the first style that fits."""
     for style in styles:
         tape.at = 0
         try:

@@ -22,7 +22,7 @@ STYLES: tuple[Style, ...] = (
     *python_calls.STYLES,
     *plain.STYLES,
 )
-# What people call a style after the models that use it.
+# Style names by the models that use them.
 ALIASES = {
     "qwen": "hermes",
     "qwen2.5": "hermes",
@@ -51,17 +51,17 @@ ALIASES = {
 
 
 def trusted_styles(name: str) -> frozenset[str]:
-    """The names of the styles that a model is known to use; none for `auto`. ConfigError when
-    there is no such style."""
+    """The styles that a model is known to use; empty for `auto`. Raises ConfigError for an unknown
+    style."""
     if name in ("", AUTO):
         return frozenset()
     name = ALIASES.get(name, name)
     if name == "llama":
-        # Llama 3 writes all of these, as it pleases.
+        # Llama 3 uses all of these.
         return frozenset(("llama", "json", "function"))
     if name == "gemma":
         return frozenset(("gemma", "fenced", "pythonic", "python"))
     if name not in {style.name for style in STYLES}:
         known = ", ".join((AUTO, *sorted(style.name for style in STYLES)))
-        raise ConfigError(f"There is no style of tool calls {name!r}; there are {known}.")
+        raise ConfigError(f"There is no tool call style {name!r}; available: {known}.")
     return frozenset((name,))

@@ -1,4 +1,4 @@
-"""Calls that were found in a text and are held against the tools on offer."""
+"""Calls found in text, checked against the offered tools."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hermes.providers.textcalls.schema import Misfit
 from hermes.providers.textcalls.style import Style
 from hermes.providers.textcalls.tape import Raw
 
-# A character that shows that a sentence goes on.
-_GOES_ON = ",.;:)]}`'\"”’»"
+# A character that shows that a sentence continues.
+_CONTINUATIONS = ",.;:)]}`'\"”’»"
 
 
 class Wish(NamedTuple):
-    """A call of a tool on offer. `broken` says why it cannot be run after all."""
+    """A call of an offered tool. `broken` tells why it cannot run."""
 
     name: str
     arguments: JsonObject
@@ -24,8 +24,8 @@ class Wish(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Calls that were written together; `text` is all of their mark-up. `named`: the first of them
-    was told of while it was written."""
+    """Calls that were written together; `text` is their markup. `named`: the first one was already
+    announced."""
 
     style: Style
     text: str
@@ -34,20 +34,20 @@ class Block(NamedTuple):
     named: bool
 
     def meant_before(self, gap: str, ahead: str) -> bool:
-        """Whether calls with mark-up of their own are meant, by the white space after them and by
-        what comes then; "" is the end of the reply."""
+        """True if marked calls are meant, judging by the white space after them and by what
+        follows; "" is the end of the reply."""
         if not self.place.boundary:
             return not ahead and self.place.announced
-        return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _GOES_ON)
+        return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
 def wishes_of(raws: tuple[Raw, ...], offer: Offer) -> tuple[Wish, ...]:
-    """All of them, or none if one is no call of a tool on offer."""
-    made: list[Wish] = []
+    """All of them, or none if one is not a valid call of an offered tool."""
+    calls: list[Wish] = []
     for raw in raws:
         name = offer.own(raw.name)
         try:
-            made.append(Wish(name, offer.arguments(name, raw.arguments, typed=raw.typed)))
+            calls.append(Wish(name, offer.arguments(name, raw.arguments, typed=raw.typed)))
         except Misfit:
             return ()
-    return tuple(made)
+    return tuple(calls)

@@ -1,4 +1,4 @@
-"""Values as models write them in text: JSON, and the notation of Python where it means the same."""
+"""Parses values as models write them: JSON, and Python notation where it means the same."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ _TOO_DEEP = (RecursionError, MemoryError)
 
 
 class Unreadable(ValueError):
-    """The text is no value, or could be more than one."""
+    """The text is not a value, or ambiguous."""
 
 
 def value_of(text: str) -> JsonValue:
-    """A JSON value, or a Python literal that has the same meaning. A key that comes twice makes an
-    object unreadable: nobody knows which of the two is meant."""
+    """A JSON value, or an equivalent Python literal. A duplicate key makes an object unreadable."""
     try:
         found = _JSON.decode(text)
     except Unreadable:
@@ -32,12 +31,12 @@ def value_of(text: str) -> JsonValue:
 def object_of(text: str) -> JsonObject:
     found = value_of(text)
     if not isinstance(found, dict):
-        raise Unreadable("no object")
+        raise Unreadable("not an object")
     return found
 
 
 def literal_of(node: ast.expr) -> JsonValue:
-    """The value of a syntax tree; JSON's own words count as well as Python's."""
+    """The value of a syntax tree; JSON's constants count as well as Python's."""
     match node:
         case ast.Constant(value=value):
             if value is None or isinstance(value, bool | int | float | str):
@@ -53,20 +52,20 @@ def literal_of(node: ast.expr) -> JsonValue:
             return _pairs([(_key(k), literal_of(v)) for k, v in zip(keys, values, strict=True)])
         case _:
             pass
-    raise Unreadable("no literal")
+    raise Unreadable("not a literal")
 
 
 def tree_of(text: str) -> ast.expr:
-    """The expression in the text, as a tree that nobody runs."""
+    """The expression in the text, as a tree that is never executed."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, *_TOO_DEEP) as error:
-        raise Unreadable("no expression") from error
+        raise Unreadable("not an expression") from error
 
 
 def _literal(text: str) -> JsonValue:
     if text[:1] not in ("{", "[", "'", '"', "(") and text not in ("None", "True", "False"):
-        raise Unreadable("no value")
+        raise Unreadable("not a value")
     try:
         return literal_of(tree_of(text))
     except _TOO_DEEP as error:
@@ -76,19 +75,19 @@ def _literal(text: str) -> JsonValue:
 def _key(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    raise Unreadable("a key is no text")
+    raise Unreadable("a key is not a string")
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise Unreadable("a key comes twice")
+        raise Unreadable("duplicate key")
     return made
 
 
 def _constant(word: str) -> float:
-    raise Unreadable(f"{word} is no JSON")
+    raise Unreadable(f"{word} is not JSON")
 
 
-# Not strict: models write line breaks inside of strings as they are.
+# Not strict: models write raw line breaks inside strings.
 _JSON = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, strict=False)

@@ -1,4 +1,4 @@
-"""The tools on offer, and whether what a model wrote is a call of one of them."""
+"""The offered tools, and validation of calls against them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Offer:
         return name in self._tools
 
     def begins(self, text: str) -> bool:
-        """Whether the name of a tool may begin with this text."""
+        """True if a tool name may start with this text."""
         return any(name.startswith(text) for name in self._tools)
 
     def own(self, name: str) -> str:
-        """The name without a namespace that models put before it, where only that makes sense."""
+        """The name without a namespace prefix that models add."""
         name = name.strip()
         if name in self._tools:
             return name
@@ -35,23 +35,23 @@ class Offer:
         return name
 
     def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
-        """The arguments as the tool's schema wants them; Misfit when they are not what it wants.
-        Without types every value that came as text may become what the schema asks for."""
+        """The arguments as the schema requires them; raises Misfit. Without `typed`, text values
+        are converted to the types of the schema."""
         tool = self._tools.get(name)
         if tool is None:
             raise Misfit("no such tool")
         found = fitted(tool.parameters, given, text=not typed)
         if not isinstance(found, dict):
-            raise Misfit("arguments are an object")
+            raise Misfit("arguments are not an object")
         return found
 
     def parameters(self, name: str) -> tuple[str, ...]:
-        """The names of the tool's parameters, in the order of its schema."""
+        """The names of the tool's parameters, in schema order."""
         properties = self._tools[name].parameters.get("properties")
         return tuple(properties) if isinstance(properties, dict) else ()
 
     def sole(self, name: str) -> str:
-        """The one parameter that the tool needs, "" when there are none or several."""
+        """The only required parameter of the tool, "" if there are none or several."""
         required = self._tools[name].parameters.get("required")
         needed = list(required) if isinstance(required, list) else []
         if len(needed) == 1:

@@ -1,4 +1,4 @@
-"""Finds where in a text a call may begin, also when only the first characters have come."""
+"""Finds where a call may start, even if only its first characters have arrived."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hermes.providers.textcalls.style import Style
 
 
 class Opening(NamedTuple):
-    """A place, the opener that stands there, and the styles that begin with it. No styles: what
-    has come may become an opener."""
+    """A position, the opener there, and the styles that start with it. Without styles, the text may
+    become an opener."""
 
     at: int
     opener: str
@@ -17,7 +17,7 @@ class Opening(NamedTuple):
 
 
 class Openers:
-    """Some are found in the middle of a line, others at its start only."""
+    """Some openers match anywhere in a line, others only at its start."""
 
     def __init__(self, styles: tuple[Style, ...], names: tuple[str, ...]) -> None:
         self._styles: dict[str, tuple[Style, ...]] = {}
@@ -30,11 +30,11 @@ class Openers:
         self._firsts = "".join(sorted({opener[0] for opener in anywhere}))
         self._anywhere = tuple(sorted(anywhere, key=len, reverse=True))
         self._lined = tuple(sorted(lined, key=len, reverse=True))
-        self._halves = _beginnings(anywhere)
-        self._line_halves = _beginnings(lined) | self._halves
+        self._halves = _prefixes(anywhere)
+        self._line_halves = _prefixes(lined) | self._halves
 
     def find(self, text: str, *, at_line_start: bool) -> Opening | None:
-        """The first place of a whole or half opener."""
+        """The first position of a complete or partial opener."""
         best = self._in_line(text)
         at = 0 if at_line_start else text.find("\n") + 1
         if at == 0 and not at_line_start:
@@ -59,7 +59,7 @@ class Openers:
 
     def _at_line_start(self, text: str, at: int) -> Opening | None:
         start = len(text) - len(text[at:].lstrip(" \t"))
-        # A longer opener that may stand anywhere can be on its way.
+        # A longer opener may still be incomplete.
         if start < len(text) and text[start:] in self._halves:
             return Opening(start, "", ())
         if text.startswith(self._lined, start):
@@ -73,5 +73,5 @@ class Openers:
         return Opening(at, opener, self._styles[opener])
 
 
-def _beginnings(openers: set[str]) -> frozenset[str]:
+def _prefixes(openers: set[str]) -> frozenset[str]:
     return frozenset(opener[:size] for opener in openers for size in range(1, len(opener)))

@@ -1,24 +1,24 @@
-"""What was said before a call, and whether it makes the call an example, a quotation, or a deed."""
+"""Tracks the text before a call, to tell a call from an example or a quotation."""
 
 from __future__ import annotations
 
 import re
 
 _FENCES = ("```", "~~~")
-_KEPT = 400
+_CONTEXT_CHARS = 400
 _QUOTES = "\"'“‘«‹„`(（「『"
 _SENTENCE_ENDS = ".!?:;…。！？：；>*_)）]-—–"
 _SENTENCE = r"(?<=[.!?。！？])\s+"
-# Patterns are compiled when a call is in sight, which in most runs never is.
-# What follows is shown, whoever says it and however it goes on.
-_EXAMPLE = (
+# Patterns are compiled on use: most runs never see a call in text. What follows one of these is an
+# example.
+_EXAMPLE_WORDS = (
     r"\b(?:for example|e\.\s?g\.|for instance|as an example|such as|(?:like|as) (?:this|so|follows)"
     r"|(?:is|here['’]s|show \w+|give \w+|see) (?:an|one|another) example|examples? of"
     r"|examples?(?: \w+){0,2}\s*:|looks? like|hypothetical\w*|imagine|suppose|pretend"
     r"|zum beispiel|z\.\s?b\.|beispielsweise|par exemple|por ejemplo|ad esempio|por exemplo)"
     r"|например|例如|例えば|比如"
 )
-# What follows may be talked about, unless the sentence says that it is going to be done.
+# What follows may be talk about a call, unless the sentence announces an action.
 _TALK = (
     r"\b(?:(?:would|could|might) (?:be|call|do|look|run|say|send|use|write)"
     r"|you (?:can|could|may|might|would|should)|(?:the|this|that|right|correct) (?:form|format"
@@ -34,7 +34,7 @@ _ANNOUNCING = (
 
 
 class Prose:
-    """Follows the visible text: where it stands in lines, fences and quotes."""
+    """Tracks the visible text: lines, code fences and quotes."""
 
     def __init__(self) -> None:
         self.spoken = False
@@ -51,7 +51,7 @@ class Prose:
         self._grow(rest)
 
     def call(self) -> None:
-        """A call stood here: what follows begins anew."""
+        """A call was here; what follows starts a new line."""
         self._line = ""
         self._ticks = 0
 
@@ -65,14 +65,14 @@ class Prose:
 
     @property
     def in_quotes(self) -> bool:
-        """The character just before is one that begins a quotation."""
+        """The previous character opens a quotation."""
         line = self._line.rstrip(" \t")
         return bool(line) and line[-1] in _QUOTES
 
     @property
     def at_boundary(self) -> bool:
-        """A line or a sentence has ended, or the last word is written onto: not the middle of a
-        sentence that goes on."""
+        """At the end of a line or sentence, or directly attached to the last word; not in the
+        middle of a sentence."""
         line = self._line
         if not line.strip():
             return True
@@ -80,14 +80,14 @@ class Prose:
 
     @property
     def announces(self) -> bool:
-        """The last sentence says that something is going to be done."""
-        return _holds(_ANNOUNCING, self._last_sentence)
+        """The last sentence announces an action."""
+        return _matches(_ANNOUNCING, self._last_sentence)
 
     @property
     def exemplifies(self) -> bool:
-        """The last sentence makes what follows an example or a quotation."""
+        """The last sentence introduces an example or a quotation."""
         last = self._last_sentence
-        return _holds(_EXAMPLE, last) or (_holds(_TALK, last) and not self.announces)
+        return _matches(_EXAMPLE_WORDS, last) or (_matches(_TALK, last) and not self.announces)
 
     @property
     def _last_sentence(self) -> str:
@@ -101,17 +101,17 @@ class Prose:
     def _grow(self, text: str) -> None:
         self._ticks += text.count("`")
         line = self._line + text
-        self._line = line if len(line) <= 2 * _KEPT else line[:3] + line[-_KEPT:]
+        self._line = line if len(line) <= 2 * _CONTEXT_CHARS else line[:3] + line[-_CONTEXT_CHARS:]
 
     def _end_line(self, text: str) -> None:
         self._grow(text)
         if self._opens_fence:
             self._fenced = not self._fenced
         stripped = self._line.strip()
-        self._above = stripped[-_KEPT:] or self._above
+        self._above = stripped[-_CONTEXT_CHARS:] or self._above
         self._line = ""
         self._ticks = 0
 
 
-def _holds(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None

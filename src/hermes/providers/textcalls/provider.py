@@ -1,4 +1,4 @@
-"""Makes tool calls of those that a model wrote as text: the right call or none at all."""
+"""Converts tool calls that a model wrote as text: the right call or none."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ from hermes.providers.textcalls.openers import Openers
 from hermes.providers.textcalls.scanner import Scanner
 from hermes.providers.wire.thinking import TAGS
 
-_LOST = "the connection was lost before the answer was complete"
+_CONNECTION_LOST = "the connection was lost before the reply was complete"
 _STRAY_THOUGHT = re.compile("|".join(f"</{tag}>" for tag in TAGS), re.IGNORECASE)
 
 
 class TextCalls:
-    """For models whose calls come as words, because the server does not know their style. `style`
-    is one that the model is known for, or "auto"; marks that mean only one thing are understood in
-    any case. A call counts if it is one of a tool on offer, with arguments that fit its schema, and
-    if nothing makes it an example or a quotation; else all of it stays text. Replies with calls of
-    their own pass as they are."""
+    """For models whose calls arrive as text because the server does not know their style. `style`
+    is the model's known style, or "auto"; unambiguous markup is recognised in any case. A call
+    counts if it names an offered tool, its arguments match the schema, and it is neither an example
+    nor a quotation; otherwise it stays text. Replies with native calls pass unchanged."""
 
     def __init__(self, inner: Provider, style: str = "auto") -> None:
         self._inner = inner
@@ -47,29 +46,29 @@ class TextCalls:
         self._openers = Openers((), ())
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        listening = bool(prompt.tools) and not prompt.words_only
-        if listening:
+        scanning = bool(prompt.tools) and not prompt.words_only
+        if scanning:
             self._prepare(prompt.tools)
-        heard: list[str] = []
+        received: list[str] = []
         scanner = self._scanner()
         async with aclosing(self._inner.reply(prompt)) as stream:
             async for item in stream:
-                if not listening:
+                if not scanning:
                     yield item
                 elif isinstance(item, TextDelta):
-                    heard.append(item.text)
+                    received.append(item.text)
                     for piece in scanner.feed(item.text):
                         yield piece
                 elif isinstance(item, Reply):
-                    for made in self._finished(prompt, item, scanner, heard):
+                    for made in self._finish(prompt, item, scanner, received):
                         yield made
                 else:
                     if isinstance(item, Restarted):
-                        heard, scanner = [], self._scanner()
+                        received, scanner = [], self._scanner()
                     elif isinstance(item, CallNamed):
-                        # The server knows the style itself: all words are words.
-                        listening = False
-                        for delta in _flushed(scanner, heard):
+                        # The server knows the style, so all text is text.
+                        scanning = False
+                        for delta in _flush(scanner, received):
                             yield delta
                     yield item
 
@@ -82,15 +81,15 @@ class TextCalls:
     def _scanner(self) -> Scanner:
         return Scanner(self._offer, self._openers, self._trusted)
 
-    def _finished(
-        self, prompt: Prompt, reply: Reply, scanner: Scanner, heard: list[str]
+    def _finish(
+        self, prompt: Prompt, reply: Reply, scanner: Scanner, received: list[str]
     ) -> Iterator[Delta | Reply]:
         message = reply.message
-        if not heard and message.text:
-            heard.append(message.text)
+        if not received and message.text:
+            received.append(message.text)
             yield from scanner.feed(message.text)
         if message.calls:
-            yield from _flushed(scanner, heard)
+            yield from _flush(scanner, received)
             yield reply
             return
         yield from scanner.finish(whole=message.stop not in ("length", "cut"))
@@ -98,7 +97,7 @@ class TextCalls:
             yield reply
         elif _is_void(scanner, prompt):
             yield Restarted()
-            yield TextDelta(text="".join(heard))
+            yield TextDelta(text="".join(received))
             yield reply
         else:
             yield replace(reply, message=_with_calls(message, scanner, prompt))
@@ -106,24 +105,24 @@ class TextCalls:
 
 @lru_cache(maxsize=8)
 def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> Openers:
-    """Sessions that have the same tools share them."""
+    """Shared by sessions with the same tools."""
     first = tuple(style for style in STYLES if style.name in trusted)
     others = tuple(style for style in STYLES if style.name not in trusted)
     return Openers((*first, *others), names)
 
 
-def _flushed(scanner: Scanner, heard: list[str]) -> Iterator[Delta]:
-    """Everything that was held back, as words."""
+def _flush(scanner: Scanner, received: list[str]) -> Iterator[Delta]:
+    """Emits everything that was held back as text."""
     if scanner.wishes:
         yield Restarted()
-        yield TextDelta(text="".join(heard))
+        yield TextDelta(text="".join(received))
     elif held := scanner.held:
         yield TextDelta(text=held)
 
 
 def _is_void(scanner: Scanner, prompt: Prompt) -> bool:
-    """Something shows only now that the calls were not meant: they were misread, thought, or
-    repeated from what somebody else wrote."""
+    """The calls turn out not to be meant: misread, part of reasoning, or copied from another
+    message."""
     if scanner.misread or _STRAY_THOUGHT.search(scanner.said_after):
         return True
     return any(_occurs(echo, message) for echo in scanner.echoes for message in prompt.messages)
@@ -143,7 +142,7 @@ def _with_calls(message: AssistantMessage, scanner: Scanner, prompt: Prompt) -> 
     taken = {
         call.id for m in prompt.messages if isinstance(m, AssistantMessage) for call in m.calls
     }
-    made: list[Text | Reasoning | ToolCall] = [
+    parts: list[Text | Reasoning | ToolCall] = [
         part for part in message.parts if isinstance(part, Reasoning)
     ]
     place, count = len(prompt.messages), 0
@@ -152,14 +151,14 @@ def _with_calls(message: AssistantMessage, scanner: Scanner, prompt: Prompt) -> 
             id = fresh_id(f"call_{place}_{count}", taken)
             taken.add(id)
             count += 1
-            made.append(_call(part, id, message.stop))
+            parts.append(_call(part, id, message.stop))
         else:
-            made.append(Text(text=part))
+            parts.append(Text(text=part))
     stop: StopReason = "calls" if message.stop == "done" else message.stop
-    return AssistantMessage(parts=tuple(made), stop=stop)
+    return AssistantMessage(parts=tuple(parts), stop=stop)
 
 
 def _call(wish: Wish, id: str, stop: StopReason) -> ToolCall:
-    broken = wish.broken or (_LOST if stop == "cut" else "")
+    broken = wish.broken or (_CONNECTION_LOST if stop == "cut" else "")
     arguments = {} if broken else wish.arguments
     return ToolCall(id=id, name=wish.name, arguments=arguments, broken=broken)

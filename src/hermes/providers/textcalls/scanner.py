@@ -1,4 +1,4 @@
-"""Splits a reply into words and calls while it is written; no part of a call's mark-up is said."""
+"""Splits a streamed reply into text and calls; call markup is never shown."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from hermes.providers.textcalls.openers import Openers, Opening
 from hermes.providers.textcalls.prose import Prose
 from hermes.providers.textcalls.tape import NoCall
 
-INCOMPLETE = "the answer ended before the arguments were complete"
-# Ends of a turn that some servers let through.
+INCOMPLETE = "the reply ended before the arguments were complete"
+# End-of-turn tokens that some servers let through.
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>")
 
 Piece = TextDelta | CallNamed
 Going = Generator[Piece, None, bool]
-"""Yields what may be shown and returns whether there is more to do with what has come."""
+"""Yields what may be shown and returns whether more can be done with the text so far."""
 
 
 class Scanner:
-    """Feed it the text of one reply; it gives what may be shown now. `parts` is what the reply is
-    made of once it is finished. It is in one of three states: it looks for a call, it reads one,
-    or it has read some and waits for what follows them."""
+    """Takes the text of one reply and returns what may be shown now. `parts` is the reply once it
+    is finished. Three states: searching for a call, reading one, or waiting for what follows it."""
 
     def __init__(self, offer: Offer, openers: Openers, trusted: frozenset[str]) -> None:
         self._offer = offer
@@ -55,18 +54,18 @@ class Scanner:
 
     @property
     def held(self) -> str:
-        """What has come and was not said, because it may belong to a call."""
+        """Text that arrived but is not shown, because it may belong to a call."""
         blocks = "".join(block.text for block in self._blocks)
         return self._gap + blocks + (self._attempt.text if self._attempt else "") + self._rest
 
     @property
     def said_after(self) -> str:
-        """All words after the first call but those that look like one."""
+        """All text after the first call except text that looks like a call."""
         return "".join(self._after)
 
     @property
     def misread(self) -> bool:
-        """The end of a call stands in the words after one: something was cut at a wrong place."""
+        """The end of a call appears in the text after one, so a call was split wrongly."""
         after = self.said_after
         return any(closer in after for closer in self._closers)
 
@@ -80,7 +79,7 @@ class Scanner:
         return list(self._run())
 
     def finish(self, *, whole: bool) -> list[Piece]:
-        """Nothing more comes. Of a reply that is not whole, a call that was begun is broken."""
+        """Ends the reply. In an incomplete reply, a started call is broken."""
         self._ended = True
         self._whole = whole
         if self._attempt is not None:
@@ -115,7 +114,7 @@ class Scanner:
         return True
 
     def _begin(self, opening: Opening) -> bool:
-        """Start to read what may be a call; False when it cannot be meant as one."""
+        """Starts to read a possible call; False if it cannot be meant as one."""
         place = Place.after(self._prose)
         styles = tuple(style for style in opening.styles if place.allows(style, self._trusted))
         if not styles:
@@ -148,7 +147,7 @@ class Scanner:
         return True
 
     def _give_up(self, attempt: Attempt) -> Iterator[Piece]:
-        """It is no call. What looks like one inside of a failed one is part of an argument."""
+        """It is not a call. Markup inside a failed call is part of an argument."""
         if not self._whole and attempt.begun and (name := attempt.meant_for):
             yield from self._commit()
             yield from self._add(Wish(name, {}, INCOMPLETE), named=attempt.named)
@@ -160,7 +159,7 @@ class Scanner:
         yield from self._say(attempt.opener)
 
     def _decide(self) -> Going:
-        """Whether the calls that were read are meant, by what follows them."""
+        """Decides by what follows whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
         gap = self._rest[: len(self._rest) - len(ahead)]
@@ -190,7 +189,7 @@ class Scanner:
         return bool(self._rest)
 
     def _cut_off(self, ahead: str, end: str) -> Going:
-        """The model goes on with a result that it made up: nothing of that is said or run."""
+        """The model continues with an invented result: that is neither shown nor run."""
         if len(ahead) < len(end) and not self._ended:
             return False
         self._mode, self._rest = "muted", ""
@@ -198,7 +197,7 @@ class Scanner:
         return False
 
     def _swallow(self, text: str) -> None:
-        """Take this from what follows the newest block into it."""
+        """Moves text from behind the newest block into it."""
         last = self._blocks[-1]
         self._blocks[-1] = last._replace(text=last.text + text)
         self._rest = self._rest[len(text) :]
@@ -220,26 +219,26 @@ class Scanner:
             yield CallNamed(name=wish.name)
 
     def _release(self) -> Iterator[Piece]:
-        """The calls that were waiting are words."""
+        """Turns waiting calls into text."""
         blocks, self._blocks = self._blocks, []
         for block in blocks:
             yield from self._say(block.text, whole=True)
 
     def _announce(self, attempt: Attempt) -> Iterator[Piece]:
-        """Tell once, as soon as it is clear, which tool is going to be called."""
+        """Announces the tool name once, as soon as it is clear."""
         if not attempt.named and (name := attempt.meant_for):
             attempt.named = True
             yield CallNamed(name=name)
 
     def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
-        """`whole`: it has the form of calls, from the beginning to the end."""
+        """`whole`: the text is complete call markup."""
         if not text:
             return
         self._prose.say(text)
         if self.echoes and not whole:
             self._after.append(text)
         if self._words is None:
-            # White space alone is no part of a reply: it waits for words.
+            # White space alone is not part of a reply: it waits for text.
             text = self._gap + text
             self._gap = text if text.isspace() else ""
             if self._gap:

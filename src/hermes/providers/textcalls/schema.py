@@ -1,4 +1,4 @@
-"""Holds a value against a JSON Schema; makes typed values of text where a style has no types."""
+"""Checks values against a JSON Schema; converts text to typed values where a style has no types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.providers.textcalls.literals import Unreadable, value_of
 
-_DEEPEST = 60
+_MAX_DEPTH = 60
 _KINDS = {
     "string": (str,),
     "integer": (int,),
@@ -20,12 +20,12 @@ _KINDS = {
 
 
 class Misfit(ValueError):
-    """The value is not what the schema asks for."""
+    """The value does not match the schema."""
 
 
 def fitted(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
-    """The value, with nulls for what is optional left out; Misfit. With `text` the members of an
-    object are text, and become the numbers, lists … that the schema asks for."""
+    """The value without optional nulls. With `text`, members of an object are text and are
+    converted to the types of the schema. Raises Misfit."""
     root = schema if isinstance(schema, dict) else {}
     return _Check(root).value(schema, value, text=text, depth=0)
 
@@ -37,39 +37,41 @@ class _Check:
     def value(self, schema: JsonValue, value: JsonValue, *, text: bool, depth: int) -> JsonValue:
         if schema is True or schema == {}:
             return value
-        if not isinstance(schema, dict) or depth > _DEEPEST:
-            raise Misfit("nothing fits")
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+            raise Misfit("no match")
         if isinstance(reference := schema.get("$ref"), str):
-            return self.value(self._resolved(reference), value, text=text, depth=depth + 1)
+            return self.value(self._resolve(reference), value, text=text, depth=depth + 1)
         for word in ("anyOf", "oneOf"):
             if isinstance(options := schema.get(word), list):
-                value = self._one(options, value, text=text, depth=depth)
+                value = self._any_option(options, value, text=text, depth=depth)
                 text = False
         for part in _schemas(schema.get("allOf")):
             value = self.value(part, value, text=text, depth=depth + 1)
             text = False
-        value = self._typed(schema, value, text=text)
-        self._listed(schema, value)
+        value = self._check_type(schema, value, text=text)
+        self._check_allowed(schema, value)
         if isinstance(value, dict):
             return self._object(schema, value, text=text and depth == 0, depth=depth)
         if isinstance(value, list):
             return self._array(schema, value, depth=depth)
-        _within(schema, value)
+        _check_size(schema, value)
         return value
 
-    def _resolved(self, reference: str) -> JsonValue:
+    def _resolve(self, reference: str) -> JsonValue:
         if not reference.startswith("#"):
-            raise Misfit("a reference to elsewhere")
+            raise Misfit("an external reference")
         found: JsonValue = self._root
         for name in reference[1:].split("/")[1:]:
             name = name.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or name not in found:
-                raise Misfit("a reference to nothing")
+                raise Misfit("a broken reference")
             found = found[name]
         return found
 
-    def _one(self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int) -> object:
-        """Text stays text where that is one of the possibilities."""
+    def _any_option(
+        self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int
+    ) -> object:
+        """Text stays text if that is one of the options."""
         tries = (False, True) if text else (False,)
         for as_text in tries:
             for option in options:
@@ -77,19 +79,19 @@ class _Check:
                     return self.value(option, value, text=as_text, depth=depth + 1)
                 except Misfit:
                     continue
-        raise Misfit("none of the possibilities")
+        raise Misfit("no option matches")
 
-    def _typed(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
+    def _check_type(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
         kinds = _names(schema.get("type"))
-        if not kinds or _is(value, kinds):
+        if not kinds or _has_type(value, kinds):
             return _whole(value) if "integer" in kinds else value
         if text and isinstance(value, str):
-            made = _made(value, kinds)
-            if _is(made, kinds):
+            made = _convert(value, kinds)
+            if _has_type(made, kinds):
                 return _whole(made) if "integer" in kinds else made
         raise Misfit(f"not {' or '.join(kinds)}")
 
-    def _listed(self, schema: JsonObject, value: JsonValue) -> None:
+    def _check_allowed(self, schema: JsonObject, value: JsonValue) -> None:
         allowed = schema.get("enum")
         if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
             raise Misfit("not one of the allowed values")
@@ -113,7 +115,7 @@ class _Check:
                 continue
             made[name] = self.value(part, item, text=text, depth=depth + 1)
         if missing := needed - made.keys():
-            raise Misfit(f"without {', '.join(sorted(map(str, missing)))}")
+            raise Misfit(f"missing {', '.join(sorted(map(str, missing)))}")
         return made
 
     def _array(self, schema: JsonObject, value: list[JsonValue], *, depth: int) -> JsonValue:
@@ -135,7 +137,7 @@ def _names(kind: JsonValue) -> tuple[str, ...]:
     return tuple(k for k in kind if isinstance(k, str)) if isinstance(kind, list) else ()
 
 
-def _is(value: JsonValue, kinds: tuple[str, ...]) -> bool:
+def _has_type(value: JsonValue, kinds: tuple[str, ...]) -> bool:
     if isinstance(value, bool):
         return "boolean" in kinds
     if isinstance(value, float) and "integer" in kinds and value.is_integer():
@@ -144,11 +146,11 @@ def _is(value: JsonValue, kinds: tuple[str, ...]) -> bool:
 
 
 def _whole(value: JsonValue) -> JsonValue:
-    """2.0 is a whole number for a schema."""
+    """2.0 counts as an integer in a schema."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _made(text: str, kinds: tuple[str, ...]) -> JsonValue:
+def _convert(text: str, kinds: tuple[str, ...]) -> JsonValue:
     stripped = text.strip()
     if "boolean" in kinds and stripped.lower() in ("true", "false"):
         return stripped.lower() == "true"
@@ -172,16 +174,16 @@ def _takes_null(schema: JsonValue) -> bool:
     return "null" in kinds or (not kinds and not options) or any(map(_takes_null, options))
 
 
-def _within(schema: JsonObject, value: JsonValue) -> None:
+def _check_size(schema: JsonObject, value: JsonValue) -> None:
     if isinstance(value, str):
-        _limited(len(value), schema, "minLength", "maxLength")
+        _check_limits(len(value), schema, "minLength", "maxLength")
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        _limited(value, schema, "minimum", "maximum")
+        _check_limits(value, schema, "minimum", "maximum")
 
 
-def _limited(size: float, schema: JsonObject, least: str, most: str) -> None:
+def _check_limits(size: float, schema: JsonObject, least: str, most: str) -> None:
     if size < _number(schema, least, size) or size > _number(schema, most, size):
-        raise Misfit("beyond its limits")
+        raise Misfit("out of range")
 
 
 def _number(schema: JsonObject, name: str, default: float) -> float:

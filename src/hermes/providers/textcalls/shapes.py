@@ -1,4 +1,4 @@
-"""The shapes of a JSON object that asks for a tool call."""
+"""Recognises JSON objects that request a tool call."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hermes.providers.textcalls.tape import NoCall, Raw
 NAMES = ("name", "tool_name", "function", "tool", "function_name", "action")
 ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
 LISTS = ("tool_calls", "function_call", "tool_call")
-# What may stand beside a call without saying anything about it.
-_BESIDE = ("id", "type", "tool_call_id", "call_id", "index")
-FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_BESIDE)
+# Keys that may accompany a call without meaning.
+_METADATA_KEYS = ("id", "type", "tool_call_id", "call_id", "index")
+FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_METADATA_KEYS)
 
 
 def raws_in(text: str, *, strict: bool = False) -> tuple[Raw, ...]:
-    """The calls in the text of an object or a list; NoCall. With `strict` a call must bring its
-    arguments: a mere name is too little."""
+    """The calls in the text of an object or list; raises NoCall. With `strict`, a call needs
+    arguments: a name alone is not enough."""
     try:
         found = tuple(_raws(value_of(text), strict=strict))
     except Unreadable as error:
@@ -40,31 +40,31 @@ def _raws(value: JsonValue, *, strict: bool) -> Iterator[Raw]:
         for item in value:
             yield from _raws(item, strict=strict)
     elif isinstance(value, dict):
-        yield from _of_object(value, strict=strict)
+        yield from _raws_in_object(value, strict=strict)
     else:
         raise NoCall
 
 
-def _of_object(value: JsonObject, *, strict: bool) -> Iterator[Raw]:
+def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[Raw]:
     for key in LISTS:
         if isinstance(value.get(key), list | dict):
-            _nothing_else(value, (key,))
+            _require_only(value, (key,))
             yield from _raws(value[key], strict=strict)
             return
     inner = value.get("function")
     if isinstance(inner, dict):
-        _nothing_else(value, ("function",))
-        yield from _of_object(inner, strict=strict)
+        _require_only(value, ("function",))
+        yield from _raws_in_object(inner, strict=strict)
         return
-    yield _of_pair(value, strict=strict)
+    yield _raw_of_object(value, strict=strict)
 
 
-def _of_pair(value: JsonObject, *, strict: bool) -> Raw:
+def _raw_of_object(value: JsonObject, *, strict: bool) -> Raw:
     names = [key for key in NAMES if isinstance(value.get(key), str)]
     given = [key for key in ARGUMENTS if key in value]
     if len(names) != 1 or len(given) > 1 or (strict and not given):
         raise NoCall
-    _nothing_else(value, (names[0], *given))
+    _require_only(value, (names[0], *given))
     arguments: JsonValue = value[given[0]] if given else {}
     if isinstance(arguments, str):
         arguments = object_of(arguments) if arguments.strip() else {}
@@ -75,6 +75,6 @@ def _of_pair(value: JsonObject, *, strict: bool) -> Raw:
     return Raw(value[names[0]], arguments)
 
 
-def _nothing_else(value: JsonObject, used: tuple[str, ...]) -> None:
-    if any(key not in used and key not in _BESIDE for key in value):
+def _require_only(value: JsonObject, used: tuple[str, ...]) -> None:
+    if any(key not in used and key not in _METADATA_KEYS for key in value):
         raise NoCall

@@ -1,4 +1,4 @@
-"""What a style of writing calls is: how it begins, how it is read, and how far it is believed."""
+"""Defines a call style: how it starts, how it is parsed, and how far it is trusted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Read = Callable[[Tape], Reading]
 
 
 class Style(NamedTuple):
-    """`openers` are the texts that it begins with, `tool_openers` those that follow from the tools
-    on offer. `line`: it begins at the start of a line only. `marked`: nobody writes its mark-up
-    but to call; any other style looks like ordinary text and counts only where nothing but a call
-    can be meant. `closers` are ends that belong to it: one without its beginning tells that
-    something was misread. `ends` begins text that the model made up as the result of its call."""
+    """`openers` are the texts it starts with, `tool_openers` those derived from the offered tools.
+    `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
+    look like ordinary text and count only where nothing but a call can be meant. `closers` are its
+    end tokens: one without a start means that something was misread. `ends` starts text that the
+    model invents as a result."""
 
     name: str
     read: Read
@@ -27,6 +27,6 @@ class Style(NamedTuple):
     ends: str = ""
 
     def beginnings(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """All openers; `{}` in one that follows from the tools is the name of each."""
+        """All openers; `{}` in a tool opener stands for each tool name."""
         made = (form.format(name) for form in self.tool_openers for name in names)
         return (*self.openers, *made)

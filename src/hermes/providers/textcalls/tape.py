@@ -1,7 +1,8 @@
-"""Text that is still being written, and the steps by which a style reads a call from it.
+"""Incremental parsing steps over streamed text.
 
-A style is a generator over a tape. Where more text is needed it yields the characters of which one
-must come before going on can help ("" for any), so a long argument costs nothing while it comes.
+A style is a generator over a tape. When it needs more text it yields the characters of which one
+must
+arrive before it can continue ("" for any), so a long argument costs nothing while it streams.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ _INSIDE = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
     # A single quote is part of the text once the two characters after it are known. Not possessive:
-    # early releases of Python 3.11 go wrong there when an alternative looks ahead.
+    # early releases of Python 3.11 fail there when an alternative looks ahead.
     '"""': re.compile(r'(?:[^"\\]|\\.|"(?=..)(?!""))*', re.DOTALL),
     "'''": re.compile(r"(?:[^'\\]|\\.|'(?=..)(?!''))*", re.DOTALL),
 }
 
 
 class NoCall(Exception):
-    """What stands here is no call of this style."""
+    """The text is not a call of this style."""
 
 
 class Raw(NamedTuple):
-    """A call as it is written, not yet held against any tool. `typed` is False where the style has
-    only text for values."""
+    """A call as written, not yet checked against a tool. `typed` is False for styles whose values
+    are all text."""
 
     name: str
     arguments: JsonObject
@@ -46,9 +47,9 @@ Reading = Steps[tuple[Raw, ...]]
 
 
 class Tape:
-    """`text` begins with the mark-up; `at` is how far it is read; `ended` means that nothing more
-    comes. `named` is the tool that a call was begun for, "" before that; `begun` tells that more
-    than a mention of the mark-up was seen."""
+    """`text` starts with the markup; `at` is the read position; `ended` means that no more text
+    follows. `named` is the tool of the started call, or ""; `begun` means that more than a mention
+    of the markup was seen."""
 
     def __init__(self, offer: Offer) -> None:
         self.offer = offer
@@ -60,23 +61,23 @@ class Tape:
 
     @property
     def ahead(self) -> str:
-        """The next character, "" when it has not come."""
+        """The next character, "" if it has not arrived."""
         return self.text[self.at : self.at + 1]
 
     def name(self, name: str) -> str:
-        """Tell early which tool is meant."""
+        """Records which tool is meant."""
         self.begun = True
         self.named = self.named or name
         return name
 
     def has(self, text: str) -> Steps[bool]:
-        """Whether this comes next; then it is read."""
+        """Consumes the text if it comes next; returns whether it did."""
         while True:
-            come = self.text[self.at : self.at + len(text)]
-            if come == text:
+            available = self.text[self.at : self.at + len(text)]
+            if available == text:
                 self.at += len(text)
                 return True
-            if self.ended or not text.startswith(come):
+            if self.ended or not text.startswith(available):
                 return False
             yield ""
 
@@ -85,7 +86,7 @@ class Tape:
             raise NoCall
 
     def any_of(self, *texts: str) -> Steps[str]:
-        """The one of these that comes next and is read, "" for none of them."""
+        """Consumes and returns the first of these that comes next, or ""."""
         for text in texts:
             if (yield from self.has(text)):
                 return text
@@ -100,7 +101,8 @@ class Tape:
             yield ""
 
     def until(self, stop: str, *, most: int = 0) -> Steps[str]:
-        """The text before `stop`, which is read too; NoCall when it is longer than `most`."""
+        """Consumes up to and including `stop` and returns the text before it. Raises NoCall if that
+        is longer than `most`."""
         start = self.at
         while True:
             found = self.text.find(stop, self.at)
@@ -113,7 +115,7 @@ class Tape:
             yield "" if most else stop[-1]
 
     def value(self, closer: str, *followers: str) -> Steps[str]:
-        """The text before `closer`, where a closer that is followed by none of these, spaces aside,
+        """The text before `closer`. A closer that is not followed by one of these, ignoring spaces,
         is part of the text."""
         self.begun = True
         start = self.at
@@ -128,7 +130,7 @@ class Tape:
             self.at = end + len(closer)
 
     def word(self) -> Steps[str]:
-        """A name as far as name characters go."""
+        """Consumes a name."""
         while True:
             found = _NAME.match(self.text, self.at)
             end = found.end() if found else self.at
@@ -139,7 +141,7 @@ class Tape:
             yield ""
 
     def tool(self) -> Steps[str]:
-        """The name of a tool on offer; NoCall as soon as it can be none."""
+        """The name of an offered tool; raises NoCall as soon as it cannot be one."""
         start = self.at
         while True:
             found = _NAME.match(self.text, start)
@@ -156,7 +158,7 @@ class Tape:
         return so_far
 
     def balanced(self, *, python: bool = False) -> Steps[str]:
-        """From a bracket to the one that closes it; brackets in strings do not count."""
+        """From a bracket to its closing bracket; brackets in strings do not count."""
         if self.ahead not in ("{", "[", "("):
             raise NoCall
         self.begun = True
@@ -199,7 +201,7 @@ class Tape:
 
 
 def first_of(tape: Tape, *styles: Reading) -> Reading:
-    """What the first of these that fits reads."""
+    """Parses with the first of these that fits."""
     start = tape.at
     for style in styles:
         tape.at = start

@@ -1,4 +1,4 @@
-"""From what a model wrote as the arguments of a call to an object, or to the reason why not."""
+"""Parses the arguments of a tool call as the model wrote them."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ import msgspec
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.providers.scrub import clean_json, clean_text
 
-_SHOWN = 500
+_MAX_SHOWN_CHARS = 500
 _FENCE = re.compile(r"^```[a-z]*\s*\n?(.*?)\s*```$", re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 _LENIENT = json.JSONDecoder(strict=False)
 
 
 class Arguments(Value):
-    """`broken` is empty, or says for the model why the call cannot be run."""
+    """`broken` is empty, or tells the model why the call cannot run."""
 
     value: JsonObject = {}
     broken: str = ""
 
 
 def read_arguments(raw: object, *, whole: bool) -> Arguments:
-    """`whole` is False when the answer ended before its time: nothing is mended then, and a call
-    without arguments is not taken for one that needs none."""
+    """With `whole=False` the reply was cut off: nothing is repaired, and empty arguments count as
+    incomplete."""
     if isinstance(raw, dict):
         return Arguments(value=clean_json(raw)) if whole else _broken(str(raw), whole=False)
     text = raw if isinstance(raw, str) else ""
     stripped = text.strip()
     if not stripped or stripped == "null":
         return Arguments() if whole else _broken(text, whole=False)
-    value = _strict(stripped)
+    value = _parse_strict(stripped)
     if value is None and whole:
-        value = _mended(stripped)
+        value = _repair(stripped)
     if isinstance(value, str) and whole:
-        value = _strict(value.strip())
+        value = _parse_strict(value.strip())
     if isinstance(value, dict):
         return Arguments(value=clean_json(value))
     return _broken(text, whole=whole)
 
 
-def _strict(text: str) -> JsonValue:
+def _parse_strict(text: str) -> JsonValue:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 
-def _mended(text: str) -> JsonValue:
-    """The object in text with a fence around it, raw line breaks in strings, commas too many, or
-    something after its end that is no second object. A missing end is never added."""
+def _repair(text: str) -> JsonValue:
+    """Parses an object inside a code fence, with raw line breaks in strings, with trailing commas,
+    or followed by text that is not a second object. A missing end is never added."""
     fenced = _FENCE.match(text)
     text = fenced[1].strip() if fenced else text
     value = _first_object(text)
     if value is None:
-        value = _first_object(_STRING_OR_COMMA.sub(_without_comma, text))
+        value = _first_object(_STRING_OR_COMMA.sub(_drop_comma, text))
     return value
 
 
@@ -73,15 +73,15 @@ def _first_object(text: str) -> JsonValue:
     return value
 
 
-def _without_comma(found: re.Match[str]) -> str:
+def _drop_comma(found: re.Match[str]) -> str:
     return "" if found[0] == "," else found[0]
 
 
 def _broken(raw: str, *, whole: bool) -> Arguments:
-    shown = clean_text(raw if len(raw) <= _SHOWN else raw[:_SHOWN] + "…")
+    shown = clean_text(raw if len(raw) <= _MAX_SHOWN_CHARS else raw[:_MAX_SHOWN_CHARS] + "…")
     why = (
         "the arguments are not a valid JSON object"
         if whole
-        else "the answer ended before the arguments were complete"
+        else "the reply ended before the arguments were complete"
     )
     return Arguments(broken=f"{why}: {shown}" if shown else why)

@@ -1,4 +1,4 @@
-"""The chat completions format: a prompt as a request body."""
+"""Encodes prompts for the chat completions API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ChatWire:
         self._pictures = pictures
         self._head = Head(self._opening, endpoint, profile, life)
         self._conversation = Conversation(endpoint, profile)
-        # A mark needs a part to sit on, so with marks all content is a list of parts.
+        # A cache mark needs a part to sit on, so with marks every content is a list of parts.
         self._marks = profile.marks != "off"
 
     @property
@@ -125,19 +125,19 @@ class ChatWire:
                 return b",".join(self._bytes(self._result(result)) for result in results)
 
     def _assistant(self, message: AssistantMessage) -> JsonObject:
-        """The content comes last, so that a mark can be added at the end of the fragment."""
-        replayed = self._reasoning(message)
-        # These belong to the calls, by their places, not to the message.
-        signatures = replayed.pop("extra_content", {})
-        made: JsonObject = {"role": "assistant", **replayed}
+        """`content` comes last, so that a cache mark can be appended to the encoded fragment."""
+        reasoning = self._reasoning(message)
+        # Signatures belong to single calls, by position, not to the message.
+        signatures = reasoning.pop("extra_content", {})
+        encoded: JsonObject = {"role": "assistant", **reasoning}
         if message.calls:
-            made["tool_calls"] = [
+            encoded["tool_calls"] = [
                 _call(call) | _signature(signatures, place)
                 for place, call in enumerate(message.calls)
             ]
         text = message.text.strip()
-        made["content"] = self._content((Text(text=text),)) if text else None
-        return made
+        encoded["content"] = self._content((Text(text=text),)) if text else None
+        return encoded
 
     def _reasoning(self, message: AssistantMessage) -> JsonObject:
         field = self._profile.replay
@@ -151,25 +151,25 @@ class ChatWire:
         content: JsonValue = result.text
         pictures = any(isinstance(part, Image) for part in result.parts)
         if pictures and not self._profile.image_results:
-            content = "\n".join(self._words(part) for part in result.parts)
+            content = "\n".join(self._text_of_part(part) for part in result.parts)
         elif pictures or self._marks:
             content = self._content(result.parts)
         return {"role": "tool", "tool_call_id": result.call_id, "content": content}
 
     def _content(self, parts: tuple[Text | Image, ...]) -> JsonValue:
-        shown = [self._part(part) for part in parts]
-        if not self._marks and all(part["type"] == "text" for part in shown):
-            return "".join(part["text"] for part in shown)
-        return [part for part in shown if is_worth_sending(part)] or ""
+        encoded = [self._part(part) for part in parts]
+        if not self._marks and all(part["type"] == "text" for part in encoded):
+            return "".join(part["text"] for part in encoded)
+        return [part for part in encoded if is_worth_sending(part)] or ""
 
     def _part(self, part: Text | Image) -> JsonObject:
         if isinstance(part, Image) and self._profile.images:
             url = self._pictures.url_of(part)
             if url is not None:
                 return {"type": "image_url", "image_url": {"url": url}}
-        return {"type": "text", "text": self._words(part)}
+        return {"type": "text", "text": self._text_of_part(part)}
 
-    def _words(self, part: Text | Image) -> str:
+    def _text_of_part(self, part: Text | Image) -> str:
         return part.text if isinstance(part, Text) else label(part)
 
     def _bytes(self, value: JsonObject) -> bytes:
@@ -177,8 +177,8 @@ class ChatWire:
 
 
 def _signature(signatures: JsonObject, place: int) -> JsonObject:
-    signed = signatures.get(str(place))
-    return {"extra_content": signed} if signed else {}
+    signature = signatures.get(str(place))
+    return {"extra_content": signature} if signature else {}
 
 
 def _call(call: ToolCall) -> JsonObject:

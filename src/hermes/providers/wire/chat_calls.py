@@ -1,4 +1,4 @@
-"""Puts together the tool calls of a chat stream, for servers that each do it in their own way."""
+"""Assembles streamed tool calls in the chat completions format, whose fields differ by server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hermes.providers.wire.loose import object_of, parsed
 
 
 class CallAssembly:
-    """A piece belongs to the call of its index, or to the newest one. It begins another call when
-    it brings a name and an id or arguments that cannot belong to the one it was found for: some
-    servers number every call 0, or not at all."""
+    """A fragment belongs to the call with its index, or else to the newest call. It starts a new
+    call when it has a name plus an id or arguments that cannot belong to the matched call: some
+    servers use index 0 for every call, or send no index."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -25,7 +25,7 @@ class CallAssembly:
         id, name = _text(piece.get("id")), _text(function.get("name"))
         index, arguments = piece.get("index"), function.get("arguments")
         wish = self._find(index, id)
-        if wish is None or (name and _begins_another(wish, id, name, arguments)):
+        if wish is None or (name and _starts_new_call(wish, id, name, arguments)):
             yield from self._draft.flush()
             doubtful = wish is not None and not id and name == wish.name
             wish = self._draft.wish(id)
@@ -33,10 +33,10 @@ class CallAssembly:
             if isinstance(index, int):
                 self._by_index[index] = wish
         self._last = wish
-        _write_name(wish, name)
+        _append_name(wish, name)
         wish.id = wish.id or id
         if arguments is not None:
-            _write_arguments(wish, arguments)
+            _append_arguments(wish, arguments)
             if not wish.is_echo:
                 yield from self._draft.name(wish)
 
@@ -49,40 +49,41 @@ class CallAssembly:
         return self._last
 
 
-def _begins_another(wish: Wish, id: str, name: str, arguments: object) -> bool:
+def _starts_new_call(wish: Wish, id: str, name: str, arguments: object) -> bool:
     if id and wish.id:
         return id != wish.id
     if wish.given is not None:
         return arguments is not None
     if not wish.size:
         return False
-    return name != wish.name or (_is_whole(wish.raw) and _is_new(arguments, wish.raw))
+    return name != wish.name or (_is_complete(wish.raw) and _starts_over(arguments, wish.raw))
 
 
-def _is_whole(raw: str) -> bool:
+def _is_complete(raw: str) -> bool:
     return raw.rstrip().endswith("}") and isinstance(parsed(raw.encode("utf-8", "replace")), dict)
 
 
-def _is_new(arguments: object, raw: str) -> bool:
+def _starts_over(arguments: object, raw: str) -> bool:
     if isinstance(arguments, str):
-        begins = not arguments or arguments.lstrip().startswith("{")
-        return begins and not (arguments and arguments.startswith(raw))
+        starts = not arguments or arguments.lstrip().startswith("{")
+        return starts and not (arguments and arguments.startswith(raw))
     return isinstance(arguments, dict)
 
 
-def _write_name(wish: Wish, name: str) -> None:
-    """A name may come whole, in pieces, or whole with every piece."""
+def _append_name(wish: Wish, name: str) -> None:
+    """A name may arrive whole, in fragments, or whole with every fragment."""
     if not name or name == wish.name:
         return
     wish.name = name if name.startswith(wish.name) else wish.name + name
 
 
-def _write_arguments(wish: Wish, piece: object) -> None:
+def _append_arguments(wish: Wish, piece: object) -> None:
     if isinstance(piece, dict):
         wish.given = piece
     if not isinstance(piece, str) or not piece:
         return
-    # Hardly any JSON object continues with its own beginning: such a piece is all of it once more.
+    # A JSON object hardly ever continues with its own beginning, so such a fragment is a full
+    # resend.
     if wish.size and len(piece) >= wish.size and piece.startswith(wish.raw):
         wish.rewrite(piece)
     else:

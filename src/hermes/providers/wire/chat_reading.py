@@ -1,4 +1,4 @@
-"""The chat completions format: an answer, streamed or whole, as deltas and a message."""
+"""Decodes replies of the chat completions API, streamed or whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChatReader:
         self._signatures: JsonObject = {}
 
     def words(self, event: SseEvent) -> str | None:
-        # Until the first chunk has told who answers, all of it counts.
+        # The first chunk also carries the model name, so it needs full parsing.
         return chat_words(event.data) if self.model else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
@@ -53,14 +53,14 @@ class ChatReader:
             yield from self._chunk(chunk)
 
     def run_out(self) -> None:
-        """Nothing but an announced end tells that the answer is whole."""
+        """Only an explicit end marks the reply as complete."""
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
         choices = objects_of(body.get("choices"))
         if not choices and "error" not in body:
-            raise malformed(self._endpoint, "the answer holds no message")
+            raise malformed(self._endpoint, "the reply has no message")
         message = object_of(choices[0].get("message")) if choices else {}
-        # Whole calls need no putting together: each gets a number of its own.
+        # Whole calls need no assembly: each gets its own index.
         calls = [{**c, "index": n} for n, c in enumerate(objects_of(message.get("tool_calls")))]
         whole = {**message, "tool_calls": calls}
         yield from self._chunk({**body, "choices": [{**c, "delta": whole} for c in choices[:1]]})
@@ -77,7 +77,7 @@ class ChatReader:
         choices = objects_of(chunk.get("choices"))
         if (usage := chat_usage(chunk.get("usage"))) is not None:
             self.usage = usage
-            # The counts come after everything else when they come alone.
+            # A chunk with usage and no choices is the last one.
             self.ended = self.ended or not choices
         for choice in choices[:1]:
             yield from self._delta(object_of(choice.get("delta")))
@@ -94,7 +94,7 @@ class ChatReader:
 
     def _delta(self, delta: JsonObject) -> Iterator[Delta]:
         if delta.keys() <= _PLAIN:
-            # So are most events of most answers.
+            # The common case: plain content.
             if text := text_of(delta.get("content")):
                 yield from self.draft.say(text)
             return
@@ -115,7 +115,7 @@ class ChatReader:
         details = objects_of(delta.get("reasoning_details"))
         self._details += details
         content = text_of(delta.get("reasoning_content"))
-        # Servers that send more than one of the fields say the same in each.
+        # Servers that send more than one of these fields repeat the same text.
         text = content or text_of(delta.get("reasoning"))
         if not text:
             text = "".join(text_of(d.get("text")) or text_of(d.get("summary")) for d in details)
@@ -124,20 +124,20 @@ class ChatReader:
         yield from self.draft.think(text)
 
     def _seal(self) -> None:
-        """What the endpoint wants to get back, as far as it sent it."""
+        """Keeps the reasoning fields that the endpoint expects back in later requests."""
         sealed: JsonObject = {}
         if self._thoughts:
             sealed["reasoning_content"] = "".join(self._thoughts)
         if self._details:
-            sealed["reasoning_details"] = _joined(self._details)
+            sealed["reasoning_details"] = _join_details(self._details)
         if self._signatures:
             sealed["extra_content"] = self._signatures
         if sealed:
             self.draft.first_thought().sealed = sealed
 
 
-def _joined(details: list[JsonObject]) -> list[JsonObject]:
-    """Pieces of one block, told by its index and type, become one; blocks keep their order."""
+def _join_details(details: list[JsonObject]) -> list[JsonObject]:
+    """Merges fragments with the same index and type into one block; blocks keep their order."""
     blocks: list[JsonObject] = []
     for piece in details:
         last = blocks[-1] if blocks else {}

@@ -1,4 +1,4 @@
-"""What requests of one conversation tell about it: its id, and who is waiting for the answer."""
+"""Sends a conversation id and the initiator (user or agent) with each request."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from hermes.providers.profile import ModelProfile
 
 
 class Conversation:
-    """Says nothing unless the profile names a field or header for it. An id that nobody gave is
-    made of how the conversation begins, so it stays the same as long as caches can be of use."""
+    """Sends nothing unless the profile names a field or header for it. Without a configured id, the
+    id is a hash of the start of the conversation, so it is stable as long as prompt caches are."""
 
     def __init__(self, endpoint: Endpoint, profile: ModelProfile) -> None:
         self._model = endpoint.model
         self._profile = profile
         self._id = profile.conversation
-        self._began: tuple[str, Message] | None = None
+        self._start: tuple[str, Message] | None = None
         self._initiator = ""
 
     def goes_on(self, prompt: Prompt, messages: tuple[Message, ...]) -> None:
-        """A request is being made; `messages` are those of the prompt, made valid."""
+        """Updates id and initiator for a request; `messages` are the repaired messages of the
+        prompt."""
         if self._profile.initiator:
             last = messages[-1]
-            mine = isinstance(last, UserMessage) and last.origin == "user"
-            self._initiator = "user" if mine else "agent"
+            from_user = isinstance(last, UserMessage) and last.origin == "user"
+            self._initiator = "user" if from_user else "agent"
         if self._profile.conversation_field or self._profile.conversation_header:
-            self._name(prompt, messages[0])
+            self._set_id(prompt, messages[0])
 
     @property
     def fields(self) -> JsonObject:
@@ -45,12 +46,12 @@ class Conversation:
         }
         return {name: value for name, value in named.items() if name and value}
 
-    def _name(self, prompt: Prompt, first: Message) -> None:
+    def _set_id(self, prompt: Prompt, first: Message) -> None:
         if self._profile.conversation:
             return
-        began = self._began
-        if began is not None and began[0] == prompt.system and began[1] is first:
+        start = self._start
+        if start is not None and start[0] == prompt.system and start[1] is first:
             return
-        self._began = (prompt.system, first)
+        self._start = (prompt.system, first)
         digest = hashlib.sha256(encode([self._model, prompt.system, first]))
         self._id = digest.hexdigest()[:32]

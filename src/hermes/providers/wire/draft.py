@@ -1,4 +1,4 @@
-"""A reply while it comes: pieces become deltas at once and, at the end, one message."""
+"""Builds a reply from streamed fragments: deltas immediately, one message at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hermes.providers.wire.thinking import Piece, ThinkSplitter
 
 
 class Words:
-    """Visible text, piece by piece."""
+    """Visible text in fragments."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
 
 
 class Thought:
-    """Reasoning, piece by piece, and the provider's own block of it."""
+    """Reasoning in fragments, plus the provider's opaque block."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -31,8 +31,8 @@ class Thought:
 
 
 class Wish:
-    """A tool call, piece by piece; `given` is arguments that came as an object. A doubtful one may
-    be an echo of the call before it, and is none unless arguments follow."""
+    """A tool call in fragments; `given` holds arguments that arrived as an object. A doubtful call
+    may be an echo of the previous one and counts only if arguments follow."""
 
     def __init__(self, id: str = "", name: str = "") -> None:
         self.id = id
@@ -51,7 +51,7 @@ class Wish:
             self._every.append(piece)
 
     def rewrite(self, text: str) -> None:
-        """A piece that seems to be all of it once more."""
+        """Handles a fragment that appears to resend all arguments."""
         self._every = [*(self._every or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
@@ -62,8 +62,8 @@ class Wish:
 
     @property
     def arguments(self) -> JsonObject | str:
-        """As they were given, or as text. An inner object may begin like the one around it, so if
-        only all pieces together are an object, nothing was said twice."""
+        """The arguments as an object or as text. A nested object may begin like the outer one, so
+        if only all fragments together parse as an object, none was a resend."""
         if self.given is not None:
             return self.given
         if self._every and not _is_object(self.raw) and _is_object(plain := "".join(self._every)):
@@ -86,8 +86,8 @@ Part = TypeVar("Part", Words, Thought)
 
 
 class Draft:
-    """`taken` are the call ids of the conversation so far, `place` is the number of messages in
-    it: ids that the model left out follow from both."""
+    """`taken` holds the call ids of the conversation so far and `place` its number of messages; ids
+    that the model left out are derived from both."""
 
     def __init__(self, *, issuer: str, taken: set[str], place: int) -> None:
         self.parts: list[Words | Thought | Wish] = []
@@ -100,7 +100,7 @@ class Draft:
 
     @property
     def visible(self) -> bool:
-        """Something was shown that the person would miss."""
+        """Text or a call was already shown."""
         return any(
             isinstance(part, Wish) or (isinstance(part, Words) and part.pieces)
             for part in self.parts
@@ -111,9 +111,9 @@ class Draft:
         return [part for part in self.parts if isinstance(part, Wish)]
 
     def say(self, text: str) -> Iterator[Delta]:
-        """Visible text, with inline reasoning taken out of it."""
+        """Adds visible text; inline reasoning in it is split off."""
         text = self._half + text
-        # Half of a character pair waits for its other half in the next event.
+        # The first half of a surrogate pair waits for the second half in the next event.
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         whole = clean_text(text[:-1] if self._half else text)
         for piece in self._splitter.feed(whole):
@@ -126,17 +126,17 @@ class Draft:
             yield ReasoningDelta(text=text)
 
     def thought(self) -> Thought:
-        """The thought at the end, a new one if something else is there or it is sealed."""
+        """The reasoning part at the end; a new one if the last part is something else or sealed."""
         last = self.parts[-1] if self.parts else None
         if isinstance(last, Thought) and last.sealed is None:
             return last
         return self.new_thought()
 
     def new_thought(self) -> Thought:
-        return self._added(Thought())
+        return self._append(Thought())
 
     def first_thought(self) -> Thought:
-        """The first thought of the reply, made if there is none."""
+        """The first reasoning part, created if missing."""
         thoughts = [part for part in self.parts if isinstance(part, Thought)]
         if not thoughts:
             self.parts.insert(0, thought := Thought())
@@ -149,13 +149,13 @@ class Draft:
         return wish
 
     def name(self, wish: Wish) -> Iterator[Delta]:
-        """Tell, once, which tool is going to be called."""
+        """Announces the tool name once."""
         if wish.name and not wish.announced:
             wish.announced = True
             yield CallNamed(name=clean_text(wish.name))
 
     def flush(self) -> Iterator[Delta]:
-        """The end of a piece of visible text: what was held back comes out."""
+        """Ends a run of visible text and emits what was held back."""
         if self._half:
             self._half = ""
             yield from self.say("\ufffd")
@@ -163,14 +163,14 @@ class Draft:
             yield from self._split(piece)
 
     def finish(self) -> Iterator[Delta]:
-        """Nothing more comes."""
+        """Ends the reply and emits what was held back."""
         yield from self.flush()
         self.parts = [p for p in self.parts if not (isinstance(p, Wish) and p.is_echo)]
         for wish in self.wishes:
             yield from self.name(wish)
 
     def message(self, stop: StopReason) -> AssistantMessage:
-        """The whole reply. After "length" and "cut" nothing incomplete passes for whole."""
+        """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
         self._new_ids = set(self._taken)
         parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
         calls = any(isinstance(part, ToolCall) for part in parts)
@@ -199,9 +199,9 @@ class Draft:
 
     def _words(self) -> Words:
         last = self.parts[-1] if self.parts else None
-        return last if isinstance(last, Words) else self._added(Words())
+        return last if isinstance(last, Words) else self._append(Words())
 
-    def _added(self, part: Part) -> Part:
+    def _append(self, part: Part) -> Part:
         self.parts.append(part)
         return part
 
@@ -223,7 +223,7 @@ class Draft:
         found = read_arguments(raw, whole=stop not in ("length", "cut"))
         broken = found.broken
         if stop == "cut" and not broken:
-            broken = "the connection was lost before the answer was complete"
+            broken = "the connection was lost before the reply was complete"
         arguments = {} if broken else found.value
         name = clean_text(wish.name).strip()
         return ToolCall(id=self._id(wish), name=name, arguments=arguments, broken=broken)

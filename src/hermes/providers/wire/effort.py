@@ -1,4 +1,4 @@
-"""How the wish for more or less thought is written, by the style of the model's profile."""
+"""Encodes the reasoning effort in the style of the model's profile."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _BUDGETS = {"minimal": 4_000, "low": 4_000, "medium": 8_000, "high": 16_000}
 _LARGEST_BUDGET = 32_000
 _SMALLEST_BUDGET = 1_024
 ANSWER_TOKENS = 4_096
-"""What stays for the answer when the thought has a budget of its own."""
+"""Tokens reserved for the answer when reasoning has its own budget."""
 
 
 def level_of(effort: str) -> str:
-    """One of LEVELS, or "" for what the provider does by itself."""
+    """One of LEVELS, or "" for the provider's default."""
     effort = effort.strip().lower()
     if effort in _OFF:
         return "none"
@@ -23,8 +23,8 @@ def level_of(effort: str) -> str:
 
 
 def nearest(level: str, known: tuple[str, ...]) -> str:
-    """The level itself or the next stronger one that the model knows, else its strongest; "" when
-    it knows none."""
+    """The level itself or the next stronger one that the model supports, else its strongest; "" if
+    it supports none."""
     if not known:
         return ""
     strong = [other for other in known if LEVELS.index(other) >= LEVELS.index(level)]
@@ -32,22 +32,22 @@ def nearest(level: str, known: tuple[str, ...]) -> str:
 
 
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
-    """The top-level fields of a request, for every style but "budget" (see `budget`)."""
+    """Top-level request fields for every style except "budget" (see `budget`)."""
     level = level_of(effort)
     if profile.effort == "responses":
         return _responses(profile, level)
     if not level:
         return {}
-    on, known = level != "none", nearest(level, profile.efforts)
+    on, supported = level != "none", nearest(level, profile.efforts)
     match profile.effort:
         case "adaptive" if on:
-            return _adaptive(known)
+            return _adaptive(supported)
         case "envelope" | "envelope_on" if on:
-            return {"reasoning": {"enabled": True, **({"effort": known} if known else {})}}
+            return {"reasoning": {"enabled": True, **({"effort": supported} if supported else {})}}
         case "envelope":
             return {"reasoning": {"enabled": False}}
-        case "flat" if known:
-            return {"reasoning_effort": known}
+        case "flat" if supported:
+            return {"reasoning_effort": supported}
         case "template":
             return {"chat_template_kwargs": {"enable_thinking": on}}
         case "enable_thinking":
@@ -57,7 +57,7 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
         case "toggle":
             return _toggle(on)
         case "toggle_effort":
-            return _toggle(on) | ({"reasoning_effort": known} if on and known else {})
+            return _toggle(on) | ({"reasoning_effort": supported} if on and supported else {})
         case "google":
             return _google(profile, level)
         case _:
@@ -65,8 +65,8 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
 
 
 def budget(profile: ModelProfile, effort: str, limit: int | None = None) -> int:
-    """Tokens of thought in the style "budget"; 0 is none. They stay below a wished `limit` of the
-    whole answer, which may be all that can be paid for."""
+    """Reasoning tokens in the style "budget"; 0 disables reasoning. They stay below `limit`, the
+    maximum output of the request."""
     level = level_of(effort)
     if profile.effort != "budget" or level in ("", "none"):
         return 0
@@ -82,7 +82,7 @@ def _budget_of(level: str) -> int:
 
 
 def _responses(profile: ModelProfile, level: str) -> JsonObject:
-    """A model that takes no level still gives its sealed thoughts, to be sent back."""
+    """A model without levels still returns encrypted reasoning, which is sent back later."""
     sealed: JsonObject = {"include": ["reasoning.encrypted_content"]}
     if not profile.efforts:
         return sealed
@@ -104,10 +104,10 @@ def _toggle(on: bool) -> JsonObject:
 
 
 def _google(profile: ModelProfile, level: str) -> JsonObject:
-    """Newer models take a level, older ones a number of tokens; none of them both."""
-    if known := nearest(level, profile.efforts):
-        wish: JsonObject = {"thinking_level": known}
+    """Newer models take a level, older ones a token count; none takes both."""
+    if supported := nearest(level, profile.efforts):
+        fields: JsonObject = {"thinking_level": supported}
     else:
-        wish = {"thinking_budget": 0 if level == "none" else _budget_of(level)}
-    config = {"include_thoughts": level != "none", **wish}
+        fields = {"thinking_budget": 0 if level == "none" else _budget_of(level)}
+    config = {"include_thoughts": level != "none", **fields}
     return {"extra_body": {"google": {"thinking_config": config}}}

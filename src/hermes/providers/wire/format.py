@@ -1,4 +1,4 @@
-"""What the three wire formats have in common: their protocol and the frame of a request."""
+"""The protocol of the three wire formats and the parts of a request they share."""
 
 from __future__ import annotations
 
@@ -21,52 +21,51 @@ MESSAGES_VERSION = "2023-06-01"
 
 
 class Reader(Protocol):
-    """Reads one answer, as a stream of events or as a whole."""
+    """Decodes one reply, streamed or whole."""
 
     draft: Draft
 
     @property
     def ended(self) -> bool:
-        """The server said that the answer is complete."""
+        """The server marked the reply as complete."""
         ...
 
     @property
     def closed(self) -> bool:
-        """The server said that nothing more will come."""
+        """The server announced that no more data follows."""
         ...
 
     @property
     def model(self) -> str:
-        """Who answered, in the server's words; "" when it did not say."""
+        """The model that replied, as named by the server; "" if it did not say."""
         ...
 
     @property
     def usage(self) -> Usage | None: ...
 
     def words(self, event: SseEvent) -> str | None:
-        """What the draft is to say of an event that tells nothing else; None when there may be
-        more to it, and it must be fed."""
+        """Visible text of an event that holds nothing else; None if the event needs `feed`."""
         ...
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
-        """Raises ProviderError when the event tells of one or cannot be read."""
+        """Raises ProviderError when the event reports an error or cannot be parsed."""
         ...
 
     def run_out(self) -> None:
-        """The stream is over in good order, whether its end was announced or not."""
+        """Called when the stream ended cleanly, with or without an announced end."""
         ...
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
-        """A whole answer that was not streamed."""
+        """Decodes a reply that was not streamed."""
         ...
 
     def message(self) -> AssistantMessage:
-        """What came so far; its stop is "cut" unless the answer has ended."""
+        """The reply so far; its stop is "cut" unless the reply has ended."""
         ...
 
 
 class Wire(Protocol):
-    """Encodes prompts and reads answers. Lives as long as the session: fragments are kept."""
+    """Encodes prompts and decodes replies. Lives as long as the session and caches fragments."""
 
     fragments: Fragments
 
@@ -77,14 +76,14 @@ class Wire(Protocol):
     def headers(self) -> dict[str, str]: ...
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        """The request body. `messages` are those of the prompt, made valid."""
+        """The request body. `messages` are the repaired messages of the prompt."""
         ...
 
     def reader(self, *, taken: set[str], place: int) -> Reader: ...
 
 
-class _Made(NamedTuple):
-    """A beginning, and all that it was made of."""
+class _CachedHead(NamedTuple):
+    """An encoded head and the inputs it was built from."""
 
     endpoint: Endpoint
     profile: ModelProfile
@@ -94,10 +93,10 @@ class _Made(NamedTuple):
 
 
 class Head:
-    """The beginning of a request, encoded anew only when system text or tools change. Sessions that
-    begin alike share it."""
+    """Encodes the head of a request again only when system text or tools change. Sessions with the
+    same head share it."""
 
-    _newest: ClassVar[deque[_Made]] = deque(maxlen=4)
+    _cache: ClassVar[deque[_CachedHead]] = deque(maxlen=4)
 
     def __init__(
         self,
@@ -110,34 +109,34 @@ class Head:
         self._endpoint = endpoint
         self._profile = profile
         self._life = life
-        self._made: _Made | None = None
+        self._cached: _CachedHead | None = None
 
     def __call__(self, prompt: Prompt) -> bytes:
-        made = self._made
-        if made is None or not _alike(made.prompt, prompt):
-            made = self._made = self._shared(prompt) or self._new(prompt)
-        return made.data
+        cached = self._cached
+        if cached is None or not _has_same_head(cached.prompt, prompt):
+            cached = self._cached = self._find_shared(prompt) or self._build_cached(prompt)
+        return cached.data
 
-    def _shared(self, prompt: Prompt) -> _Made | None:
-        for made in self._newest:
+    def _find_shared(self, prompt: Prompt) -> _CachedHead | None:
+        for cached in self._cache:
             if (
-                made.endpoint is self._endpoint
-                and made.profile is self._profile
-                and made.life == self._life
-                and _alike(made.prompt, prompt)
+                cached.endpoint is self._endpoint
+                and cached.profile is self._profile
+                and cached.life == self._life
+                and _has_same_head(cached.prompt, prompt)
             ):
-                return made
+                return cached
         return None
 
-    def _new(self, prompt: Prompt) -> _Made:
+    def _build_cached(self, prompt: Prompt) -> _CachedHead:
         data = self._build(prompt)
         bare = Prompt(system=prompt.system, messages=(), tools=prompt.tools)
-        made = _Made(self._endpoint, self._profile, self._life, bare, data)
-        self._newest.append(made)
-        return made
+        cached = _CachedHead(self._endpoint, self._profile, self._life, bare, data)
+        self._cache.append(cached)
+        return cached
 
 
-def _alike(one: Prompt, other: Prompt) -> bool:
+def _has_same_head(one: Prompt, other: Prompt) -> bool:
     return one.system == other.system and one.tools == other.tools
 
 
@@ -149,16 +148,16 @@ def opening(fields: JsonObject, list_name: str, first: bytes, profile: ModelProf
 
 
 def closing(fields: JsonObject, profile: ModelProfile) -> bytes:
-    """The end of the list and of the object, with these fields and those of the profile."""
+    """Closes list and object, with these fields and the profile's extra fields."""
     wanted = {**fields, **profile.extra}
-    kept = {name: value for name, value in wanted.items() if name not in profile.omit}
-    if not kept:
+    sent = {name: value for name, value in wanted.items() if name not in profile.omit}
+    if not sent:
         return b"]}"
-    return b"]," + json_bytes(kept, ascii=profile.ascii)[1:]
+    return b"]," + json_bytes(sent, ascii=profile.ascii)[1:]
 
 
 def output_limit(prompt: Prompt, profile: ModelProfile) -> int | None:
-    """How long the answer may be; None leaves it to the provider."""
+    """The output limit; None leaves it to the provider."""
     wanted = prompt.max_tokens or profile.usual_output
     if wanted is None or profile.max_output is None:
         return wanted
@@ -166,7 +165,7 @@ def output_limit(prompt: Prompt, profile: ModelProfile) -> int | None:
 
 
 def system_text(prompt: Prompt, endpoint: Endpoint, profile: ModelProfile) -> str:
-    """The system text, with the model's name where it would tell a wrong one by itself."""
+    """The system text, plus the model's name if the profile says the model misreports it."""
     text = clean_text(prompt.system)
     if not profile.says_name:
         return text
@@ -187,16 +186,16 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
 
 
 def is_own(part: Reasoning, endpoint: Endpoint) -> bool:
-    """The endpoint sealed this thought and may see it again."""
+    """True if this endpoint sealed the reasoning and may receive it again."""
     return part.sealed is not None and part.issuer == endpoint.issuer
 
 
 def is_worth_sending(part: JsonObject) -> bool:
-    """Everything but text of white space only, which some endpoints refuse as empty."""
+    """False for white-space-only text, which some endpoints refuse as empty."""
     text = part.get("text")
     return not isinstance(text, str) or bool(text.strip())
 
 
 def sorted_text(arguments: JsonObject) -> str:
-    """Arguments as the string that two of the formats hold, always with the same bytes."""
+    """Arguments as a JSON string with sorted keys, so that the bytes are stable."""
     return encode_sorted(arguments).decode()

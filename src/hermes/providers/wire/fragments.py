@@ -1,4 +1,4 @@
-"""Messages as bytes: each is encoded once, and a request joins what is already encoded."""
+"""Caches the encoded bytes of each message, so that a request joins existing fragments."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from hermes.core.messages import Message
 from hermes.providers.profile import MarkLife
 from hermes.providers.scrub import ascii_json
 
-_MARKED = 3
-"""How many messages at the end carry a cache mark, beside the system text."""
+_MAX_MARKS = 3
+"""Number of messages at the end with a cache mark, besides the system text."""
 
-# A fragment with this end closes an object inside the list that is its last field: a mark fits in
-# before it.
+# A fragment with this end closes an object inside the list that is its last field; a mark is
+# inserted before the end.
 _MARKABLE = b"}]}"
 MARKABLE_TEXT = b'"}]}'
-"""The same for an object that ends with a string, as a part of text does and a picture does not."""
+"""The same for an object that ends with a string: a text part does, an image does not."""
 
 Encode = Callable[[Message], bytes]
 
 
 class Fragments:
-    """The encoded messages of the newest prompt, by identity; what it does not hold is dropped.
-    A prompt that only grew costs what is new in it."""
+    """Encoded messages of the latest prompt, keyed by identity. A prompt that only grew costs only
+    its new messages."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
@@ -33,13 +33,13 @@ class Fragments:
 
     def missing(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The messages that are not encoded yet."""
-        if self._grew(messages):
+        if self._extends(messages):
             return messages[len(self._messages) :]
         held = set(map(id, self._messages))
         return tuple(message for message in messages if id(message) not in held)
 
     def of(self, messages: tuple[Message, ...]) -> list[bytes]:
-        if self._grew(messages):
+        if self._extends(messages):
             self._bytes += [self._encode(m) for m in messages[len(self._messages) :]]
         else:
             held = dict(zip(map(id, self._messages), self._bytes, strict=True))
@@ -47,12 +47,12 @@ class Fragments:
         self._messages = messages
         return self._bytes
 
-    def _grew(self, messages: tuple[Message, ...]) -> bool:
+    def _extends(self, messages: tuple[Message, ...]) -> bool:
         return messages[: len(self._messages)] == self._messages
 
 
 def framed(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
-    """All of it in one copy: requests of long sessions are large."""
+    """Joins the request in one copy: requests of long sessions are large."""
     if len(fragments) == 1:
         return head + fragments[0] + end
     return b",".join((head + fragments[0], *fragments[1:-1], fragments[-1] + end))
@@ -68,15 +68,14 @@ def mark(life: MarkLife) -> JsonObject:
 
 
 def marked(fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE) -> list[bytes]:
-    """The same fragments with cache marks on the last ones that can carry one: those with the end
-    `on`."""
+    """Adds cache marks to the last fragments that end with `on`."""
     addition = b',"cache_control":' + encode(mark(life))
-    done = list(fragments)
-    left = _MARKED
-    for place in range(len(done) - 1, -1, -1):
+    result = list(fragments)
+    left = _MAX_MARKS
+    for place in range(len(result) - 1, -1, -1):
         if not left:
             break
-        if done[place].endswith(on):
-            done[place] = done[place][: -len(_MARKABLE)] + addition + _MARKABLE
+        if result[place].endswith(on):
+            result[place] = result[place][: -len(_MARKABLE)] + addition + _MARKABLE
             left -= 1
-    return done
+    return result

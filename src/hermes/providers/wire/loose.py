@@ -1,4 +1,4 @@
-"""Reading what servers send without trusting its shape."""
+"""Reads JSON from servers without trusting its shape."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 def documents(event: SseEvent) -> list[JsonObject]:
-    """The objects in an event: one, or several lines of them from servers that leave out the empty
-    line between events. None in what is no object of ours ("[DONE]", a bare word)."""
+    """The objects of an event: one, or one per line from servers that omit the empty line between
+    events. Empty for anything else ("[DONE]", a bare word)."""
     data = event.data.strip()
     if not data.startswith(b"{"):
         return []
@@ -26,7 +26,7 @@ def documents(event: SseEvent) -> list[JsonObject]:
     several = [parsed(line) for line in lines] if len(lines) > 1 else [None]
     if any(item is None for item in several):
         raise ProviderError(
-            "The server sent an event that cannot be read; try again.",
+            "The server sent an event that cannot be parsed; try again.",
             reason="cut",
             retryable=True,
         )
@@ -34,8 +34,8 @@ def documents(event: SseEvent) -> list[JsonObject]:
 
 
 def parsed(data: bytes) -> JsonValue:
-    """The JSON value, or None when there is none. The slow way also takes half of a surrogate pair
-    (its other half may come in the next event) and raw control characters."""
+    """The JSON value, or None. The slow path also accepts half a surrogate pair (the other half may
+    be in the next event) and raw control characters."""
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -49,7 +49,6 @@ def parsed(data: bytes) -> JsonValue:
 def text_of(value: JsonValue) -> str:
     """A string, or the text of a list of parts; "" for anything else."""
     if value is None:
-        # Most fields of most events are not there.
         return ""
     if isinstance(value, str):
         return value
@@ -65,7 +64,7 @@ def objects_of(value: JsonValue) -> list[JsonObject]:
 
 
 def count_of(value: JsonValue) -> int:
-    """A token count; anything else is 0."""
+    """A token count; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return max(0, int(value)) if value == value and abs(value) < 1e15 else 0

@@ -1,4 +1,4 @@
-"""The messages format: a prompt as a request body."""
+"""Encodes prompts for the Anthropic messages API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hermes.providers.wire.schemas import tool_schema
 from hermes.providers.wire.usage import tokens_in
 
 _OUTPUT = 8_192
-"""The length of an answer where neither the prompt nor the profile knows one."""
+"""Output limit when neither prompt nor profile has one."""
 _LEAST_OUTPUT = 1_024
 
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -77,7 +77,7 @@ class MessagesWire:
             fragments = marked(fragments, self._life)
         size = len(head) + sum(map(len, fragments))
         end = closing(self._fields(prompt, messages, size), self._profile)
-        return framed(head, _grouped(messages, fragments), end)
+        return framed(head, _merge_user_turns(messages, fragments), end)
 
     def reader(self, *, taken: set[str], place: int) -> MessagesReader:
         draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
@@ -118,16 +118,16 @@ class MessagesWire:
         return fields
 
     def _limit(self, prompt: Prompt, size: int) -> int:
-        """What is wished or the model can do, as far as the window has room for it."""
+        """The requested or maximum output, reduced to what fits in the window."""
         ceiling = self._profile.max_output
         wanted = prompt.max_tokens or self._profile.usual_output or ceiling or _OUTPUT
         wanted = min(wanted, ceiling) if ceiling else wanted
-        room = self._profile.window - tokens_in(size)
-        return wanted if wanted <= room else max(min(wanted, _LEAST_OUTPUT), room)
+        available = self._profile.window - tokens_in(size)
+        return wanted if wanted <= available else max(min(wanted, _LEAST_OUTPUT), available)
 
     def _may_think(self, messages: tuple[Message, ...]) -> bool:
-        """With a budget, calls that are being answered must begin with the thought that led to
-        them; words of the user after the results are part of the answer."""
+        """With a reasoning budget, calls that are being answered must start with their reasoning
+        block; user text after the results counts as part of the answer."""
         answered = [m for m in messages[-2:] if isinstance(m, ToolMessage)]
         if not answered:
             return True
@@ -145,7 +145,7 @@ class MessagesWire:
                 return self._bytes("user", [self._result(result) for result in results])
 
     def _assistant(self, message: AssistantMessage) -> list[JsonObject]:
-        """In the order in which it was said; a thought is never the last block."""
+        """Keeps the original order; a reasoning block is never last."""
         blocks: list[JsonObject] = []
         for part in message.parts:
             match part:
@@ -166,12 +166,12 @@ class MessagesWire:
         pictures = any(isinstance(part, Image) for part in result.parts)
         content: JsonValue = result.text
         if pictures and self._profile.image_results:
-            shown = [self._part(part) for part in result.parts]
-            content = [block for block in shown if is_worth_sending(block)]
+            blocks = [self._part(part) for part in result.parts]
+            content = [block for block in blocks if is_worth_sending(block)]
         elif pictures:
-            content = "\n".join(_words(part) for part in result.parts)
-        made = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
-        return made | {"is_error": True} if result.failed else made
+            content = "\n".join(_text_of_part(part) for part in result.parts)
+        encoded = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+        return encoded | {"is_error": True} if result.failed else encoded
 
     def _part(self, part: Text | Image) -> JsonObject:
         if isinstance(part, Image) and self._profile.images:
@@ -179,28 +179,28 @@ class MessagesWire:
             if data is not None:
                 source = {"type": "base64", "media_type": part.media_type, "data": data}
                 return {"type": "image", "source": source}
-        return {"type": "text", "text": _words(part)}
+        return {"type": "text", "text": _text_of_part(part)}
 
     def _bytes(self, role: str, blocks: list[JsonObject]) -> bytes:
         return json_bytes({"role": role, "content": blocks}, ascii=self._profile.ascii)
 
 
-def _grouped(messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
-    """Results and the words after them are one message of the user."""
+def _merge_user_turns(messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
+    """Merges tool results and the user text after them into one user message."""
     users = [n for n, message in enumerate(messages) if type(message) is UserMessage]
-    glued = [n for n in users if n and isinstance(messages[n - 1], ToolMessage)]
-    if not glued:
+    merged = [n for n in users if n and isinstance(messages[n - 1], ToolMessage)]
+    if not merged:
         return fragments
     joined: list[bytes] = []
     start = 0
-    for n in glued:
+    for n in merged:
         joined += fragments[start:n]
         joined[-1] = joined[-1][: -len(_END)] + b"," + fragments[n][len(_USER) :]
         start = n + 1
     return joined + fragments[start:]
 
 
-def _words(part: Text | Image) -> str:
+def _text_of_part(part: Text | Image) -> str:
     return part.text if isinstance(part, Text) else label(part)
 
 

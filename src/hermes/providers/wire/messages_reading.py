@@ -1,4 +1,4 @@
-"""The messages format: an answer, streamed or whole, as deltas and a message."""
+"""Decodes replies of the Anthropic messages API, streamed or whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STOPS: dict[str, StopReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "filtered",
-    # The server wants to be asked again with what it has said so far.
+    # The server asks for a follow-up request that contains the reply so far.
     "pause_turn": "length",
 }
 
@@ -51,13 +51,13 @@ class MessagesReader:
             yield from self._event(text_of(document.get("type")) or event.name, document)
 
     def run_out(self) -> None:
-        """Nothing but an announced end tells that the answer is whole."""
+        """Only an explicit end marks the reply as complete."""
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
         if error := body.get("error"):
             raise classify_event(self._endpoint, error)
         if not isinstance(body.get("content"), list):
-            raise malformed(self._endpoint, "the answer holds no content")
+            raise malformed(self._endpoint, "the reply has no content")
         self._begin(body)
         for place, block in enumerate(objects_of(body.get("content"))):
             yield from self._start(str(place), block)
@@ -92,7 +92,7 @@ class MessagesReader:
         self._count(message.get("usage"))
 
     def _count(self, usage: JsonValue) -> None:
-        """Later counts are sums and replace earlier ones; a null says nothing."""
+        """Later counts are totals and replace earlier ones; null is ignored."""
         given = object_of(usage)
         self._counts |= {name: value for name, value in given.items() if value is not None}
 
@@ -138,7 +138,7 @@ class MessagesReader:
             wish.write(piece)
 
     def _close(self, place: str) -> Iterator[Delta]:
-        """The end of a block. A thought without a signature cannot be sent back."""
+        """Ends a block. Reasoning without a signature cannot be sent back."""
         block = self._blocks.get(place)
         signature = self._signatures.get(place, "")
         if isinstance(block, Thought) and signature:

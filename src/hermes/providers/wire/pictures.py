@@ -1,4 +1,4 @@
-"""Pictures of a prompt: read from the image cache once, when their message is first encoded."""
+"""Loads the images of a prompt from the image cache when their message is first encoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 20 * 1024 * 1024
 
 
 class Pictures:
-    """Holds the data of pictures for as long as a request is being encoded."""
+    """Image data for the duration of one request."""
 
     def __init__(self) -> None:
         self._data: dict[str, str] = {}
@@ -27,7 +27,7 @@ class Pictures:
         self._data.clear()
 
     def base64_of(self, image: Image) -> str | None:
-        """None when the file is gone or too large to be sent."""
+        """None when the file is missing or too large to send."""
         return self._data.get(image.file)
 
     def url_of(self, image: Image) -> str | None:
@@ -36,7 +36,7 @@ class Pictures:
 
 
 def label(image: Image) -> str:
-    """The words in place of a picture that is not sent."""
+    """Replaces an image that is not sent."""
     return f"[picture: {Path(image.file).name}, not shown]"
 
 

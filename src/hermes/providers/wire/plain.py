@@ -1,4 +1,4 @@
-"""Events that hold nothing but words, as most events of most answers do, read in one step."""
+"""A fast path for events with nothing but visible text, the bulk of most replies."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ class _OutputDelta(msgspec.Struct, gc=False):
 _chunk = msgspec.json.Decoder(_Chunk).decode
 _block = msgspec.json.Decoder(_BlockDelta).decode
 _output = msgspec.json.Decoder(_OutputDelta).decode
-_NOT_SO = (msgspec.DecodeError, UnicodeError, RecursionError)
+_MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def chat_words(data: bytes) -> str | None:
-    """The words of a chunk that has nothing else to tell; None for any other."""
+    """The text of a chunk with nothing else in it; None for any other event."""
     try:
         return _chunk(data).choices[0].delta.content or ""
-    except _NOT_SO:
+    except _MISMATCH:
         return None
 
 
 def messages_words(data: bytes) -> str | None:
-    """The words of a text delta; None for any other event."""
+    """The text of a text delta; None for any other event."""
     try:
         return _block(data).delta.text
-    except _NOT_SO:
+    except _MISMATCH:
         return None
 
 
 def responses_words(data: bytes) -> tuple[str, str] | None:
-    """The words of a text delta and the number of their item; None for any other event."""
+    """The text of a text delta and its item number; None for any other event."""
     try:
         found = _output(data)
-    except _NOT_SO:
+    except _MISMATCH:
         return None
     return found.delta, str(found.output_index)

@@ -1,4 +1,4 @@
-"""The responses format: a prompt as a request body."""
+"""Encodes prompts for the OpenAI responses API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hermes.providers.wire.pictures import Pictures, label
 from hermes.providers.wire.responses_reading import ResponsesReader
 from hermes.providers.wire.schemas import tool_schema
 
-# Requests with one key go to the machine that has their beginning in its cache.
+# Requests with the same key are routed to the machine that caches their prefix.
 _cache_key: ByIdentity[bytes, str] = ByIdentity(lambda head: hashlib.sha256(head).hexdigest())
 
 
@@ -120,7 +120,7 @@ class ResponsesWire:
                 return [self._result(result) for result in results]
 
     def _assistant(self, message: AssistantMessage) -> list[JsonObject]:
-        """In the order in which it was said. A thought must be followed by what it led to."""
+        """Keeps the original order. A reasoning item must be followed by the item it led to."""
         items: list[JsonObject] = []
         for part in message.parts:
             match part:
@@ -144,23 +144,23 @@ class ResponsesWire:
             output = (
                 self._content(result.parts)
                 if self._profile.image_results
-                else "\n".join(_words(part) for part in result.parts)
+                else "\n".join(_text_of_part(part) for part in result.parts)
             )
         return {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
     def _content(self, parts: tuple[Text | Image, ...]) -> list[JsonObject]:
-        shown = [self._part(part) for part in parts]
-        return [part for part in shown if is_worth_sending(part)]
+        encoded = [self._part(part) for part in parts]
+        return [part for part in encoded if is_worth_sending(part)]
 
     def _part(self, part: Text | Image) -> JsonObject:
         if isinstance(part, Image) and self._profile.images:
             url = self._pictures.url_of(part)
             if url is not None:
                 return {"type": "input_image", "detail": "auto", "image_url": url}
-        return {"type": "input_text", "text": _words(part)}
+        return {"type": "input_text", "text": _text_of_part(part)}
 
 
-def _words(part: Text | Image) -> str:
+def _text_of_part(part: Text | Image) -> str:
     return part.text if isinstance(part, Text) else label(part)
 
 

@@ -1,4 +1,4 @@
-"""The responses format: an answer, streamed or whole, as deltas and a message."""
+"""Decodes replies of the responses API, streamed or whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.done")
 
 
 class ResponsesReader:
-    """Deltas are for the eye; what counts is the whole item at its end, where it comes."""
+    """Deltas are only for display; the whole item at its end is authoritative."""
 
     def __init__(self, endpoint: Endpoint, draft: Draft) -> None:
         self.draft = draft
@@ -45,14 +45,14 @@ class ResponsesReader:
             yield from self._event(text_of(document.get("type")) or event.name, document)
 
     def run_out(self) -> None:
-        """Items tell their own ends: when all have, the answer is whole."""
+        """Every item announces its end; when all have ended, the reply is complete."""
         self.ended = self.ended or (bool(self.draft.parts) and not self._open)
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
         if error := body.get("error"):
             raise classify_event(self._endpoint, error)
         if not isinstance(body.get("output"), list):
-            raise malformed(self._endpoint, "the answer holds no output")
+            raise malformed(self._endpoint, "the reply has no output")
         for place, item in enumerate(objects_of(body.get("output"))):
             yield from self._item(str(place), item)
         self._end(body)
@@ -99,7 +99,6 @@ class ResponsesReader:
         return wish
 
     def _item(self, place: str, item: JsonObject) -> Iterator[Delta]:
-        """A whole item."""
         match item.get("type"):
             case "message":
                 yield from self._words(place, item)
@@ -128,7 +127,7 @@ class ResponsesReader:
                 "\n".join(text_of(part.get("text")) for part in objects_of(item.get("summary")))
             )
         if item.get("encrypted_content"):
-            # The id names an item that the server was asked not to store.
+            # The item id is left out: the server was asked not to store the item.
             self.draft.thought().sealed = {
                 "type": "reasoning",
                 "summary": objects_of(item.get("summary")),

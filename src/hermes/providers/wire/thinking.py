@@ -1,4 +1,4 @@
-"""Takes inline reasoning out of visible text while it streams; no part of a tag is shown."""
+"""Splits inline reasoning off visible text while it streams; no part of a tag is shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FENCE = "```"
 _STRAY = "</think>"
 _CHANNEL, _BODY = "<|channel|>", "<|message|>"
 _TURN = "<|start|>assistant"
-# What begins a thought and what ends it, in lower case.
+# Opening token of a reasoning block → closing token, in lower case.
 _CLOSERS = {
     **{f"<{tag}>": f"</{tag}>" for tag in TAGS},
     "[think]": "[/think]",
@@ -22,7 +22,7 @@ _CLOSERS = {
     f"{_CHANNEL}analysis{_BODY}": "<|end|>",
     f"{_TURN}{_CHANNEL}analysis{_BODY}": "<|end|>",
 }
-# The frame around an answer, of which a server should have shown nothing.
+# Frame tokens around an answer that the server should have removed.
 _FRAMES = frozenset(
     (
         f"{_CHANNEL}final{_BODY}",
@@ -33,7 +33,7 @@ _FRAMES = frozenset(
         "<|begin_of_solution|>",
     )
 )
-# The ends of such frames mean nothing without their beginning.
+# A frame end is dropped only after a frame start.
 _FRAME_ENDS = frozenset(("<|return|>", "<|end|>", "<|end_response|>", "<|end_of_solution|>"))
 _TOKENS = (*_CLOSERS, _STRAY, *_FRAMES, *_FRAME_ENDS, _FENCE)
 _NEXT = re.compile(
@@ -43,22 +43,22 @@ _BEGINNINGS = frozenset(token[:size] for token in _TOKENS for size in range(1, l
 _FIRSTS = "<[◁"
 _ANY = re.compile(f"[{re.escape(_FIRSTS)}`]")
 _LONGEST = max(map(len, _TOKENS))
-# A tag right after one of these is talked about, not used.
+# A tag right after one of these is quoted, not used.
 _QUOTES = "`'\"“‘"
 
 Kind = Literal["text", "reasoning", "retract"]
 
 
 class Piece(NamedTuple):
-    """`retract` means: all visible text so far was reasoning whose opening tag never came."""
+    """`retract` means that all visible text so far was reasoning without an opening tag."""
 
     kind: Kind
     text: str
 
 
 class ThinkSplitter:
-    """Feed it text as it comes. What could be the beginning of a tag is held back until the next
-    characters decide."""
+    """Takes text as it arrives. A possible start of a tag is held back until the next characters
+    decide."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -79,7 +79,7 @@ class ThinkSplitter:
         return pieces
 
     def finish(self) -> list[Piece]:
-        """What was held back and is no tag after all."""
+        """Returns held-back text that turned out to be no tag."""
         rest, self._held = self._held, ""
         pieces: list[Piece] = []
         self._add(pieces, "reasoning" if self._closer else "text", rest)
@@ -130,7 +130,7 @@ class ThinkSplitter:
             self._tagged = True
 
     def _stray_end(self, token: str, pieces: list[Piece]) -> None:
-        """Some templates open the tag themselves; only its end is part of the answer."""
+        """Some chat templates open the tag themselves; then only its end is part of the reply."""
         if self._tagged or self._before != "\n":
             self._add(pieces, "text", token)
             return
@@ -140,7 +140,7 @@ class ThinkSplitter:
 
     def _add(self, pieces: list[Piece], kind: Literal["text", "reasoning"], text: str) -> None:
         if kind == "text" and self._tagged and not self._spoken:
-            # The lines between a thought and the answer belong to neither.
+            # White space between reasoning and answer belongs to neither.
             text = text.lstrip()
         if not text:
             return
@@ -151,7 +151,7 @@ class ThinkSplitter:
 
 
 def _open_end(text: str) -> int:
-    """Where at the end of the text something begins that more characters could make a token."""
+    """The position of a possible incomplete token at the end of the text."""
     tail = text[-_LONGEST:].lower()
     for first in _FIRSTS:
         at = tail.find(first)

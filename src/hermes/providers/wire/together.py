@@ -1,4 +1,4 @@
-"""Pieces of a text that came in one read are passed on as one piece."""
+"""Coalesces text fragments that arrived in one read into one delta."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from hermes.core.prompt import Delta, ReasoningDelta, TextDelta
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.format import Reader
 
-# Whoever passes deltas on lets others work between them; a long read must leave room for that.
+# Consumers yield to other tasks between deltas, so one delta must not get too large.
 MOST_CHARS = 2_000
 
 
 def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
-    """The deltas of events that came together. What came before a failure is told before it."""
+    """The deltas of events from one read. Deltas before a failure are emitted before it is
+    raised."""
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     pieces: list[str] = []
     size = 0
@@ -39,7 +40,7 @@ def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]
 
 
 def _deltas(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
-    """Events of nothing but words are read as one."""
+    """Joins consecutive text-only events."""
     said: list[str] = []
     size = 0
     for event in events:

@@ -1,4 +1,4 @@
-"""Token counts of the three wire formats as one kind of Usage, and a guess where there is none."""
+"""Normalises token counts of the three wire formats, and estimates them when missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def responses_usage(raw: JsonValue) -> Usage | None:
 
 
 def messages_usage(raw: JsonObject) -> Usage | None:
-    """From the usage objects of an answer laid over each other; here the input is uncached."""
+    """Takes the merged usage objects of a reply; in this format `input` excludes cached tokens."""
     if not ("input_tokens" in raw or "output_tokens" in raw):
         return None
     thought = object_of(raw.get("output_tokens_details"))
@@ -69,7 +69,7 @@ def messages_usage(raw: JsonObject) -> Usage | None:
 
 
 def guessed_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
-    """For servers that count nothing."""
+    """For servers that report no usage."""
     return Usage(
         input=guessed_tokens(prompt),
         output=tokens_in(_size(reply) + len(reply.reasoning)),
@@ -79,7 +79,7 @@ def guessed_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
 
 
 def guessed_tokens(prompt: Prompt) -> int:
-    """Four characters are about a token; pictures count as pictures, not as their bytes."""
+    """About four characters per token; an image counts a fixed number of tokens."""
     size = len(prompt.system) + sum(len(encode(tool)) for tool in prompt.tools)
     size += sum(_size(message) for message in prompt.messages)
     images = sum(1 for _ in images_in(prompt.messages))

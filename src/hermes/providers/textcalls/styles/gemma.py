@@ -1,4 +1,4 @@
-"""The tokens of Gemma: `call:name{…}` whose strings stand between marks instead of quotes."""
+"""Gemma's style: `call:name{…}` with strings between markers instead of quotes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.providers.textcalls.literals import Unreadable, value_of
 from hermes.providers.textcalls.style import Style
 from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape
 
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _KEY = 100
 _WORD = re.compile(r"[\w.\-]+")
 _SCALAR = re.compile(r"[^,\]}\s<]+")
@@ -29,10 +29,10 @@ def _call(tape: Tape, opener: str, closer: str, quote: str) -> Reading:
 
 def _object(tape: Tape, quote: str, depth: int) -> Steps[JsonObject]:
     yield from tape.expect("{")
-    made: JsonObject = {}
+    result: JsonObject = {}
     yield from tape.spaces()
     while not (yield from tape.has("}")):
-        if made:
+        if result:
             yield from tape.expect(",")
             yield from tape.spaces()
         quoted = yield from tape.has(quote)
@@ -41,27 +41,27 @@ def _object(tape: Tape, quote: str, depth: int) -> Steps[JsonObject]:
             yield from tape.expect(":")
         elif not _WORD.fullmatch(key):
             raise NoCall
-        if key in made:
+        if key in result:
             raise NoCall
-        made[key] = yield from _value(tape, quote, depth)
+        result[key] = yield from _value(tape, quote, depth)
         yield from tape.spaces()
-    return made
+    return result
 
 
 def _list(tape: Tape, quote: str, depth: int) -> Steps[list[JsonValue]]:
     yield from tape.expect("[")
-    made: list[JsonValue] = []
+    result: list[JsonValue] = []
     yield from tape.spaces()
     while not (yield from tape.has("]")):
-        if made:
+        if result:
             yield from tape.expect(",")
-        made.append((yield from _value(tape, quote, depth)))
+        result.append((yield from _value(tape, quote, depth)))
         yield from tape.spaces()
-    return made
+    return result
 
 
 def _value(tape: Tape, quote: str, depth: int) -> Steps[JsonValue]:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise NoCall
     yield from tape.spaces()
     if (yield from tape.has(quote)):

@@ -1,4 +1,5 @@
-"""Styles that put JSON between two marks: Hermes and Qwen 2.5, Llama 3, Granite, Command, more."""
+"""Styles with JSON between two markers: Hermes and Qwen 2.5, Llama 3, Granite, Command and
+others."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _BETWEEN = (",", ";")
 def json_block(
     tape: Tape, opener: str, closers: tuple[str, ...], *, closed: bool = True
 ) -> Reading:
-    """An object, a list or several of them, and a closer. Where the reply ends after whole JSON
-    the closer is a token that the server keeps to itself. Some styles have none (not `closed`)."""
+    """One or more objects or lists, and a closer. A reply may end after complete JSON, because some
+    servers hide the closing token. Styles without a closer are not `closed`."""
     yield from tape.expect(opener)
     yield from tape.any_of("<|plugin|>")
     found: list[Raw] = []
@@ -30,15 +31,15 @@ def json_block(
         yield from tape.any_of(*_BETWEEN)
     if not found:
         raise NoCall
-    there = yield from tape.any_of(*closers)
-    if closed and not there and not (tape.ended and not tape.ahead):
+    closer = yield from tape.any_of(*closers)
+    if closed and not closer and not (tape.ended and not tape.ahead):
         raise NoCall
-    tape.at = tape.at if there else end
+    tape.at = tape.at if closer else end
     return tuple(found)
 
 
 def _style(name: str, *marks: tuple[str, ...], closed: bool = True) -> Style:
-    """Each of `marks` is an opener and the closers that may end what it began."""
+    """Each of `marks` is an opener followed by its closers."""
     by_opener = {opener: tuple(closers) for opener, *closers in marks}
 
     def read(tape: Tape) -> Reading:
@@ -50,7 +51,7 @@ def _style(name: str, *marks: tuple[str, ...], closed: bool = True) -> Style:
 
 
 def _list(tape: Tape) -> Reading:
-    """`functools[…]` has no closer: the list is all."""
+    """`functools[…]` has no closer: the list is everything."""
     yield from tape.expect("functools")
     found = raws_in((yield from tape.balanced()))
     tape.name(tape.offer.own(found[0].name))
@@ -58,7 +59,7 @@ def _list(tape: Tape) -> Reading:
 
 
 def _python_tag(tape: Tape) -> Reading:
-    """After this mark Llama 3 writes to the end of its turn."""
+    """After this token Llama 3 writes to the end of its turn."""
     return json_block(tape, "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"))
 
 

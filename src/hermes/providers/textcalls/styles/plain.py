@@ -1,4 +1,4 @@
-"""Styles that look like ordinary text: bare JSON, fences, "Action:" lines, tags of one's own."""
+"""Styles that look like ordinary text: bare JSON, fences, "Action:" lines, custom tags."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _FENCE = "```"
 
 
 def _json(tape: Tape) -> Reading:
-    """One object or list, or several in a row."""
+    """One or more objects or lists."""
     found: list[Raw] = []
     while True:
         start = tape.at
         yield from _first_key(tape)
         tape.at = start
-        found += _known(tape, raws_in((yield from tape.balanced()), strict=True))
+        found += _require_known(tape, raws_in((yield from tape.balanced()), strict=True))
         end = tape.at
         yield from tape.spaces()
         if tape.ahead in (";", ","):
@@ -38,14 +38,14 @@ def _json(tape: Tape) -> Reading:
             return tuple(found)
 
 
-def _known(tape: Tape, raws: tuple[Raw, ...]) -> tuple[Raw, ...]:
+def _require_known(tape: Tape, raws: tuple[Raw, ...]) -> tuple[Raw, ...]:
     if not all(tape.offer.knows(tape.offer.own(raw.name)) for raw in raws):
         raise NoCall
     return raws
 
 
 def _first_key(tape: Tape) -> Steps[None]:
-    """Most JSON is no call: its first key tells, and a name that no tool has."""
+    """Rejects most JSON early, by its first key or by an unknown tool name."""
     while tape.ahead in ("{", "["):
         tape.at += 1
         yield from tape.spaces()
@@ -79,7 +79,7 @@ def _fenced(tape: Tape) -> Reading:
 
 
 def _marked_fence(tape: Tape) -> Reading:
-    """A fence whose language says that it is a call."""
+    """A fence whose language marks it as a call."""
     language = yield from _language(tape)
     if language not in _CALLS_IN_FENCE:
         raise NoCall
@@ -102,7 +102,7 @@ def _language(tape: Tape) -> Steps[str]:
 
 
 def _in_fence(tape: Tape) -> Reading:
-    """JSON, or lines that each are a call of a tool."""
+    """JSON, or lines with one call each."""
     yield from tape.spaces()
     if tape.ahead == "{":
         return (yield from _json(tape))
@@ -127,12 +127,12 @@ def _in_fence(tape: Tape) -> Reading:
 
 
 def _react(tape: Tape) -> Reading:
-    """Thought, Action, Action Input; the fence of the older Command models may be around it."""
+    """Thought, Action, Action Input; older Command models put a fence around it."""
     yield from tape.expect("Action:")
     yield from tape.spaces()
     if (yield from tape.has("```json")):
         yield from tape.spaces()
-        found = _known(tape, raws_in((yield from tape.balanced()), strict=True))
+        found = _require_known(tape, raws_in((yield from tape.balanced()), strict=True))
         yield from tape.spaces()
         yield from tape.expect(_FENCE)
         return found
@@ -157,7 +157,7 @@ def _react(tape: Tape) -> Reading:
 
 
 def _one_line(tape: Tape, name: str) -> Steps[JsonObject]:
-    """The rest of the line is the one argument of a tool that needs one."""
+    """The rest of the line is the only argument of the tool."""
     sole = tape.offer.sole(name)
     if not sole:
         raise NoCall

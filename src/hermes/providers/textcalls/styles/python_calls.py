@@ -1,4 +1,4 @@
-"""Styles that write calls as Python does: Llama 4, LFM, OLMo, and the fences of Gemma."""
+"""Styles with Python syntax: Llama 4, LFM, OLMo, and Gemma's fences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRINT = re.compile(r"print\((.*)\)", re.DOTALL)
 
 
 def raws_in_python(text: str, offer: Offer) -> tuple[Raw, ...]:
-    """The calls in an expression: one, a list of them, or one inside of `print`."""
+    """The calls in an expression: one, a list, or one inside `print`."""
     printed = _PRINT.fullmatch(text.strip())
     try:
         tree = tree_of(printed[1] if printed else text)
@@ -38,7 +38,8 @@ def _raw(node: ast.expr, offer: Offer) -> Raw:
             raise NoCall
         arguments[keyword.arg] = literal_of(keyword.value)
     if node.args:
-        # The order of parameters is no part of a schema: one value can only be the one it needs.
+        # Schemas do not define a parameter order, so a positional value is accepted only for the
+        # sole required parameter.
         sole = offer.sole(name) if offer.knows(name) else ""
         if len(node.args) > 1 or not sole or sole in arguments:
             raise NoCall
@@ -77,7 +78,7 @@ def _lines(tape: Tape) -> Reading:
 
 
 def _list(tape: Tape) -> Reading:
-    """`[f(a=1), g()]` as it stands; the first name decides whether it is worth waiting for."""
+    """A bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
     start = tape.at
     yield from tape.expect("[")
     yield from tape.spaces()

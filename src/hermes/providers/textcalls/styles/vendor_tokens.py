@@ -1,4 +1,4 @@
-"""Styles with tokens of their own: DeepSeek, Kimi, Mistral, GLM, and the Harmony of gpt-oss."""
+"""Styles with special tokens: DeepSeek, Kimi, Mistral, GLM, and Harmony (gpt-oss)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _KIMI_ID = re.compile(r"(?:functions\.)?([A-Za-z0-9_\-]+)(?::\d+)?")
 
 
 def _deepseek(tape: Tape) -> Reading:
-    """The words of a token are joined by ▁, or by what a tokenizer made of it."""
-    bar, gap = _manner(tape)
+    """Words of a token are joined by ▁, or by what a tokenizer made of it."""
+    bar, gap = _separators(tape)
 
     def token(*words: str) -> str:
         return f"<{bar}{gap.join(words)}{bar}>"
@@ -42,7 +42,7 @@ def _deepseek(tape: Tape) -> Reading:
     return tuple(found)
 
 
-def _manner(tape: Tape) -> tuple[str, str]:
+def _separators(tape: Tape) -> tuple[str, str]:
     opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
     return opener[1], opener[6]
 
@@ -81,7 +81,7 @@ def _kimi(tape: Tape) -> Reading:
 
 
 def _mistral(tape: Tape) -> Reading:
-    """A list of calls, or the newer `name[ARGS]{…}`; neither has an end mark."""
+    """A list of calls, or the newer `name[ARGS]{…}`; neither has an end token."""
     yield from tape.expect("[TOOL_CALLS]")
     yield from tape.spaces()
     if tape.ahead in ("[", "{"):
@@ -121,11 +121,11 @@ def _glm(tape: Tape) -> Reading:
 
 
 def _harmony(tape: Tape) -> Reading:
-    """A message whose header names a function as its recipient; other messages are no calls."""
+    """A message whose header names a function as recipient; other messages are not calls."""
     yield from tape.any_of("<|start|>assistant", "<|channel|>commentary")
     header = yield from tape.until("<|message|>", most=_NAME_SIZE)
     recipient = _RECIPIENT.search(header)
-    # What is said in the channel for thoughts is thought, not done.
+    # The analysis channel is reasoning, not a call.
     if recipient is None or "<|channel|>analysis" in header:
         raise NoCall
     name = tape.name(tape.offer.own(recipient[1]))

@@ -1,4 +1,4 @@
-"""Styles that write each argument as an element: Qwen3-Coder, MiniMax, DeepSeek 3.2, `invoke`."""
+"""Styles with one element per argument: Qwen3-Coder, MiniMax, DeepSeek 3.2, `invoke`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = 200
 
 
 class Elements(NamedTuple):
-    """The names of the elements for a call and for an argument, with what stands before both."""
+    """Element names for a call and an argument, with a common prefix."""
 
     call: str
     parameter: str
@@ -43,7 +43,7 @@ INVOKE = Elements("invoke", "parameter")
 
 
 def element(tape: Tape, kind: Elements) -> Steps[Raw]:
-    """One call with its arguments."""
+    """Parses one call with its arguments."""
     yield from tape.expect(kind.opener)
     name = tape.name(tape.offer.own((yield from _name(tape))))
     arguments: JsonObject = {}
@@ -60,7 +60,7 @@ def element(tape: Tape, kind: Elements) -> Steps[Raw]:
 
 
 def bare(text: str) -> str:
-    """Without the line breaks that set the value off from its tags, which come in pairs."""
+    """Removes the pair of line breaks that separates a value from its tags."""
     for line_end in ("\r\n", "\n"):
         size = len(line_end)
         if len(text) >= 2 * size and text.startswith(line_end) and text.endswith(line_end):
@@ -69,7 +69,7 @@ def bare(text: str) -> str:
 
 
 def _name(tape: Tape) -> Steps[str]:
-    """What `=name>` or ` name="name" …>` names."""
+    """The name in `=name>` or ` name="name" …>`."""
     head = yield from tape.until(">", most=_HEAD)
     found = _NAMED.fullmatch(head)
     if found is None:
@@ -77,7 +77,7 @@ def _name(tape: Tape) -> Steps[str]:
     return found[2]
 
 
-def _wrapped(tape: Tape, opener: str, closer: str, kind: Elements) -> Reading:
+def _read_wrapped(tape: Tape, opener: str, closer: str, kind: Elements) -> Reading:
     yield from tape.expect(opener)
     found: list[Raw] = []
     while True:
@@ -101,7 +101,7 @@ def _single(tape: Tape, kind: Elements, stray: str = "") -> Reading:
 
 
 def _json_function(tape: Tape) -> Reading:
-    """`<function=name>{…}</function>`: how Llama 3.1 calls functions of one's own."""
+    """`<function=name>{…}</function>`: custom functions of Llama 3.1."""
     yield from tape.expect("<function=")
     name = tape.name(tape.offer.own((yield from tape.until(">", most=_HEAD))))
     yield from tape.spaces()
@@ -120,7 +120,7 @@ def _wrapper(name: str, *wrappers: tuple[str, str, Elements]) -> Style:
 
     def read(tape: Tape) -> Reading:
         opener = next(o for o in by_opener if tape.text.startswith(o, tape.at))
-        return _wrapped(tape, opener, *by_opener[opener])
+        return _read_wrapped(tape, opener, *by_opener[opener])
 
     closers = {closer for _, closer, _ in wrappers}
     closers |= {kind.closer for *_, kind in wrappers}
