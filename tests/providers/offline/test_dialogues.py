@@ -324,7 +324,7 @@ async def test_a_question_how_is_answered_with_what_to_say() -> None:
 async def test_a_half_understood_request_does_nothing_and_says_which_half() -> None:
     turn = await Talk().say("list the files and write a poem about them")
     assert turn.calls == ()
-    assert "I would understand this part by itself: `list the files`." in turn.text
+    assert "I would understand this part alone: `list the files`." in turn.text
 
 
 async def test_earlier_questions_are_recalled_from_the_transcript() -> None:

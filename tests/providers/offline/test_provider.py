@@ -117,7 +117,7 @@ async def test_news_of_a_process_is_told_without_being_obeyed() -> None:
 async def test_a_picture_is_not_pretended_to_be_seen() -> None:
     picture = UserMessage(parts=(Image(file="x.png", media_type="image/png"),))
     _, reply = await replied(OfflineAssistant(), prompt(picture))
-    assert reply.message.text.startswith("I cannot look at pictures")
+    assert reply.message.text.startswith("I cannot see images")
 
 
 @pytest.mark.parametrize("messages", [(), (user_says(""),), (user_says("  \n "),)])

@@ -1,6 +1,6 @@
-"""Works out sums that people write: safe, bounded, with percentages and number words.
+"""Evaluates arithmetic as people write it: bounded, with percentages and number words.
 
-sum     = product (("+" | "-") product)*        a percentage is of what stands before it
+sum     = product (("+" | "-") product)*        a percentage refers to the value before it
 product = signed (("*" | "/" | "//" | "mod" | "of") signed)*
 signed  = ("-" | "+") signed | power
 power   = counted (("^" | "**") signed)?
@@ -27,7 +27,8 @@ MAX_DIGITS = 30
 
 
 class NumberStyle(Value):
-    """How a language writes numbers: its decimal sign, and its words as signs and digits."""
+    """How a language writes numbers: its decimal separator, and its words as operators and
+    digits."""
 
     decimal: str = "."
     words: dict[str, str] = {}
@@ -36,7 +37,7 @@ class NumberStyle(Value):
 _FUNCTIONS: dict[str, Callable[..., Number]] = {
     "sqrt": math.sqrt,
     "abs": abs,
-    "round": lambda value, digits=0: _rounded(value, digits),
+    "round": lambda value, digits=0: _round(value, digits),
     "floor": math.floor,
     "ceil": math.ceil,
     "min": min,
@@ -55,14 +56,14 @@ _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|\*\*|//|[-+*/^%!(),]|[^\W\d]\w*|π
 
 
 def is_sum(text: str, style: NumberStyle) -> bool:
-    """Something to work out, not a lone number."""
+    """True for an expression to evaluate, not a lone number."""
     if len(text) > MAX_LENGTH:
         return False
     try:
         pieces = _pieces(text, style)
         if len(pieces) < 2 or not any(piece[0].isdigit() for piece in pieces):
             return False
-        _Reader(pieces).whole()
+        _Evaluator(pieces).whole()
     except ValueError:
         return False
     except ArithmeticError:
@@ -71,12 +72,13 @@ def is_sum(text: str, style: NumberStyle) -> bool:
 
 
 def work_out(text: str, style: NumberStyle) -> Number:
-    """ValueError when it is no sum or undefined, ZeroDivisionError, OverflowError when too big."""
-    return _Reader(_pieces(text[:MAX_LENGTH], style)).whole()
+    """Raises ValueError if it is not an expression or undefined, ZeroDivisionError, and
+    OverflowError if too large."""
+    return _Evaluator(_pieces(text[:MAX_LENGTH], style)).whole()
 
 
 def written(number: Number, style: NumberStyle) -> str:
-    """With up to twelve digits after rounding; whole numbers whole."""
+    """Up to twelve significant digits; integers without a fraction."""
     if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
         number = int(number)
     text = str(number) if isinstance(number, int) else format(number, ".12g")
@@ -87,7 +89,7 @@ def _pieces(text: str, style: NumberStyle) -> list[str]:
     plain = _plain_numbers(text.casefold().translate(_SIGNS), style.decimal)
     if style.words:
         words = tuple(sorted(style.words, key=lambda word: (-len(word), word)))
-        plain = _spelled(words).sub(lambda found: f" {style.words[found[0]]} ", plain)
+        plain = _word_pattern(words).sub(lambda found: f" {style.words[found[0]]} ", plain)
     plain = plain.strip().rstrip("?=.! ") + ("!" if plain.rstrip("?= ").endswith("!") else "")
     pieces: list[str] = []
     at = 0
@@ -101,7 +103,7 @@ def _pieces(text: str, style: NumberStyle) -> list[str]:
 
 
 def _plain_numbers(text: str, decimal: str) -> str:
-    """Without separators of thousands, with a point before decimals."""
+    """Removes thousands separators and uses a point for decimals."""
     if decimal == ",":
         text = re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text)
         return re.sub(r"(?<=\d),(?=\d)", ".", text)
@@ -109,12 +111,12 @@ def _plain_numbers(text: str, decimal: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _spelled(words: tuple[str, ...]) -> re.Pattern[str]:
+def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in words) + r")(?!\w)")
 
 
-class _Reader:
-    """Reads pieces from left to right and works the value out on the way."""
+class _Evaluator:
+    """A recursive-descent evaluator over the pieces."""
 
     def __init__(self, pieces: list[str]) -> None:
         self._pieces = pieces
@@ -146,7 +148,7 @@ class _Reader:
             change, percent = self._product()
             if percent:
                 change = value * change
-            value = _bounded(value + change if sign == "+" else value - change)
+            value = _check_size(value + change if sign == "+" else value - change)
         self._depth -= 1
         return value
 
@@ -154,7 +156,7 @@ class _Reader:
         value, percent = self._signed()
         while sign := self._take("*", "/", "//", "mod", "of"):
             other, _ = self._signed()
-            value, percent = _bounded(_combined(sign, value, other)), False
+            value, percent = _check_size(_apply(sign, value, other)), False
         return value, percent
 
     def _signed(self) -> tuple[Number, bool]:
@@ -168,19 +170,19 @@ class _Reader:
         return self._power()
 
     def _power(self) -> tuple[Number, bool]:
-        value, percent = self._counted()
+        value, percent = self._postfix()
         if self._take("^", "**"):
             exponent, _ = self._signed()
-            return _raised(value, exponent), False
+            return _raise_to(value, exponent), False
         return value, percent
 
-    def _counted(self) -> tuple[Number, bool]:
+    def _postfix(self) -> tuple[Number, bool]:
         value, percent = self._atom(), False
         while sign := self._take("%", "!"):
             if sign == "!":
                 value = _factorial(value)
             elif self._next()[:1].isdigit() or self._next() == "(":
-                value = _combined("mod", value, self._atom())
+                value = _apply("mod", value, self._atom())
             else:
                 value, percent = value / 100, True
         return value, percent
@@ -189,7 +191,7 @@ class _Reader:
         piece = self._next()
         self._at += 1
         if piece[:1].isdigit() or piece[:1] == ".":
-            return _bounded(float(piece) if "." in piece else int(piece))
+            return _check_size(float(piece) if "." in piece else int(piece))
         if piece in _CONSTANTS:
             return _CONSTANTS[piece]
         if piece == "(":
@@ -198,12 +200,12 @@ class _Reader:
                 raise ValueError(")")
             return value
         if piece in _FUNCTIONS:
-            return _called(piece, self._arguments())
+            return _call(piece, self._arguments())
         raise ValueError(piece)
 
     def _arguments(self) -> list[Number]:
         if self._next() != "(":
-            return [self._counted()[0]]
+            return [self._postfix()[0]]
         self._at += 1
         found = [self._sum()]
         while self._take(","):
@@ -213,20 +215,20 @@ class _Reader:
         return found
 
 
-def _called(name: str, arguments: list[Number]) -> Number:
+def _call(name: str, arguments: list[Number]) -> Number:
     try:
-        return _bounded(_FUNCTIONS[name](*arguments))
+        return _check_size(_FUNCTIONS[name](*arguments))
     except TypeError as error:
         raise ValueError(name) from error
 
 
-def _rounded(value: Number, digits: Number) -> Number:
+def _round(value: Number, digits: Number) -> Number:
     if abs(digits) > MAX_DIGITS:
         raise OverflowError
     return round(value, int(digits)) if digits else round(value)
 
 
-def _combined(sign: str, one: Number, two: Number) -> Number:
+def _apply(sign: str, one: Number, two: Number) -> Number:
     match sign:
         case "*" | "of":
             return one * two
@@ -239,7 +241,7 @@ def _combined(sign: str, one: Number, two: Number) -> Number:
             return one // two if exact else one / two
 
 
-def _raised(value: Number, exponent: Number) -> Number:
+def _raise_to(value: Number, exponent: Number) -> Number:
     if isinstance(value, int) and isinstance(exponent, int) and exponent >= 0:
         if value.bit_length() * exponent > MAX_BITS:
             raise OverflowError
@@ -247,7 +249,7 @@ def _raised(value: Number, exponent: Number) -> Number:
     result = value**exponent
     if isinstance(result, complex):
         raise ValueError("complex")
-    return _bounded(float(result))
+    return _check_size(float(result))
 
 
 def _factorial(value: Number) -> int:
@@ -258,7 +260,7 @@ def _factorial(value: Number) -> int:
     return math.factorial(value)
 
 
-def _bounded(value: Number) -> Number:
+def _check_size(value: Number) -> Number:
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise OverflowError
     if isinstance(value, float) and not math.isfinite(value):

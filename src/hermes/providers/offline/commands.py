@@ -1,7 +1,9 @@
-"""Composes the shell commands of the assistant and reads what they print.
+"""Composes the assistant's shell commands and parses their output.
 
-Commands are plain: one program with its flags, at most piped into `sort` and `head`, paths quoted,
-nothing for the shell to expand. The policy knows such commands and lets the reading ones pass.
+Commands are plain: one program with its flags, at most piped into `sort` and `head`, with quoted
+paths
+and nothing for the shell to expand. The policy recognises such commands and allows the reading
+ones.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _SIZED = re.compile(r"\s*(\d+)\s+(.+)")
 
 
 class Entry(Value):
-    """One line of a listing. `path` can be given to a tool, `name` is for people."""
+    """One line of a listing. `path` can be passed to a tool, `name` is for display."""
 
     name: str
     path: str
@@ -31,7 +33,7 @@ class Entry(Value):
 
 
 def quoted(path: str) -> str:
-    """A path as one shell word. A leading ~ keeps its meaning, a leading dash loses its."""
+    """A path as one shell word. A leading ~ keeps its meaning, a leading dash loses it."""
     if path == "~":
         return path
     if path.startswith("~/"):
@@ -48,7 +50,7 @@ def listing(path: str, *, flags: str = "-1p") -> str:
 
 
 def named(path: str) -> str:
-    """Prints the path if it exists, and ends well in any case where its folder exists."""
+    """Prints the path if it exists; succeeds whenever its folder exists."""
     folder, _, name = path.rstrip("/").rpartition("/")
     folder = folder or ("/" if path.startswith("/") else ".")
     pattern = re.sub(r"[\\*?\[]", r"\\\g<0>", name)
@@ -62,7 +64,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def listed(script: str, output: str) -> tuple[Entry, ...]:
-    """The entries that an `ls`, `du` or `find` printed; nothing for other commands."""
+    """The entries printed by `ls`, `du` or `find`; empty for other commands."""
     try:
         words = shlex.split(script)
     except ValueError:
@@ -114,6 +116,6 @@ def _sized_entry(line: str, program: str) -> Entry | None:
     if found is None:
         return None
     path = found[2].removeprefix("./")
-    # du counts in blocks of 1024 bytes, find in bytes.
+    # du counts blocks of 1024 bytes, find counts bytes.
     size = int(found[1]) * (1024 if program == "du" else 1)
     return Entry(name=path, path=path, is_folder=program == "du", size=size)

@@ -1,4 +1,4 @@
-"""Cuts a request into steps and finds what each of them is."""
+"""Splits a request into steps and matches each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.providers.offline.tokens import Token
 MAX_STEPS = 8
 MAX_CUTS = 12
 
-# Wordings of these kinds take whatever words there are for a text or a name.
+# Patterns of these kinds accept any words as a text or a name.
 TAKING_ANY_WORDS = frozenset(
     {"find_text", "find_files", "count_matches", "version", "which_program"}
 )
@@ -24,7 +24,7 @@ _CUTTING_MARKS = frozenset(",;.!?\n")
 
 
 class Intent(Value):
-    """One step that was asked for. `references` are slots whose value was said before."""
+    """One requested step. `references` are slots whose value was mentioned before."""
 
     kind: str
     slots: dict[str, str] = {}
@@ -44,7 +44,7 @@ def intent_of(match: Match, words: str) -> Intent:
 
 
 class Cutter:
-    """Cuts tokens at "and", "then" and punctuation wherever all parts make sense."""
+    """Splits tokens at "and", "then" and punctuation where all parts match."""
 
     def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
         self._language = language
@@ -56,13 +56,13 @@ class Cutter:
         self._found: dict[tuple[int, int, bool], Match | None] = {}
 
     def telling(self, gists: Gists) -> Cutter:
-        """The same, which also listens to telling words. What it has found stays found."""
+        """Also matches by keywords from now on; earlier matches stay cached."""
         self._gists = gists
         self._steps.clear()
         return self
 
     def clauses(self) -> list[tuple[int, int]]:
-        """All that stands between two cuts."""
+        """The token ranges between two cuts."""
         starts = [0, *(end for _, end in self._cuts)]
         ends = [*(start for start, _ in self._cuts), len(self._tokens)]
         return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
@@ -80,18 +80,18 @@ class Cutter:
         cuts = [cut for cut in self._cuts if cut[0] > start and cut[1] < end]
         for cut_start, cut_end in cuts if depth < MAX_STEPS else ():
             found = self._split(start, cut_start, cut_end, depth)
-            if found is not None and whole is not None and whole.score >= _sure_in_all(found):
+            if found is not None and whole is not None and whole.score >= _total_score(found):
                 return (self._intent(whole, start, end),)
             if found is not None:
                 return found
-        if whole is None or (cuts and not self._holds_together(whole, start, cuts[0][0])):
+        if whole is None or (cuts and not self._is_one_step(whole, start, cuts[0][0])):
             return None
         return (self._intent(whole, start, end),)
 
-    def _holds_together(self, whole: Match, start: int, end: int) -> bool:
-        """Not when the words before the first cut would by themselves be another request: then
-        the rest is a step that is not understood, and no part of a text."""
-        left = self._worded(start, end, alone=False)
+    def _is_one_step(self, whole: Match, start: int, end: int) -> bool:
+        """False if the words before the first cut alone are another request: then the rest is a
+        step that is not understood, not part of a text."""
+        left = self._match_pattern(start, end, alone=False)
         return left is None or left.kind is whole.kind
 
     def _split(self, start: int, end: int, after: int, depth: int) -> tuple[Intent, ...] | None:
@@ -102,11 +102,11 @@ class Cutter:
         first = self._intent(left, start, end)
         right = self.steps(after, depth + 1)
         if right is None:
-            right = self._same_for_others(first, after)
+            right = self._same_for_paths(first, after)
         return None if right is None else (first, *right)
 
-    def _same_for_others(self, first: Intent, start: int) -> tuple[Intent, ...] | None:
-        """ "read a.txt, b.txt and c.txt": what follows are paths for the same request."""
+    def _same_for_paths(self, first: Intent, start: int) -> tuple[Intent, ...] | None:
+        """Handles "read a.txt, b.txt and c.txt": the rest are paths for the same request."""
         if "path" not in first.slots:
             return None
         found: list[Intent] = []
@@ -121,36 +121,38 @@ class Cutter:
         return tuple(found[:MAX_STEPS]) or None
 
     def match(self, start: int, end: int, *, alone: bool) -> Match | None:
-        found = self._worded(start, end, alone=alone)
+        found = self._match_pattern(start, end, alone=alone)
         if self._gists is None or (found is not None and found.kind.name not in TAKING_ANY_WORDS):
             return found
-        told = self._told(self._gists, start, end)
-        return told if told and (found is None or self._is_idle(self._gists, found)) else found
+        by_keywords = self._match_keywords(self._gists, start, end)
+        if by_keywords and (found is None or self._takes_known_words(self._gists, found)):
+            return by_keywords
+        return found
 
-    def _is_idle(self, gists: Gists, found: Match) -> bool:
-        """What it takes for a text are words with a meaning: "which files have I touched"."""
+    def _takes_known_words(self, gists: Gists, found: Match) -> bool:
+        """True if what it takes for a text are known words: "which files have I touched"."""
         texts = [found.slots[name] for name in TEXTS if name in found.slots] or ["="]
         quoted = {token.text for token in self._tokens if token.kind == "quoted"}
         return all(text not in quoted and gists.knows(text) for text in texts)
 
-    def _told(self, gists: Gists, start: int, end: int) -> Match | None:
-        """With the politeness around it, which may be all there is, or without."""
+    def _match_keywords(self, gists: Gists, start: int, end: int) -> Match | None:
+        """Tries the clause with and without its polite phrases."""
         whole = end - start == len(self._tokens)
         spans = dict.fromkeys([(start, end), bare(self._language, self._tokens, start, end)])
         found = [best_gist(self._clause(*span), gists, whole=whole) for span in spans]
         return max((each for each in found if each), key=_score, default=None)
 
-    def _worded(self, start: int, end: int, *, alone: bool) -> Match | None:
+    def _match_pattern(self, start: int, end: int, *, alone: bool) -> Match | None:
         key = (start, end, alone)
         if key not in self._found:
             self._found[key] = self._find(start, end, alone=alone)
         return self._found[key]
 
     def _find(self, start: int, end: int, *, alone: bool) -> Match | None:
-        """Without the politeness around it, or, when that is all there is, with it."""
+        """Tries without polite phrases, and with them if they are all there is."""
         inner = bare(self._language, self._tokens, start, end)
         found = best_match(self._clause(*inner), alone=alone)
-        # "And a.txt" leans on what was said before in another way than "a.txt".
+        # "And a.txt" refers to the request before; "a.txt" alone does not.
         if inner == (start, end) or (found is not None and not found.kind.alone):
             return found
         polite = best_match(self._clause(start, end), alone=alone)
@@ -163,7 +165,7 @@ class Cutter:
         return intent_of(match, self._clause(start, end).text)
 
 
-def _sure_in_all(steps: tuple[Intent, ...]) -> float:
+def _total_score(steps: tuple[Intent, ...]) -> float:
     return sum(step.sure for step in steps)
 
 
@@ -172,8 +174,8 @@ def _score(match: Match) -> float:
 
 
 def _cuts(connectors: Phrases, tokens: list[Token]) -> list[tuple[int, int]]:
-    """Where connecting words and marks begin and end; several in a row are one. A text with
-    very many of them is prose: no steps."""
+    """The ranges of connecting words and punctuation; adjacent ones are merged. A text with very
+    many of them is prose and has no steps."""
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(tokens) and len(found) <= MAX_CUTS:

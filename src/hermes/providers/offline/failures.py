@@ -1,4 +1,4 @@
-"""Explains a tool call that did not work: what happened, and what to do next."""
+"""Explains a failed tool call: what happened and what to do next."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _BY_TEXT = (
 
 
 def failure(task: Task, result: ToolResult, script: str = "") -> Outcome:
-    return Outcome(text=explained(task.say, result, script), failed=True)
+    return Outcome(text=explain(task.say, result, script), failed=True)
 
 
-def explained(say: Voice, result: ToolResult, script: str = "") -> str:
-    """A heading, what the tool said, and the next step when one is known."""
+def explain(say: Voice, result: ToolResult, script: str = "") -> str:
+    """A heading, the tool's output, and the next step if known."""
     if "missing_tool" in result.details:
         return result.text
     return "\n\n".join(
         part
-        for part in (_heading(say, result, script), _said(say, result), _next(say, result))
+        for part in (_heading(say, result, script), _tool_output(say, result), _next(say, result))
         if part
     )
 
@@ -64,8 +64,8 @@ def _heading(say: Voice, result: ToolResult, script: str) -> str:
     return say("failed.tool", what=code(script or result.name))
 
 
-def _said(say: Voice, result: ToolResult) -> str:
-    """What the tool printed; nothing when the heading has said it all."""
+def _tool_output(say: Voice, result: ToolResult) -> str:
+    """The tool's output; empty if the heading says it all."""
     lines = output_lines(result)
     if not lines or "similar_files" in result.details:
         return ""

@@ -1,4 +1,4 @@
-"""What "it", "there" and "the second one" mean: learned from calls and results, in order."""
+"""Resolves "it", "there" and "the second one" from earlier calls and results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from hermes.providers.offline.tool_answers import (
 )
 from hermes.providers.offline.transcript import Exchange
 
-# Programs whose last argument is the file that they were about, and nothing but that.
+# Programs whose last argument is the only file they are about.
 _ABOUT_ONE_FILE = frozenset({"tail", "head", "wc", "cat", "stat", "file", "python3", "bash"})
 _OF_TWO_FILES = frozenset({"mv", "cp"})
 
 
 class Focus:
-    """The things that were last in view. `items` is the newest list that was shown, `count` how
-    many there were in all."""
+    """What was last shown. `items` is the newest list, `count` its full length."""
 
     def __init__(self) -> None:
         self.file = ""
@@ -38,7 +37,7 @@ class Focus:
         self._cwd = ""
 
     def resolve(self, reference: str) -> str:
-        """The path that is meant, or "" when nothing in view fits."""
+        """The path that is meant, or "" if nothing fits."""
         if reference == "it":
             return self.file or (self.items[0] if len(self.items) == 1 else "")
         if reference == "there":
@@ -68,7 +67,7 @@ class Focus:
                 pass
 
     def _note_read(self, call: ToolCall, result: ToolResult) -> None:
-        """A result that only says "unchanged" leaves the one that showed the lines in view."""
+        """A result that only says "unchanged" keeps the earlier result with the lines."""
         self.file = _text(call.arguments, "path")
         if not is_unchanged(result):
             wanted = call.arguments

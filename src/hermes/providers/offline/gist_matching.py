@@ -1,7 +1,8 @@
-"""Reads a clause by its telling words in any order, for kinds that change nothing.
+"""Matches a clause by keywords in any order, for kinds that change nothing.
 
-Every word must be accounted for: as a topic of the reading, as the value of a slot, or as a word
-that says nothing. One word more, and the clause means something that is not known here.
+Every word must be accounted for: as a topic, as the value of a slot, or as a filler. With one
+unknown
+word more, the clause means something that is not supported.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from hermes.providers.offline.slots import Clause, Reading, looks_like_file
 from hermes.providers.offline.tokens import Token
 
 MAX_TOKENS = 24
-# Names, numbers and misspelt words; a text with more words than that is about something else.
+# Names, numbers and misspelt words; a text with more of them is about something else.
 MAX_UNKNOWN = 4
 NAME_GAIN = 1.0
 PATH_GAIN = 1.5
-# How many of the forms of a word are those that were written.
+# The number of stems of a word that are as written.
 AS_WRITTEN = 2
 
 _VARIABLE = re.compile(r"\$\w+|[A-Z][A-Z0-9_]+")
 
-# Where a topic ends, its name, and how many of its words are misspelt.
+# Where a topic ends, its name, and the number of misspelt words.
 Span = tuple[int, str, int]
 
 
 def best_gist(clause: Clause, gists: Gists, *, whole: bool) -> Match | None:
-    """The reading that accounts for the clause with the most telling words. What is not the
-    `whole` request must begin as a request does, or the end of a text would be taken for one."""
+    """The reading that covers the clause with the most keywords. A part of a request must start
+    like a request, so that the end of a text is not taken for one."""
     unknown = [token for token in clause.tokens if _is_unknown(gists, token)]
     if not 0 < len(clause.tokens) <= MAX_TOKENS or len(unknown) > MAX_UNKNOWN:
         return None
@@ -55,7 +56,7 @@ class Gist:
 
     def __init__(self, clause: Clause, gists: Gists) -> None:
         self.clause = clause
-        self.tokens = [_corrected(gists, token) for token in clause.tokens]
+        self.tokens = [_with_corrections(gists, token) for token in clause.tokens]
         self._gists = gists
         self._stems = [_stems(gists, token) for token in self.tokens]
         self._spans = [self._spans_at(at) for at in range(len(self.tokens))]
@@ -63,10 +64,10 @@ class Gist:
         self.present |= {word for token in self.tokens for word in (token.word, *token.near)}
 
     def makes_sense(self) -> bool:
-        """No question for a dictionary."""
+        """False for a question about the meaning of a word."""
         words = [token.word for token in self.tokens if token.kind != "mark"]
-        said = " ".join(words)
-        if any(said.startswith(f"{phrase} ") for phrase in self._gists.data.definitions):
+        text = " ".join(words)
+        if any(text.startswith(f"{phrase} ") for phrase in self._gists.data.definitions):
             return False
         return " ".join(words[:-1]) not in self._gists.data.meanings
 
@@ -75,7 +76,7 @@ class Gist:
 
     def read(self, name: str, text: str) -> Match | None:
         pattern = parse(text)
-        cover = _Cover(pattern.elements)
+        cover = _Coverage(pattern.elements)
         at = 0
         while at < len(self.tokens):
             after = self._step(cover, at)
@@ -91,11 +92,11 @@ class Gist:
             kind=kind, slots=cover.slots, references={}, score=cover.score, slips=cover.slips
         )
 
-    def _step(self, cover: _Cover, at: int) -> int | None:
-        """Past what stands here, when the reading accounts for it."""
+    def _step(self, cover: _Coverage, at: int) -> int | None:
+        """The position after this token, or None if the reading does not cover it."""
         taken = [span for span in self._spans[at] if cover.takes(span[1])]
         if taken:
-            # A phrase may mean several things: then it is the one that is still missing.
+            # A phrase may have several meanings: prefer one that is still missing.
             end, topic, slips = min(taken, key=lambda span: (-span[0], not cover.misses(span[1])))
             cover.found(topic, WORD_GAIN * (end - at) - SLIP_LOSS * slips, slips)
             return end
@@ -111,7 +112,7 @@ class Gist:
                 return reading.end
         return self._past_soft(cover, at)
 
-    def _past_soft(self, cover: _Cover, at: int) -> int | None:
+    def _past_soft(self, cover: _Coverage, at: int) -> int | None:
         token = self.tokens[at]
         if token.kind == "mark" or token.word in self._gists.soft:
             cover.score -= SKIP_LOSS
@@ -119,7 +120,7 @@ class Gist:
         if any(word in self._gists.soft for word in token.near):
             cover.score -= SLIP_LOSS
             return at + 1
-        # "Here" is where all requests are about, unless they say otherwise.
+        # "Here" is the default place of every request.
         place = Element(op="slot", names=("path",), slot="path", mode="strict")
         for reading in self.clause.readings(place, at):
             if reading.value == "." and not reading.reference:
@@ -155,7 +156,7 @@ class Gist:
             yield Reading(end=at + 1, value=self.tokens[at].text, gain=NAME_GAIN)
 
     def _strong_paths(self, at: int) -> list[Reading]:
-        """What looks like a path or is said to be one, and is no word with another meaning."""
+        """Looks like a path or is introduced as one, and has no other meaning."""
         strict = Element(op="slot", names=("path",), slot="path", mode="strict")
         return [
             replace(reading, gain=min(reading.gain, PATH_GAIN))
@@ -164,7 +165,7 @@ class Gist:
         ]
 
     def _may_be_name(self, at: int, *, anywhere: bool) -> bool:
-        """ "src" in "the files in src": a word without meaning where a name is expected."""
+        """True for "src" in "the files in src": an unknown word where a name is expected."""
         token = self.tokens[at]
         if at == 0 or token.kind != "word" or not token.text[0].isalnum():
             return False
@@ -176,7 +177,7 @@ class Gist:
         return placed and not self._gists.knows(token.word)
 
     def _spans_at(self, at: int) -> list[Span]:
-        """The topics that begin here, longest first."""
+        """The topics that start here, longest first."""
         found: list[Span] = []
         for stem in self._stems[at]:
             for stems, topic in self._gists.phrases.get(stem, ()):
@@ -197,8 +198,8 @@ class Gist:
         return slips
 
 
-class _Cover:
-    """What a reading has accounted for so far."""
+class _Coverage:
+    """What a reading has covered so far."""
 
     def __init__(self, elements: tuple[Element, ...]) -> None:
         self._topics = {name for each in elements if each.op != "slot" for name in each.names}
@@ -238,14 +239,14 @@ def _is_unknown(gists: Gists, token: Token) -> bool:
     )
 
 
-def _corrected(gists: Gists, token: Token) -> Token:
-    """With the telling words that a misspelt one may be."""
+def _with_corrections(gists: Gists, token: Token) -> Token:
+    """Adds the keywords that a misspelt word may stand for."""
     near = near_telling(gists, token.word) if _is_unknown(gists, token) else ()
     return replace(token, near=near) if near != token.near else token
 
 
 def _stems(gists: Gists, token: Token) -> tuple[str, ...]:
-    """As written, without and with its ending; then what it may be a slip of."""
+    """As written, without and with its ending; then its possible corrections."""
     if token.kind in ("quoted", "mark", "path", "glob", "url"):
         return ()
     near = [form for word in token.near for form in (gists.stem(word), f"={word}")]

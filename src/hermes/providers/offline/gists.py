@@ -1,4 +1,4 @@
-"""One language's telling words: what a request is about when its wording is none of the known."""
+"""The keywords of one language, for requests that match no pattern."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ FOLDER = Path(__file__).parent / "gists"
 
 
 class GistData(Value):
-    """A file of `gists/`. `topics` are classes of phrases that mean the same, whatever the endings
-    of their words ("=installed" is only itself); `soft` words say nothing about what is wanted.
-    `readings` are patterns by kind whose elements may stand in any order; a bare name that they
-    take follows one of `before_names`, unless it may stand anywhere (`{folder*}`). A step among
-    others begins with a word of `asking`. `definitions` begin a question for a dictionary; so do
-    the phrases of `meanings` when a single word follows."""
+    """A file of `gists/`. `topics` are groups of phrases with one meaning, in any inflection
+    ("=installed" is exact); `soft` words carry no meaning. `readings` are patterns by kind whose
+    elements may be in any order; a bare name follows one of `before_names`, unless it may be
+    anywhere (`{folder*}`). A step among others starts with a word of `asking`. `definitions` start
+    a question about a meaning; so do the phrases of `meanings` if a single word follows."""
 
     endings: dict[str, str]
     soft: tuple[str, ...]
@@ -33,7 +32,7 @@ class GistData(Value):
 
 
 class Gists:
-    """The data with what is looked up in it."""
+    """The data with its indexes."""
 
     def __init__(self, data: GistData) -> None:
         self.data = data
@@ -47,7 +46,7 @@ class Gists:
         self._last_letters = frozenset(ending[-1] for ending in data.endings)
 
     def stem(self, word: str) -> str:
-        """The word without its ending; a doubled last letter is one: "running" is "run"."""
+        """The word without its ending; a doubled last letter is reduced: "running" is "run"."""
         if word[-1:] in self._last_letters:
             for ending, instead in self._endings:
                 if word.endswith(ending) and len(word) - len(ending) > 2:
@@ -57,7 +56,7 @@ class Gists:
 
     @cached_property
     def phrases(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-        """Phrases of topics as stems, by their first one."""
+        """The phrases of topics as stems, by their first stem."""
         found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         for name, phrases in self.data.topics.items():
             for phrase in phrases:
@@ -67,7 +66,7 @@ class Gists:
 
     @cached_property
     def plain(self) -> frozenset[str]:
-        """The words that readings name themselves."""
+        """The words that readings contain literally."""
         elements = {part.rstrip("?") for _, text in self.readings for part in _elements(text)}
         plain = [part for part in elements if part[0] not in "<{"]
         return frozenset(word for part in plain for word in part.split("|"))
@@ -78,7 +77,7 @@ class Gists:
 
     @cached_property
     def vocabulary(self) -> dict[str, list[str]]:
-        """Every word by its first letter, for the spelling."""
+        """Every word by its first letter, for spelling correction."""
         phrases = [phrase for group in self.data.topics.values() for phrase in group]
         words = " ".join(phrases).replace("=", "").split()
         found: dict[str, list[str]] = {}
@@ -87,28 +86,29 @@ class Gists:
         return found
 
     def knows(self, text: str) -> bool:
-        """All words have a meaning here, so that they are no name. Capitals make one: "TODO"."""
+        """True if all words have a meaning here, so that they are not a name. Capitals make a name:
+        "TODO"."""
         if any(word[1:] != word[1:].casefold() for word in text.split()):
             return False
         words = text.casefold().split()
         return all(word in self.soft or self.stem(word) in self._known for word in words)
 
     def is_telling(self, word: str) -> bool:
-        """It begins a phrase of some topic, or a reading names it."""
+        """True if the word starts a phrase of a topic or occurs in a reading."""
         return self.stem(word) in self.phrases or f"={word}" in self.phrases or word in self.plain
 
 
 @lru_cache(maxsize=8)
 def load_gists(code: str) -> Gists | None:
-    """None for a language that has no such file."""
+    """None for a language without such a file."""
     file = FOLDER / f"{code}.json"
     return Gists(decode(GistData, file.read_bytes())) if file.is_file() else None
 
 
 @lru_cache(maxsize=256)
 def near_telling(gists: Gists, word: str) -> tuple[str, ...]:
-    """The words that this may be a single slip of. A short word with another letter is more often
-    another word: "life" is no "lie", "story" no "store"."""
+    """The words that this may be a single typo of. In a short word another letter usually makes
+    another word: "life" is not "lie", "story" not "store"."""
     if len(word) < SHORTEST_MISSPELT or not word.isalpha():
         return ()
     return tuple(

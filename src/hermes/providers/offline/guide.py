@@ -1,4 +1,4 @@
-"""Writes what the assistant can do: short for "help", long for the documentation.
+"""Generates the help text and the documentation page of the assistant.
 
 python -m hermes.providers.offline.guide > docs/offline-assistant.md
 """
@@ -13,24 +13,24 @@ from hermes.providers.offline.voice import Voice, code
 _OPENING = """\
 # The offline assistant
 
-On a machine without any model, Hermes answers with the offline assistant. It is **not a language
-model**: it understands a closed set of plain requests in free wording, and nothing else. What it
-does, it does with the same tools, the same permissions and the same journal as a model would, so
-it is safe to try, and everything you see here works the same way later.
+Without a configured model, Hermes answers with the offline assistant. It is **not a language
+model**: it understands a closed set of plain requests in free wording, and nothing else. It uses
+the same tools, permissions and journal as a model, so it is safe to try, and everything shown here
+works the same way with a model.
 
-Say it as you like: politeness, word order, synonyms and small typing errors do not matter. Quote
-names and texts that hold several words. Join steps with “and” or “then”; a step may speak of what
-came before (“it”, “there”, “the second one”). It also answers to lines that are plainly meant for
-a shell, such as `ls -la src` or `$ make test`.
+Wording is free: polite phrases, word order, synonyms and small typos do not matter. Quote names and
+texts of several words. Join steps with “and” or “then”; a step may refer to earlier results (“it”,
+“there”, “the second one”). It also runs lines that are clearly shell commands, such as `ls -la src`
+or `$ make test`.
 
-A wording that it does not know is read by its telling words, if every word makes sense together
-and the request only looks at something. Whatever changes something must be said plainly: a text
-that someone would have to make up (“write documentation to api.md”) is not written, and a word
-that is no program (“run away”) is not run. Quotes make a text or a command of any words.
+A request in unknown wording is matched by its keywords, if every word is accounted for and the
+request only reads. A request that changes something must match exactly: text that would have to be
+composed first (“write documentation to api.md”) is not written, and a word that is not a program
+(“run away”) is not run. Quotes turn any words into a text or a command.
 
-After a request, shorter ones will do: “and in docs?”, “sorted by size”, “add bread”.
+Follow-up requests may be short: “and in docs?”, “sorted by size”, “add bread”.
 
-When a request is not understood, it says so and does nothing.
+If a request is not understood, the assistant says so and does nothing.
 
 ## Get a model
 
@@ -40,9 +40,9 @@ When a request is not understood, it says so and does nothing.
 _CLOSING = """\
 ## Another language
 
-A language is one file in `src/hermes/providers/offline/languages/`. Present: {languages}. A second
-file in `gists/` holds its telling words; so far English has one. A request that is not understood
-in the chosen language is tried in the others.
+A language is one file in `src/hermes/providers/offline/languages/`. Available: {languages}. A second
+file in `gists/` holds its keywords; only English has one. A request that is not understood in the
+chosen language is tried in the others.
 """
 
 
@@ -59,12 +59,12 @@ def short_guide(voice: Voice) -> str:
 
 
 def guide() -> str:
-    """The page of the documentation, made from the data of the languages."""
+    """The documentation page, generated from the language data."""
     english = load(DEFAULT)
     parts = [_OPENING.format(ways=Voice(english)("model.ways"))]
     parts.append(f"## What it understands\n\n{len(english.data.kinds)} kinds of requests.\n")
     parts += [_group(english, group) for group in english.data.groups]
-    parts.append(_CLOSING.format(languages=", ".join(_described(c) for c in available())))
+    parts.append(_CLOSING.format(languages=", ".join(_describe_language(c) for c in available())))
     return "\n".join(parts)
 
 
@@ -79,7 +79,7 @@ def _examples(kind: Kind) -> str:
     return "<br>".join(code(example).replace("|", "\\|") for example in kind.examples)
 
 
-def _described(name: str) -> str:
+def _describe_language(name: str) -> str:
     data = load(name).data
     return f"{data.name} (`{data.code}.json`, {len(data.kinds)} kinds)"
 

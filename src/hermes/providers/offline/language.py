@@ -1,4 +1,4 @@
-"""One language of the assistant: the data file as values, and the indexes made from it."""
+"""One language of the assistant: its data file and the indexes built from it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DEFAULT = "en"
 
 
 class Kind(Value):
-    """One kind of request. `patterns` say how it is worded (see patterns.py), `extras` what may
-    stand before or after in any order. `needs` are slots that are asked for when missing. `exact`
-    kinds forgive no misspelling; `greedy` ones keep an "and …" as part of their text; `alone`
-    ones never are one step among others; `fresh` ones make something new, so that their path is
-    never a thing that was in view before. `follows` are wordings that mean this only after a
-    request of the same group that has such wordings too ("add bread")."""
+    """One kind of request. `patterns` define its wording (see patterns.py), `extras` what may come
+    before or after in any order. `needs` are slots that are asked for if missing. `exact` kinds
+    allow no typo; `greedy` ones keep "and …" as part of their text; `alone` ones are never one of
+    several steps; `fresh` ones create something, so their path never refers to something shown
+    before. `follows` are wordings that mean this only after a request of the same group that has
+    such wordings ("add bread")."""
 
     name: str
     group: str
@@ -41,10 +41,10 @@ class Kind(Value):
 
 class LanguageData(Value):
     """A file of `languages/`. Phrases are lower-case words separated by single spaces. `everyday`
-    are the classes of words that say nothing about what is wanted; `composed` are things that
-    somebody would have to make up first ("documentation"), so that they are no text by themselves;
-    `definite` words stand before things, not before names of files. No program is called as one
-    of `unlike_commands` ("run away"), no file as one of `qualities` ("the oldest file")."""
+    names the word classes without meaning; `composed` are things that would have to be written
+    first ("documentation"), so they are not a text themselves; `definite` words precede things, not
+    file names. A word of `unlike_commands` is not a program ("run away"), a word of `qualities` not
+    a file ("the oldest file")."""
 
     code: str
     name: str
@@ -76,17 +76,17 @@ class LanguageData(Value):
     say: dict[str, str]
 
 
-# A pattern of a kind, with its place among all patterns. There are a thousand of them and each
-# start makes them all, so they are bare tuples.
+# A pattern of a kind with its position among all patterns. Bare tuples, because every start builds
+# a thousand of them.
 Indexed = tuple[int, Kind, str]
 
 
-# Phrases by their first word: the whole phrase, and what it stands for.
+# Phrases by their first word: the whole phrase and its meaning.
 Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
 
 
 class Language:
-    """The data of one language with what is looked up in it."""
+    """The data of one language with its indexes."""
 
     def __init__(self, data: LanguageData) -> None:
         self.data = data
@@ -98,7 +98,7 @@ class Language:
 
     @cached_property
     def classes(self) -> Phrases:
-        """The meaning is the name as patterns write it: "<show>"."""
+        """The meaning is the class name as in patterns: "<show>"."""
         words = self.data.words.items()
         return _by_first_word([(phrase, f"<{name}>") for name, group in words for phrase in group])
 
@@ -108,7 +108,7 @@ class Language:
 
     @cached_property
     def closers(self) -> Phrases:
-        """By their last word, spelled backwards: they are taken off the end."""
+        """By their last word, reversed: they are removed from the end."""
         return _by_first_word([(_backwards(phrase), "") for phrase in self.data.closers])
 
     @cached_property
@@ -117,7 +117,7 @@ class Language:
 
     @cached_property
     def asides(self) -> Phrases:
-        """Politeness that may stand anywhere."""
+        """Polite phrases that may be anywhere."""
         return _by_first_word([(phrase, "") for phrase in self.data.asides])
 
     @cached_property
@@ -132,7 +132,7 @@ class Language:
 
     @cached_property
     def patterns(self) -> dict[str, list[Indexed]]:
-        """By each form of their first required element; those that require none under ""."""
+        """By each form of their first required element; those without one under ""."""
         found: dict[str, list[Indexed]] = {}
         every = [(kind, text) for kind in self.data.kinds for text in kind.patterns]
         for order, (kind, text) in enumerate(every):
@@ -146,7 +146,7 @@ class Language:
 
     @cached_property
     def vocabulary(self) -> dict[str, list[str]]:
-        """Every word that the language knows, by its first letter, for the spelling."""
+        """Every known word by its first letter, for spelling correction."""
         found: dict[str, list[str]] = {}
         for word in sorted(self.known):
             found.setdefault(word[0], []).append(word)
@@ -169,18 +169,18 @@ class Language:
 
     @cached_property
     def sentence_words(self) -> frozenset[str]:
-        """Words of which a sentence after the name of a program has at least one."""
+        """Words of which a sentence after a program name has at least one."""
         classes = [self.data.words.get(name, ()) for name in ("in", "of", "to", "and", "have")]
         phrases = " ".join(phrase for phrases in classes for phrase in phrases)
         return self.fillers | self.unlike_commands | frozenset(phrases.split())
 
     def may_name_program(self, word: str) -> bool:
-        """Any word that has no other meaning."""
+        """True for any word without another meaning."""
         return word not in self.known and word not in self.unlike_commands
 
 
 def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[int, str, int]]:
-    """Where phrases that begin at this token end: (end, meaning, slips), longest first."""
+    """Where phrases that start at this token end: (end, meaning, slips), longest first."""
     if at >= len(tokens):
         return []
     found: list[tuple[int, str, int]] = []
@@ -196,7 +196,7 @@ def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[in
 
 @lru_cache(maxsize=8)
 def load(code: str) -> Language:
-    """The language with that code; English when there is no such file."""
+    """The language with that code, or English."""
     file = FOLDER / f"{code}.json"
     known = code.isalpha() and file.is_file()
     return Language(decode(LanguageData, (file if known else FOLDER / "en.json").read_bytes()))
@@ -220,7 +220,7 @@ def _backwards(phrase: str) -> str:
 
 
 def _slips(words: tuple[str, ...], tokens: list[Token], at: int) -> int | None:
-    """How many of the tokens are misspelt forms of the words; None when they are not the words."""
+    """The number of misspelt tokens; None if the tokens are not these words."""
     if at + len(words) > len(tokens):
         return None
     slips = 0
@@ -233,7 +233,7 @@ def _slips(words: tuple[str, ...], tokens: list[Token], at: int) -> int | None:
 
 
 def may_fit(pattern: str, present: set[str]) -> bool:
-    """A text must hold all elements that are neither optional nor slots."""
+    """A text must contain all elements that are neither optional nor slots."""
     return all(
         element in present or any(form in present for form in element.split("|"))
         for element in pattern.partition(" -> ")[0].split()

@@ -1,4 +1,4 @@
-"""Finds the kind of request whose wording fits a clause best."""
+"""Finds the kind of request whose pattern matches a clause best."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ WORD_GAIN = 2.0
 SLIP_LOSS = 1.0
 SKIP_LOSS = 0.02
 MAX_SKIPPED = 8
-# The groups of kinds that write to files, and of those that run something.
+# The group of kinds that change files, and the group that runs commands.
 CHANGING = "change"
 RUNNING = "run"
 
 
 class Match(Value):
-    """A clause read as a request of one kind. `references` are slots that point to something
-    said before (see slots.Reading)."""
+    """A clause matched as a request of one kind. `references` are slots that refer to something
+    mentioned before (see slots.Reading)."""
 
     kind: Kind
     slots: dict[str, str]
@@ -30,7 +30,7 @@ class Match(Value):
 
 
 class State(Value):
-    """How far a pattern has come: the next token, and what was read on the way."""
+    """The progress of a pattern: the next token and what was read so far."""
 
     at: int
     score: float = 0.0
@@ -40,7 +40,7 @@ class State(Value):
 
 
 def best_match(clause: Clause, *, alone: bool) -> Match | None:
-    """The best reading; kinds that stand alone only when the clause is the whole request."""
+    """The best match; `alone` kinds count only if the clause is the whole request."""
     if not clause.tokens:
         return None
     walker = Walker(clause)
@@ -55,7 +55,7 @@ def best_match(clause: Clause, *, alone: bool) -> Match | None:
 
 
 def best_follow_up(clause: Clause) -> Match | None:
-    """What the clause means after a request of the same sort, and only then."""
+    """What the clause means only after a request of the same group."""
     walker = Walker(clause)
     found = [
         match
@@ -73,7 +73,7 @@ def closer_details(clause: Clause, earlier: Kind) -> Match | None:
 
 
 class Walker:
-    """Walks patterns along one clause."""
+    """Matches patterns against one clause."""
 
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
@@ -87,7 +87,7 @@ class Walker:
         }
 
     def worth_a_try(self) -> Iterator[Indexed]:
-        """The patterns all of whose required words are somewhere in the clause."""
+        """The patterns whose required words all occur in the clause."""
         present = {name for ends in self._phrases.values() for _, name, _ in ends}
         for token in self.tokens:
             present.add(token.word)
@@ -105,7 +105,7 @@ class Walker:
         extras = tuple(parse(extra) for extra in kind.extras)
         best: State | None = None
         for state in self._whole(parse(text), extras):
-            if (best is None or state.score > best.score) and not self._refused(kind, state):
+            if (best is None or state.score > best.score) and not self._is_rejected(kind, state):
                 best = state
         if best is None:
             return None
@@ -117,7 +117,7 @@ class Walker:
             slips=best.slips,
         )
 
-    def _refused(self, kind: Kind, state: State) -> bool:
+    def _is_rejected(self, kind: Kind, state: State) -> bool:
         if state.slips and kind.exact:
             return True
         if kind.fresh and any(name == "path" for name, _ in state.references):
@@ -125,36 +125,36 @@ class Walker:
         if kind.group not in (CHANGING, RUNNING):
             return False
         slots = dict(state.slots)
-        # Nobody means "delete this project" like that. Commands may be run in this folder.
+        # "Delete this project" is never meant like that. Commands may run in this folder.
         if "command" not in slots and slots.get("path") in self._places:
             return True
         return "text" in slots and self.clause.must_be_composed(slots["text"])
 
     def _whole(self, pattern: Pattern, extras: tuple[Pattern, ...]) -> Iterator[State]:
         for state in self._pattern(pattern, State(at=0)):
-            yield from self._closed(state, extras)
+            yield from self._cover_rest(state, extras)
         for number, extra in enumerate(extras):
             others = extras[:number] + extras[number + 1 :]
             for before in self._pattern(extra, State(at=0)):
                 for state in self._pattern(pattern, before):
-                    yield from self._closed(state, others)
+                    yield from self._cover_rest(state, others)
 
-    def _closed(self, state: State, extras: tuple[Pattern, ...]) -> Iterator[State]:
-        """The states in which extras and words without meaning cover all that is left."""
+    def _cover_rest(self, state: State, extras: tuple[Pattern, ...]) -> Iterator[State]:
+        """The states in which extras and fillers cover the rest."""
         at, skipped = state.at, 0
         while at < len(self.tokens) and self.clause.skippable(at):
             at, skipped = at + 1, skipped + 1
         if at == len(self.tokens):
-            yield _moved(state, at, -SKIP_LOSS * skipped)
+            yield _advance(state, at, -SKIP_LOSS * skipped)
         if state.at == len(self.tokens):
             return
         for number, extra in enumerate(extras):
             for after in self._pattern(extra, state):
-                yield from self._closed(after, extras[:number] + extras[number + 1 :])
+                yield from self._cover_rest(after, extras[:number] + extras[number + 1 :])
 
     def _pattern(self, pattern: Pattern, state: State) -> Iterator[State]:
         for end in self._elements(pattern.elements, 0, state):
-            yield _given(end, pattern.sets)
+            yield _apply_constants(end, pattern.sets)
 
     def _elements(self, elements: tuple[Element, ...], index: int, state: State) -> Iterator[State]:
         if index == len(elements):
@@ -168,14 +168,14 @@ class Walker:
 
     def _element(self, element: Element, state: State) -> Iterator[State]:
         if element.op == "slot" and element.slot in ("text", "sum"):
-            # Words without meaning are part of a text that somebody wants to have verbatim.
-            yield from self._slot(element, _moved(state, self.clause.after_marks(state.at), 0.0))
+            # Fillers are part of a verbatim text.
+            yield from self._slot(element, _advance(state, self.clause.after_marks(state.at), 0.0))
             return
         at, loss = state.at, 0.0
         for _ in range(MAX_SKIPPED + 1):
             if at >= len(self.tokens):
                 return
-            yield from self._here(element, _moved(state, at, -loss))
+            yield from self._here(element, _advance(state, at, -loss))
             if not self.clause.skippable(at):
                 return
             at, loss = at + 1, loss + SKIP_LOSS
@@ -185,14 +185,14 @@ class Walker:
             case "word":
                 token = self.tokens[state.at]
                 if token.word in element.names:
-                    yield _moved(state, state.at + 1, WORD_GAIN)
+                    yield _advance(state, state.at + 1, WORD_GAIN)
                 elif any(name in token.near for name in element.names):
-                    yield _moved(state, state.at + 1, WORD_GAIN - SLIP_LOSS, slips=1)
+                    yield _advance(state, state.at + 1, WORD_GAIN - SLIP_LOSS, slips=1)
             case "class":
                 for end, name, slips in self._phrases[state.at]:
                     if name == element.names[0]:
                         gain = WORD_GAIN * (end - state.at) - SLIP_LOSS * slips
-                        yield _moved(state, end, gain, slips=slips)
+                        yield _advance(state, end, gain, slips=slips)
             case "slot":
                 yield from self._slot(element, state)
 
@@ -200,7 +200,7 @@ class Walker:
         name = "path" if element.slot == "item" else element.names[0]
         readings = self.clause.readings(element, state.at, careful=self._careful, wary=self._wary)
         for reading in readings:
-            moved = _moved(state, reading.end, reading.gain)
+            moved = _advance(state, reading.end, reading.gain)
             pair = (name, reading.value)
             if reading.reference:
                 yield _with(moved, references=(pair,))
@@ -208,7 +208,7 @@ class Walker:
                 yield _with(moved, slots=(pair,))
 
 
-def _moved(state: State, at: int, gain: float, *, slips: int = 0) -> State:
+def _advance(state: State, at: int, gain: float, *, slips: int = 0) -> State:
     return State(
         at=at,
         score=state.score + gain,
@@ -218,8 +218,8 @@ def _moved(state: State, at: int, gain: float, *, slips: int = 0) -> State:
     )
 
 
-def _given(state: State, pairs: tuple[tuple[str, str], ...]) -> State:
-    """With the values that the wording itself gives; "@it" and the like are references."""
+def _apply_constants(state: State, pairs: tuple[tuple[str, str], ...]) -> State:
+    """Adds the values that the pattern itself gives; "@it" and the like are references."""
     for name, value in pairs:
         if value[0] == "@":
             state = _with(state, references=((name, value[1:]),))

@@ -1,12 +1,11 @@
-"""The little language in which data files say how a request is worded.
+"""The pattern language in which data files define the wording of requests.
 
     list|show the? {n} <files> <in> {path} -> hidden=yes
 
-`word` is itself, `a|b` is either, `<name>` any phrase of that class, `{slot}` a value, `?` after
-an element makes it optional. After `->` stand values that the wording itself gives. A slot may be
-strict (`{path!}`: nothing but what looks like a path), quoted (`{text'}`) or the whole rest of the
-request (`{text*}`). `{item}` is a path that was shown before: "it", "the second one". Words that
-carry no meaning may stand anywhere between elements.
+A word matches itself, `a|b` either of two, `<name>` any phrase of that class and `{slot}` a value; a
+`?` makes an element optional. After `->` come constant values. A slot may be strict (`{path!}`: only
+what looks like a path), quoted (`{text'}`) or the rest of the request (`{text*}`). `{item}` is a path
+that was shown before: "it", "the second one". Fillers may occur between elements.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from hermes.codec.values import Value
 
 SlotKind = Literal["path", "number", "range", "glob", "word", "process", "item", "text", "sum"]
 
-# What kind of value a slot takes; every other name takes text.
+# The kind of value of a slot; other names take text.
 SLOT_KINDS: dict[str, SlotKind] = {
     "path": "path",
     "to": "path",
@@ -43,7 +42,7 @@ Mode = Literal["", "strict", "quoted", "rest"]
 
 
 class Element(Value):
-    """One element. `names` are the words it may be, or the one name of a class or slot."""
+    """One element. `names` are its words, or the name of its class or slot."""
 
     op: Literal["word", "class", "slot"]
     names: tuple[str, ...]

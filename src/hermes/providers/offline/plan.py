@@ -1,7 +1,8 @@
-"""Plans: a request as a generator that wishes for tool calls and is sent their results.
+"""Plans: a request as a generator that requests tool calls and receives their results.
 
-Nothing is kept between replies. Each reply runs the plan from its beginning and sends it the
-results that the transcript already holds, so a plan goes on after a crash where it was.
+Nothing is stored between replies. Each reply runs the plan from its start and feeds it the results
+in
+the transcript, so a plan continues after a crash.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from hermes.providers.offline.voice import Voice
 
 
 class Wish(Value):
-    """A call that the plan wants to be made."""
+    """A tool call requested by a plan."""
 
     name: str
     arguments: JsonObject
 
 
 class Outcome(Value):
-    """What a step has to say. A step that failed ends the whole request."""
+    """The answer of a step. A failed step ends the whole request."""
 
     text: str
     failed: bool = False
@@ -36,7 +37,7 @@ Steps = Generator[Wishes, Results, Outcome]
 
 
 class Task:
-    """One step to be done: what is wanted, and all that may be known about before."""
+    """One step to do, with everything known from before."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Task:
 
     @property
     def focus(self) -> Focus:
-        """What is in view now, this request's own results included."""
+        """What was last shown, including the results of this request."""
         return self._focus()
 
     def slot(self, name: str, default: str = "") -> str:
@@ -87,7 +88,7 @@ Plan = Callable[[Task], Steps]
 
 
 def call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResult]:
-    """Wish for one call and get its result."""
+    """Requests one call and returns its result."""
     (result,) = yield (Wish(name=name, arguments=arguments),)
     return result
 

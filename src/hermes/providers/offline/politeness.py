@@ -1,4 +1,4 @@
-"""Finds the request inside the politeness around it."""
+"""Finds the request inside polite phrases."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from hermes.providers.offline.tokens import Token
 
 
 def bare(language: Language, tokens: list[Token], start: int, end: int) -> tuple[int, int]:
-    """Where the request begins and ends without "could you please" and "thanks"."""
+    """The start and end of the request without "could you please" and "thanks"."""
     start = _past_openers(language, tokens, start, end)
     return start, _before_closers(language, tokens, start, end)
 
 
 def without_asides(language: Language, tokens: list[Token]) -> list[Token]:
-    """Without what may stand anywhere: "make a folder for me called x"."""
+    """Removes phrases that may be anywhere: "make a folder for me called x"."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):
         ends = [end for end, _, slips in phrase_ends(language.asides, tokens, at) if not slips]
-        # An aside alone is all that was said.
+        # A phrase that is the whole text stays.
         if not ends or ends[0] - at == len(tokens):
             found.append(tokens[at])
         at = ends[0] if ends else at + 1
@@ -26,7 +26,7 @@ def without_asides(language: Language, tokens: list[Token]) -> list[Token]:
 
 
 def _past_openers(language: Language, tokens: list[Token], start: int, end: int) -> int:
-    """After all opening phrases and the marks between them."""
+    """Skips opening phrases and the punctuation between them."""
     while start < end:
         ends = [to for to, _, _ in phrase_ends(language.openers, tokens, start) if to <= end]
         if ends:
@@ -39,7 +39,7 @@ def _past_openers(language: Language, tokens: list[Token], start: int, end: int)
 
 
 def _before_closers(language: Language, tokens: list[Token], start: int, end: int) -> int:
-    """Before all closing phrases. Marks stay unless a closing phrase follows them."""
+    """Drops closing phrases. Punctuation stays unless a closing phrase follows it."""
     backwards = tokens[start:end][::-1]
     at = kept = 0
     while at < len(backwards):

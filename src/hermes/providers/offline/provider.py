@@ -26,8 +26,8 @@ _CALL_ID = re.compile(r"call_(\d+)_\d+")
 
 
 class OfflineAssistant:
-    """Not a language model. Deterministic: the same prompt gives the same reply, and nothing is
-    remembered between replies but what the prompt holds."""
+    """Not a language model. Deterministic: the same prompt gives the same reply, and it remembers
+    only what the prompt contains."""
 
     def __init__(self, language: str = DEFAULT) -> None:
         self._language = language
@@ -53,18 +53,18 @@ def _next_step(language: str, prompt: Prompt) -> Wishes | Outcome:
     request = read_request(language, talk)
     voice = Voice(load(request.language))
     if not request.steps:
-        return Outcome(text=_joined(news, not_understood(voice, request.text)))
+        return Outcome(text=_join(news, not_understood(voice, request.text)))
     scene = Scene(voice, prompt.tools, talk[:-1])
     found = advance(work(request, scene), now.rounds, scene)
     if isinstance(found, Outcome):
-        return Outcome(text=_joined(news, found.text))
+        return Outcome(text=_join(news, found.text))
     if prompt.words_only:
-        return Outcome(text=_joined(news, voice("no_more_calls", request=code(request.text))))
+        return Outcome(text=_join(news, voice("no_more_calls", request=code(request.text))))
     return found
 
 
 def _news(voice: Voice, now: Exchange) -> str:
-    """What background processes reported, and pictures that nobody here can see."""
+    """Reports of background processes, and a note about images."""
     notices = [message.text.strip() for message in now.said if is_notice(message)]
     parts = [f"{voice('notice')}\n\n{voice.block(text.splitlines())}" for text in notices]
     if any(not isinstance(part, Text) for message in now.said for part in message.parts):
@@ -72,7 +72,7 @@ def _news(voice: Voice, now: Exchange) -> str:
     return "\n\n".join(parts)
 
 
-def _joined(*texts: str) -> str:
+def _join(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
@@ -88,8 +88,8 @@ def _message(step: Wishes | Outcome, prompt: Prompt) -> AssistantMessage:
 
 
 def _call_number(prompt: Prompt) -> int:
-    """The number of messages, or one more than the newest call where compaction took messages
-    away. Numbers only grow, so the newest call has the highest."""
+    """The number of messages, or one more than the newest call if compaction removed messages.
+    Numbers only grow, so the newest call has the highest."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
             for call in message.calls:

@@ -1,4 +1,4 @@
-"""Turns what a person said last into steps, with the help of what was said before."""
+"""Turns the last request into steps, using earlier requests."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hermes.providers.offline.understanding import follow_up, understand, with_d
 
 MAX_LOOK_BACK = 20
 MAX_FOLLOWED = 4
-# What another language than the chosen one must reach: a single short word is no proof.
+# The score needed in a language that was not chosen: a single short word is no proof.
 SURE_IN_OTHER_LANGUAGE = 3.5
 
-# Kinds that are about the conversation itself: "again" does not mean them.
+# Kinds about the conversation itself: "again" does not mean them.
 _ABOUT_TALK = frozenset({"talk"})
-_LEANING = frozenset({"again", "same_for"})
+_DEPENDENT = frozenset({"again", "same_for"})
 
 
 class Request(Value):
-    """The steps that were asked for, and in which language. Without steps: not understood."""
+    """The requested steps and their language. Without steps it was not understood."""
 
     text: str
     language: str
@@ -29,37 +29,37 @@ class Request(Value):
 
 
 def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
-    """The request of the newest exchange. "Again" and "the same for …" become the steps that
-    they stand for."""
+    """The request of the newest exchange. "Again" and "the same for …" are replaced by the steps
+    they refer to."""
     text = exchanges[-1].asked
-    newest = _understood(code, text)
-    if not _leans(newest):
+    newest = _understand(code, text)
+    if not _is_dependent(newest):
         return _in_context(newest, code, exchanges[:-1])
-    leaning = [newest.steps[0]]
+    pending = [newest.steps[0]]
     for exchange in exchanges[-2 : -2 - MAX_LOOK_BACK : -1]:
-        earlier = _understood(code, exchange.asked)
-        if _leans(earlier):
-            leaning.append(earlier.steps[0])
+        earlier = _understand(code, exchange.asked)
+        if _is_dependent(earlier):
+            pending.append(earlier.steps[0])
         elif not _is_talk(earlier):
             steps = earlier.steps
-            if any(_changes(earlier.language, step) for step in steps) and _is_vague(leaning[0]):
+            if any(_changes(earlier.language, step) for step in steps) and _is_vague(pending[0]):
                 return replace(newest, steps=())
-            for wish in reversed(leaning):
-                steps = _repeated(wish, steps)
+            for step in reversed(pending):
+                steps = _repeat(step, steps)
             return replace(newest, language=earlier.language, steps=steps)
     nothing = Intent(kind="nothing_before", words=newest.text)
     return replace(newest, steps=(nothing,))
 
 
 def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Request:
-    """What the request means after the one before, where that is more than it says by itself."""
+    """What the request means after an earlier one, if it says more in that context."""
     if not before or (newest.steps and not _changes_files(newest)):
         return newest
     following = follow_up(load(code), newest.text)
     if newest.steps and following is None:
         return newest
     for exchange in before[: -1 - MAX_FOLLOWED : -1]:
-        earlier = _understood(code, exchange.asked)
+        earlier = _understand(code, exchange.asked)
         if not _is_talk(earlier):
             step = following if following and _of_one_sort(code, following, earlier) else None
             if step is None and not newest.steps and not _changes_files(earlier):
@@ -69,7 +69,8 @@ def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Req
 
 
 def _changes_files(request: Request) -> bool:
-    """ "Remove milk" may be about a file, or about the list that was just shown."""
+    """True for a request like "remove milk", which may be about a file or about the list just
+    shown."""
     return len(request.steps) == 1 and _changes(request.language, request.steps[0])
 
 
@@ -90,12 +91,12 @@ def _of_one_sort(code: str, following: Intent, earlier: Request) -> bool:
     return kind is not None and bool(kind.follows) and kind.group == kinds[following.kind].group
 
 
-def _leans(request: Request) -> bool:
-    """It means something only together with an earlier request."""
-    return len(request.steps) == 1 and request.steps[0].kind in _LEANING
+def _is_dependent(request: Request) -> bool:
+    """True if it means something only together with an earlier request."""
+    return len(request.steps) == 1 and request.steps[0].kind in _DEPENDENT
 
 
-def _understood(code: str, text: str) -> Request:
+def _understand(code: str, text: str) -> Request:
     steps = understand(load(code), text)
     if steps:
         return Request(text=text, language=code, steps=steps)
@@ -108,7 +109,7 @@ def _understood(code: str, text: str) -> Request:
 
 
 def _is_talk(request: Request) -> bool:
-    """Nothing that could be done again: not understood, or about the conversation itself."""
+    """True if there is nothing to repeat: not understood, or about the conversation itself."""
     kinds = load(request.language).kinds
     return not any(
         step.kind not in kinds or kinds[step.kind].group not in _ABOUT_TALK
@@ -116,23 +117,23 @@ def _is_talk(request: Request) -> bool:
     )
 
 
-def _repeated(wish: Intent, steps: tuple[Intent, ...]) -> tuple[Intent, ...]:
-    if wish.kind == "again":
+def _repeat(change: Intent, steps: tuple[Intent, ...]) -> tuple[Intent, ...]:
+    if change.kind == "again":
         return steps
     if not any("path" in step.slots or "path" in step.references for step in steps):
-        return (*steps[:-1], _elsewhere(steps[-1], wish))
+        return (*steps[:-1], _with_path(steps[-1], change))
     return tuple(
-        _elsewhere(step, wish) if "path" in step.slots or "path" in step.references else step
+        _with_path(step, change) if "path" in step.slots or "path" in step.references else step
         for step in steps
     )
 
 
-def _elsewhere(step: Intent, wish: Intent) -> Intent:
-    """The step with the path of the wish instead of its own."""
+def _with_path(step: Intent, change: Intent) -> Intent:
+    """The step with the path of `change`."""
     slots = {name: value for name, value in step.slots.items() if name != "path"}
     references = {name: value for name, value in step.references.items() if name != "path"}
-    if "path" in wish.slots:
-        slots["path"] = wish.slots["path"]
-    if "path" in wish.references:
-        references["path"] = wish.references["path"]
+    if "path" in change.slots:
+        slots["path"] = change.slots["path"]
+    if "path" in change.references:
+        references["path"] = change.references["path"]
     return replace(step, slots=slots, references=references)

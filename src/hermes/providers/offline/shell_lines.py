@@ -1,12 +1,12 @@
-"""Tells a line that is meant for the shell from a sentence that begins with the same word."""
+"""Distinguishes shell commands from sentences that start with the same word."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container
 
-# Programs that people type into an assistant as they would into a terminal, with the words that
-# make a command of them. An empty set: a command only alone, or with flags, paths or pipes.
+# Programs that people type into an assistant as into a terminal, with the words that make it a
+# command. An empty set: a command only alone, or with flags, paths or pipes.
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "git": frozenset(
         "status log diff branch show add commit push pull fetch checkout switch merge rebase stash "
@@ -38,26 +38,26 @@ PROGRAMS = frozenset(
     "realpath basename dirname readlink mktemp nl tac rev fd bat fzf ollama hermes mkdocs uvicorn "
     "gunicorn flask lua julia swift strace valgrind openssl gpg nginx vagrant flutter dart".split()
 ) | frozenset(_SUBCOMMANDS)
-# Programs whose name is a word of everyday language: a path alone does not make a command of them.
+# Programs whose name is an everyday word: a path alone does not make it a command.
 EVERYDAY_PROGRAMS = frozenset(
     "make just go find sort cut file head tail which date kill top touch cat tree node free stat "
     "hermes echo time watch test true false sleep service screen code less more man who w last "
     "groups users history type clear convert bundle flask dart swift composer poetry hatch black "
     "snap id ip env ping sh fish gem helm az".split()
 )
-# Programs that people also speak about: they need a flag or a path.
+# Programs that people also talk about: they need a flag or a path.
 _LANGUAGES = frozenset("python python3 java ruby perl php lua julia docker bash zsh vim".split())
-# Words of everyday language that are a command when nothing else is said.
+# Everyday words that are a command when they stand alone.
 _ALONE = frozenset("date top free tree id env who w history".split())
 _STRONG_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=*]")
 _SHELL_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=~*]|/|\.\w|^\.\.?$|\s\.\.?(?:\s|$)")
-MAX_BAREEVERYDAY_PROGRAMS = 4
+MAX_BARE_WORDS = 4
 
 
 def may_be_command(text: str, may_name_program: Callable[[str], bool]) -> bool:
-    """Whether words after "run" can be meant for a shell: prose is not. The first word may be any
-    program unless it has another meaning ("run away"); more words than that come after a known
-    program, or have signs that only a shell needs."""
+    """True if the words after "run" can be a command and not prose. The first word may be any
+    program unless it has another meaning ("run away"); further words need a known program or shell
+    syntax."""
     words = text.split()
     if not words:
         return False
@@ -69,13 +69,13 @@ def may_be_command(text: str, may_name_program: Callable[[str], bool]) -> bool:
 
 
 def shell_line(text: str, sentence_words: Container[str]) -> str | None:
-    """The command when the text is one: after "$" or "!", or a known program used as one, with
-    signs of the shell or without any of the words that a sentence has."""
+    """The command if the text is one: after "$" or "!", or a known program with shell syntax or
+    without any word of a sentence."""
     line = text.strip()
     if line[:1] in "$!" and line[1:].strip() and not line[1].isdigit():
         return line[1:].strip()
     if line.partition(" ")[0].lower() in PROGRAMS:
-        # A telephone writes the first letter as a capital.
+        # Phones capitalise the first letter.
         line = line[0].lower() + line[1:]
     words = line.split()
     if not words or "\n" in line or words[0] not in PROGRAMS:
@@ -83,7 +83,7 @@ def shell_line(text: str, sentence_words: Container[str]) -> str | None:
     if len(words) == 1:
         return line if words[0] not in EVERYDAY_PROGRAMS or words[0] in _ALONE else None
     subcommands = _SUBCOMMANDS.get(words[0], frozenset())
-    # "Make all of them happy" goes on in another way than "git push origin main".
+    # "Make all of them happy" continues differently from "git push origin main".
     if words[1] in subcommands and (
         words[0] not in EVERYDAY_PROGRAMS or subcommands.issuperset(words[1:])
     ):
@@ -100,6 +100,4 @@ def _looks_typed(line: str, words: list[str], sentence_words: Container[str]) ->
         return True
     if words[0] in EVERYDAY_PROGRAMS or words[0] in _SUBCOMMANDS or words[0] in _LANGUAGES:
         return False
-    return len(words) <= MAX_BAREEVERYDAY_PROGRAMS and not any(
-        word in sentence_words for word in words
-    )
+    return len(words) <= MAX_BARE_WORDS and not any(word in sentence_words for word in words)

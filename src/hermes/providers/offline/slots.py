@@ -1,4 +1,4 @@
-"""Reads the value of a slot from the tokens where it may begin."""
+"""Reads the value of a slot from the tokens where it may start."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hermes.providers.offline.tokens import Token, word_of
 
 MAX_TEXT_TOKENS = 40
 
-# For each word of "the current folder": less than for words that a request asks for.
+# Per word of "the current folder": less than for words that a request requires.
 PLACE_GAIN = 1.9
-# A bare word as the name of a file: after "the folder", any word, a word with another meaning.
+# A bare word as a file name: after "the folder", any word, a word with another meaning.
 NOUN_GAIN = 1.0
 BARE_GAIN = 0.5
 KNOWN_GAIN = 0.2
@@ -31,14 +31,14 @@ _COUNTED = re.compile(r"#?(\d{1,3})(?:st|nd|rd|th|\.)?")
 
 
 def looks_like_file(path: str) -> bool:
-    """By its name alone: an ending, or one of the names that files without one have."""
+    """By its name alone: an extension, or a well-known file name."""
     name = path.rstrip("/").rpartition("/")[2]
     return name.casefold() in KNOWN_FILES or "." in name.strip(".")
 
 
 class Reading(Value):
-    """One way to read a slot: up to token `end`. A `reference` is to something said before:
-    "it", "there", or a place in a list ("2", "-1" is the last)."""
+    """One way to read a slot, up to token `end`. A `reference` points to something mentioned
+    before: "it", "there", or a position in a list ("2"; "-1" is the last)."""
 
     end: int
     value: str
@@ -47,7 +47,7 @@ class Reading(Value):
 
 
 class Clause:
-    """The tokens of one step with the text that they are from."""
+    """The tokens of one step with their source text."""
 
     def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
         self.language = language
@@ -59,7 +59,7 @@ class Clause:
         return self.raw(0, len(self.tokens))
 
     def raw(self, start: int, end: int) -> str:
-        """As written; a single quoted token gives what is inside."""
+        """As written; a single quoted token gives its content."""
         tokens = self.tokens[start:end]
         while len(tokens) > 1 and tokens[-1].kind == "mark" and tokens[0].kind == "quoted":
             tokens = tokens[:-1]
@@ -77,21 +77,22 @@ class Clause:
         return at
 
     def must_be_composed(self, text: str) -> bool:
-        """ "Write documentation to api.md" does not want that word in the file."""
+        """True for "write documentation to api.md", which does not want that word in the file."""
         if any(token.kind == "quoted" and token.text == text for token in self.tokens):
             return False
         words = [word_of(word.strip(".,;:!?")) for word in text.split()]
         if any(word in self.language.composed for word in (*words[:3], *words[-1:])):
             return True
-        # "Dump the database to x.sql" speaks of a thing; what ends the request may begin like that.
+        # "Dump the database to x.sql" is about a thing; text at the end of the request may start
+        # like that.
         said_of = words[:1] and words[0] in self.language.data.definite
         return bool(said_of) and not self.text.endswith(text)
 
     def readings(
         self, element: Element, at: int, *, careful: bool = False, wary: bool = False
     ) -> Iterator[Reading]:
-        """Who is careful takes no thing of this world for a file ("the meeting"); who is wary
-        takes no everyday word for the name of one either."""
+        """With `careful`, a thing ("the meeting") is not taken for a file; with `wary`, neither is
+        an everyday word."""
         if at >= len(self.tokens):
             return
         match element.slot:
@@ -125,14 +126,14 @@ class Clause:
             yield Reading(end=end, value=meaning, gain=PLACE_GAIN * (end - at))
         named = self._after_noun(at)
         if named < len(self.tokens):
-            yield from self._named(at, named, strict=strict)
+            yield from self._read_name(at, named, strict=strict)
 
     def _is_a_thing(self, at: int) -> bool:
         return at > 0 and self.tokens[at - 1].word in self.language.data.definite
 
     def _references(self, at: int, *, strict: bool) -> Iterator[Reading]:
-        """Things that were said or shown before. The single word "there" is more often an empty
-        word than a folder, so a strict slot does not take it; "this" is none before "folder"."""
+        """Things mentioned or shown before. The single word "there" is usually a filler, so a
+        strict slot ignores it; "this" before "folder" is not a reference."""
         for end, meaning, _ in phrase_ends(self.language.references, self.tokens, at):
             single = end == at + 1
             before_noun = end < len(self.tokens) and self._is_one_of(
@@ -157,7 +158,7 @@ class Clause:
         return int(found[1]) if found and not token.word.isdigit() else None
 
     def _after_noun(self, at: int) -> int:
-        """Past "the file called" or "the log file", so that the name comes next."""
+        """Skips "the file called" or "the log file", so that the name comes next."""
         data = self.language.data
         nouns = data.path_nouns + data.named
         if at + 1 < len(self.tokens) and self.tokens[at].word in data.file_types:
@@ -168,7 +169,7 @@ class Clause:
                 at += 1
         return at
 
-    def _named(self, at: int, named: int, *, strict: bool) -> Iterator[Reading]:
+    def _read_name(self, at: int, named: int, *, strict: bool) -> Iterator[Reading]:
         token = self.tokens[named]
         noun = named > at or self._follows_noun(at)
         end = named + 1
@@ -187,7 +188,7 @@ class Clause:
         return at > 0 and self._is_one_of(at - 1, self.language.data.path_nouns)
 
     def _is_path(self, token: Token) -> bool:
-        """By its looks: a quoted text only when it is like the name of a file."""
+        """By its form: a quoted text only if it looks like a file name."""
         if token.kind == "quoted":
             known = token.text.casefold() in KNOWN_FILES or "/" in token.text
             return "\n" not in token.text and (known or bool(_ENDING.search(token.text)))
@@ -243,10 +244,10 @@ class Clause:
             yield Reading(end=len(self.tokens), value=text, gain=2.0)
 
     def _is_command(self, start: int, end: int) -> bool:
-        """ "a marathon" and "for president" are none."""
+        """False for "a marathon" and "for president"."""
         if self.tokens[start].word in self.language.data.indefinite:
             return False
-        # Without "run" before it, only what is known to be a program is a command.
+        # Without "run" before it, only a known program is a command.
         if start == 0 and self.tokens[0].kind != "quoted" and self.tokens[0].word not in PROGRAMS:
             return False
         return may_be_command(self.raw(start, end), self.language.may_name_program)
@@ -254,7 +255,7 @@ class Clause:
     def _texts(self, at: int, element: Element) -> Iterator[Reading]:
         count = len(self.tokens)
         quoted = self.tokens[at].kind == "quoted"
-        # The "is" of "where's" is no word that a text could begin with.
+        # The "is" of "where's" cannot start a text.
         inside = at > 0 and self.tokens[at].start == self.tokens[at - 1].start
         if inside or (element.mode == "quoted" and not quoted):
             return
@@ -265,7 +266,7 @@ class Clause:
             yield Reading(end=count, value=self.raw(at, count), gain=0.1)
             return
         if quoted:
-            # A pattern that asks for quotes means them: what looks like a path is a command there.
+            # In a pattern that requires quotes, quoted text that looks like a path is a command.
             gain = 2.0 if element.mode == "quoted" else 1.0
             yield Reading(end=at + 1, value=self.tokens[at].text, gain=gain)
         if element.mode == "quoted":
@@ -273,7 +274,7 @@ class Clause:
         # "write a poem to a.txt" does not want those two words in the file.
         longest = 1 if vague else MAX_TEXT_TOKENS
         for end in range(at + 1, min(count, at + longest) + 1):
-            # A mark inside belongs to the text, one at the end to the sentence around it.
+            # Punctuation inside belongs to the text, at the end to the sentence around it.
             if self.tokens[end - 1].kind != "mark" or end < count:
                 if element.names[0] == "command" and not self._is_command(at, end):
                     continue

@@ -1,4 +1,4 @@
-"""Finds the words of a language that a misspelt word may stand for."""
+"""Finds known words that a misspelt word may stand for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ MAX_NEAR = 3
 
 
 def slips_allowed(word: str) -> int:
-    """How many slips a word of this length may hold before it could as well be another word."""
+    """The number of typos a word of this length may have before it could be another word."""
     if len(word) < 4 or not word.isalpha():
         return 0
     return 1 if len(word) < 8 else 2
 
 
 def near_words(word: str, candidates: Iterable[str]) -> tuple[str, ...]:
-    """The closest candidates, best first. The first letter is taken as right, unless it changed
-    places with the second; in words of four letters a wrong letter is another word."""
+    """The closest candidates, best first. The first letter must match, unless swapped with the
+    second; in words of four letters another letter makes another word."""
     allowed = slips_allowed(word)
     if not allowed:
         return ()
@@ -26,7 +26,7 @@ def near_words(word: str, candidates: Iterable[str]) -> tuple[str, ...]:
             continue
         slips = distance(word, candidate, allowed)
         if slips <= allowed and not (
-            len(word) == 4 == len(candidate) and _replaced(word, candidate)
+            len(word) == 4 == len(candidate) and _has_other_letters(word, candidate)
         ):
             found.append((slips, candidate))
     found.sort()
@@ -34,7 +34,7 @@ def near_words(word: str, candidates: Iterable[str]) -> tuple[str, ...]:
 
 
 def distance(one: str, two: str, limit: int) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours; more than `limit` is cut off."""
+    """Insertions, deletions, replacements and swaps of neighbours; stops above `limit`."""
     before: list[int] = []
     row = list(range(len(two) + 1))
     for i, letter in enumerate(one, 1):
@@ -53,5 +53,5 @@ def _same_start(word: str, candidate: str) -> bool:
     return word[0] == candidate[0] or (len(candidate) > 1 and word[:2] == candidate[1::-1])
 
 
-def _replaced(word: str, candidate: str) -> bool:
+def _has_other_letters(word: str, candidate: str) -> bool:
     return sorted(word) != sorted(candidate)

@@ -1,4 +1,4 @@
-"""What to say to a request that was not understood: the truth, and the closest things."""
+"""The answer to a request that was not understood, with the closest alternatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.providers.offline.understanding import understood_parts
 from hermes.providers.offline.voice import Voice, code
 
 MAX_SUGGESTED = 3
-# Words that more than four kinds have in common say little about a request.
+# Words that more than four kinds share say little about a request.
 TELLING = 1 / 4
 
 _MARKS = ".,;:!?\"'`()“”‘’"
@@ -33,7 +33,7 @@ def not_understood(voice: Voice, text: str) -> str:
 def closest(language: Language, text: str) -> tuple[Kind, ...]:
     """The kinds whose examples share the rarest words with the text."""
     words = _words(text) - _empty_words(language)
-    uses = [(kind, words & used) for kind, used in _told(language)]
+    uses = [(kind, words & used) for kind, used in _kind_words(language)]
     spread = {word: sum(word in used for _, used in uses) for word in words}
     scored = [(sum(1 / spread[word] for word in used), kind) for kind, used in uses]
     scored.sort(key=lambda pair: -pair[0])
@@ -41,19 +41,19 @@ def closest(language: Language, text: str) -> tuple[Kind, ...]:
 
 
 @lru_cache(maxsize=2)
-def _told(language: Language) -> list[tuple[Kind, set[str]]]:
-    """The words with which each kind is explained."""
+def _kind_words(language: Language) -> list[tuple[Kind, set[str]]]:
+    """The words in title and examples of each kind."""
     return [(kind, _words(" ".join((kind.title, *kind.examples)))) for kind in language.data.kinds]
 
 
 def _words(text: str) -> set[str]:
-    """Names of files are no words."""
+    """Names of files are not words."""
     pieces = (piece.strip(_MARKS) for piece in text.casefold().split())
     return {piece for piece in pieces if piece.isalpha()}
 
 
 def _empty_words(language: Language) -> frozenset[str]:
-    """Words that nearly every request has, so that they say nothing about it."""
+    """Words that nearly every request contains."""
     data = language.data
     phrases = [*data.openers, *data.closers, *data.connectors]
     phrases += [phrase for name in data.everyday for phrase in data.words[name]]

@@ -1,4 +1,4 @@
-"""Cuts what a person wrote into tokens that keep their place in the text."""
+"""Splits text into tokens with positions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ TokenKind = Literal["word", "number", "path", "glob", "url", "quoted", "mark"]
 
 
 class Token(Value):
-    """`text` is as written, without quotes; `word` is for comparing and empty for quoted text.
-    `near` holds words of the language that `word` may be a slip of."""
+    """`text` is as written, without quotes; `word` is for comparison and empty for quoted text.
+    `near` holds words that `word` may be a typo of."""
 
     text: str
     word: str
@@ -45,7 +45,7 @@ _NOT_PATHS = frozenset({"and/or", "e.g", "i.e", "z.b", "d.h", "u.a"})
 
 
 def tokenise(text: str, expand: Mapping[str, str]) -> list[Token]:
-    """`expand` spells contractions out: "what's" becomes two words at the same place."""
+    """`expand` spells contractions out: "what's" becomes two words at the same position."""
     return [token for piece in _PIECE.finditer(text) for token in _tokens_of(piece, expand)]
 
 
@@ -66,7 +66,7 @@ def _tokens_of(piece: re.Match[str], expand: Mapping[str, str]) -> Iterator[Toke
     body, marks = _without_tail(text)
     middle = piece.start() + len(body)
     if body:
-        yield from _expanded(_plain(body, piece.start()), expand)
+        yield from _expand(_plain(body, piece.start()), expand)
     if marks:
         yield Token(text=marks, word=marks[0], kind="mark", start=middle, end=piece.end())
 
@@ -103,7 +103,7 @@ def _is_sum(text: str) -> bool:
     return _SUM_SIGNS.issuperset(text) and any(letter.isdigit() for letter in text)
 
 
-def _expanded(token: Token, expand: Mapping[str, str]) -> Iterator[Token]:
+def _expand(token: Token, expand: Mapping[str, str]) -> Iterator[Token]:
     spelled_out = expand.get(token.word)
     if spelled_out is None:
         yield token

@@ -1,4 +1,4 @@
-"""Reads what tools answered: the structured details first, the text with care."""
+"""Parses tool results: structured details first, then text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNT = re.compile(r": \d+$")
 
 
 class FileLines(Value):
-    """Part of a file: its lines from number `first` on."""
+    """Part of a file: its lines from number `first`."""
 
     lines: tuple[str, ...]
     first: int
@@ -22,25 +22,26 @@ class FileLines(Value):
 
 
 def succeeded(result: ToolResult) -> bool:
-    """What the tool says of itself, and for a command its exit code, unless that has a meaning
-    of its own (grep ends with 1 when it finds nothing)."""
+    """The tool's own status, and for a command its exit code, unless that has a special meaning
+    (grep exits with 1 if it finds nothing)."""
     harmless = exit_code(result) in (None, 0) or "exit_code_meaning" in result.details
     return not result.failed and harmless
 
 
 def exit_code(result: ToolResult) -> int | None:
-    """Of a command; that of a background process says nothing about the call that looked at it."""
+    """The exit code of a command; that of a background process says nothing about the call that
+    checked it."""
     code = result.details.get("exit_code") if result.name == "terminal" else None
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
 def was_refused(result: ToolResult) -> bool:
-    """The tool did not run at all: no exit code, though it failed."""
+    """The tool did not run: it failed without an exit code."""
     return result.failed and exit_code(result) in (None, -1)
 
 
 def output(result: ToolResult) -> str:
-    """What a command printed, without the notes of the tool in the last lines."""
+    """A command's output without the tool's notes in the last lines."""
     lines = result.text.rstrip("\n").split("\n")
     while lines and _NOTE.fullmatch(lines[-1].strip()):
         lines.pop()
@@ -52,7 +53,7 @@ def output_lines(result: ToolResult) -> list[str]:
 
 
 def file_lines(result: ToolResult) -> FileLines:
-    """The lines of read_file without their numbers; a footer in brackets is dropped."""
+    """The lines of read_file without numbers; a footer in brackets is dropped."""
     lines: list[str] = []
     first = 0
     for line in result.text.splitlines():
@@ -65,21 +66,21 @@ def file_lines(result: ToolResult) -> FileLines:
 
 
 def is_unchanged(result: ToolResult) -> bool:
-    """The tool says that the same lines were shown before, instead of showing them."""
+    """The tool reports that the same lines were shown before instead of showing them."""
     said_so = bool(result.details.get("dedup")) or result.details.get("status") == "unchanged"
     return said_so and not file_lines(result).lines
 
 
 def found_files(result: ToolResult) -> tuple[str, ...]:
-    """The files of a search in their order, each once, as short as the text has them. The text
-    may name more files than the details do."""
+    """The files of a search in order, each once, as short as in the text. The text may list more
+    files than the details."""
     shown = [_COUNT.sub("", line) for line in output_lines(result) if _is_name(line)]
     listed = result.details.get("files")
     if not isinstance(listed, list):
         return tuple(dict.fromkeys(shown))
     names = [item.get("path") if isinstance(item, dict) else item for item in listed]
     known = frozenset(shown)
-    short = dict.fromkeys(_shortened(name, known) for name in names if isinstance(name, str))
+    short = dict.fromkeys(_shorten(name, known) for name in names if isinstance(name, str))
     more = [name for name in shown if name not in short] if short.keys() <= known else []
     return (*short, *more)
 
@@ -88,8 +89,8 @@ def _is_name(line: str) -> bool:
     return not _FOUND_LINE.fullmatch(line) and line != "Nothing found." and line[0] not in " \t["
 
 
-def _shortened(path: str, shown: frozenset[str]) -> str:
-    """The end of an absolute path that the text shows."""
+def _shorten(path: str, shown: frozenset[str]) -> str:
+    """The end of an absolute path as shown in the text."""
     start = -1
     while path not in shown:
         start = path.find("/", start + 1)

@@ -1,4 +1,4 @@
-"""Reads the messages of a prompt as exchanges: what was said, what was tried, what was answered."""
+"""Groups the messages of a prompt into exchanges: request, tool rounds, answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hermes.core.messages import (
     UserMessage,
 )
 
-# Nothing refers further back than this.
-MAX_MESSAGES_OF_PERSONS = 40
+# Nothing refers further back.
+MAX_USER_MESSAGES = 40
 
 
 class Round(Value):
@@ -27,7 +27,7 @@ class Round(Value):
 
 
 class Exchange(Value):
-    """Messages of a person that came together, and all that followed until the next one."""
+    """Consecutive user messages and everything that follows until the next one."""
 
     said: tuple[UserMessage, ...]
     rounds: tuple[Round, ...] = ()
@@ -35,29 +35,29 @@ class Exchange(Value):
 
     @property
     def asked(self) -> str:
-        """What a person asked, without news from processes."""
+        """The request, without reports from processes."""
         return "\n".join(own_words(each) for each in self.said if not is_notice(each)).strip()
 
 
 def own_words(message: UserMessage) -> str:
-    """Without what memory and hooks put beside it for models, each as a part of its own."""
+    """Without the parts that memory and hooks add for models."""
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     return "".join(text for n, text in enumerate(texts) if not n or not text.startswith("\n\n"))
 
 
 def is_notice(message: UserMessage) -> bool:
-    """News of a background process, not words of a person."""
+    """A report of a background process, not a user message."""
     return message.origin.startswith("process")
 
 
 def is_aside(message: UserMessage) -> bool:
-    """A word of Hermes itself to whoever answers; nobody asked anything."""
+    """A message from Hermes itself, not a request."""
     return message.origin == "hermes"
 
 
 def exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
-    """The newest ones, oldest first: a long conversation costs no more than a short one. What
-    stands before the first user message belongs to none."""
+    """The newest exchanges, oldest first, so that a long conversation costs no more than a short
+    one. Messages before the first user message are dropped."""
     found: list[Exchange] = []
     said: list[UserMessage] = []
     rounds: list[Round] = []
@@ -85,8 +85,8 @@ def exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
 
 
 def _start(messages: Sequence[Message]) -> int:
-    """Where the oldest message of a person stands that still counts."""
-    left = MAX_MESSAGES_OF_PERSONS
+    """The position of the oldest user message that still counts."""
+    left = MAX_USER_MESSAGES
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage) and not is_aside(message):

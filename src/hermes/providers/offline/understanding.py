@@ -1,4 +1,4 @@
-"""Understands a request, by itself or after an earlier one."""
+"""Parses a request, alone or in the context of an earlier one."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ MAX_CORRECTED = 12
 
 
 def understand(language: Language, text: str) -> tuple[Intent, ...]:
-    """The steps of a request in their order; nothing when any part of it is not understood. What
-    is said in a known wording is taken at its word; else its telling words decide."""
+    """The steps of a request in order; empty if any part is not understood. A known pattern wins;
+    otherwise keywords decide."""
     tokens = _tokens(language, text)
     if not tokens:
         return ()
     cutter = Cutter(language, text, tokens)
     worded = cutter.steps(0) or ()
     command = shell_line(text, language.sentence_words)
-    if command is not None and _is_echoed(text, worded):
+    if command is not None and _is_echo_command(text, worded):
         return (_run(command),)
     if worded and not (len(worded) == 1 and worded[0].kind in TAKING_ANY_WORDS):
         return worded
-    # Telling words come first: "git log for a.txt" begins like a command, and yet is a sentence.
-    steps = _told(language, cutter) or worded
+    # Keywords come first: "git log for a.txt" starts like a command but is a sentence.
+    steps = _by_keywords(language, cutter) or worded
     return steps if steps or command is None else (_run(command),)
 
 
 def follow_up(language: Language, text: str) -> Intent | None:
-    """What a text means after a request of the same sort: "add bread" after "show my tasks"."""
+    """What a text means after a request of the same group: "add bread" after "show my tasks"."""
     clause = _bare_clause(language, text)
     if not clause.tokens or any(token.kind in ("path", "glob") for token in clause.tokens):
         return None
@@ -52,7 +52,7 @@ def follow_up(language: Language, text: str) -> Intent | None:
 
 
 def with_details(language: Language, text: str, earlier: Intent) -> Intent | None:
-    """The earlier step once more, with what the text says more closely."""
+    """The earlier step again, with the details in the text."""
     clause = _bare_clause(language, text)
     kind = language.kinds.get(earlier.kind)
     found = closer_details(clause, kind) if kind and clause.tokens else None
@@ -69,7 +69,8 @@ def with_details(language: Language, text: str, earlier: Intent) -> Intent | Non
 
 
 def understood_parts(language: Language, text: str) -> tuple[str, ...]:
-    """The clauses that would be understood by themselves, of a request that as a whole is not."""
+    """The clauses that would be understood alone, of a request that is not understood as a
+    whole."""
     tokens = _tokens(language, text)
     cutter = Cutter(language, text, tokens)
     return tuple(
@@ -79,7 +80,7 @@ def understood_parts(language: Language, text: str) -> tuple[str, ...]:
     )
 
 
-def _told(language: Language, cutter: Cutter) -> tuple[Intent, ...]:
+def _by_keywords(language: Language, cutter: Cutter) -> tuple[Intent, ...]:
     gists = load_gists(language.data.code)
     return (gists and cutter.telling(gists).steps(0)) or ()
 
@@ -88,25 +89,25 @@ def _run(command: str) -> Intent:
     return Intent(kind="run", slots={"command": command}, words=command, sure=1.0)
 
 
-def _is_echoed(text: str, worded: tuple[Intent, ...]) -> bool:
-    """ "echo hi > a.txt" is for the shell, though "echo hi" is a request to say something."""
+def _is_echo_command(text: str, worded: tuple[Intent, ...]) -> bool:
+    """True for "echo hi > a.txt", although "echo hi" is a request to say something."""
     return any(step.kind == "echo" for step in worded) and text.lstrip().startswith("echo ")
 
 
 def _bare_clause(language: Language, text: str) -> Clause:
-    """All of a text as one clause, without the politeness around it."""
+    """A whole text as one clause, without polite phrases."""
     tokens = _tokens(language, text)
     start, end = bare(language, tokens, 0, len(tokens))
     return Clause(language, text, tokens[start:end])
 
 
 def _tokens(language: Language, text: str) -> list[Token]:
-    tokens = _corrected(language, tokenise(text, language.data.expand))
+    tokens = _with_corrections(language, tokenise(text, language.data.expand))
     return without_asides(language, tokens)
 
 
-def _corrected(language: Language, tokens: list[Token]) -> list[Token]:
-    """With the words that a misspelt one may be."""
+def _with_corrections(language: Language, tokens: list[Token]) -> list[Token]:
+    """Adds the words that a misspelt word may stand for."""
     found: list[Token] = []
     left = MAX_CORRECTED
     for token in tokens:
@@ -119,7 +120,7 @@ def _corrected(language: Language, tokens: list[Token]) -> list[Token]:
     return found
 
 
-# A request is looked at from several sides, each time with the same words.
+# Cached: a request is matched several times with the same words.
 @lru_cache(maxsize=256)
 def _near(language: Language, word: str) -> tuple[str, ...]:
     candidates = language.vocabulary.get(word[0], [])

@@ -1,4 +1,4 @@
-"""Words for people: sentences of the language, and data as short Markdown."""
+"""Text for people: sentences of the language, and data as short Markdown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FENCE_NAMES = {
 
 
 class Voice:
-    """Speaks one language; a sentence that it lacks is said in English."""
+    """Speaks one language; a missing sentence is taken from English."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -48,7 +48,7 @@ class Voice:
         return self(f"{key}.{'one' if number == 1 else 'many'}", count=number, **facts)
 
     def bullets(self, items: Sequence[str], *, limit: int = MAX_ITEMS) -> str:
-        """Items as a list; the ones beyond the limit are counted."""
+        """Items as a list; those beyond the limit are counted."""
         lines = [f"- {item}" for item in items[:limit]]
         if len(items) > limit:
             lines.append(f"- {self('and_more', count=len(items) - limit)}")
@@ -57,7 +57,7 @@ class Voice:
     def block(
         self, lines: Sequence[str], *, name: str = "", limit: int = MAX_LINES, tail: bool = False
     ) -> str:
-        """Lines in a fence, the middle of the answer. With `tail` the last ones are kept."""
+        """Lines in a code fence. With `tail` the last lines are kept."""
         left_out = len(lines) - limit
         shown = list(lines[-limit:] if tail else lines[:limit])
         fence = _fence(shown)
@@ -69,7 +69,7 @@ class Voice:
 
 
 def code(text: str) -> str:
-    """Text as inline code, whatever ticks it holds."""
+    """Text as inline code, also if it contains backticks."""
     clean = " ".join(_cut(text).split()) or " "
     if "`" not in clean:
         return f"`{clean}`"
@@ -78,12 +78,12 @@ def code(text: str) -> str:
 
 
 def fence_name(path: str) -> str:
-    """The name after the fence that lets a screen colour the file."""
+    """The language name after the fence, for syntax highlighting."""
     return _FENCE_NAMES.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""
 
 
 def size(count: int) -> str:
-    """Bytes as people say them."""
+    """Bytes in human-readable form."""
     if count < 1000:
         return f"{count} B"
     amount = float(count)

@@ -1,4 +1,4 @@
-"""Does a request: step after step, each with its gaps filled, until one fails."""
+"""Runs a request: step after step, until one fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_CHOICES = 4
 
 
 class Scene:
-    """All that a request may lean on: the tools, what was said before, what is in view."""
+    """The context of a request: tools, earlier exchanges, and what was last shown."""
 
     def __init__(
         self, voice: Voice, tools: tuple[ToolSpec, ...], earlier: tuple[Exchange, ...]
@@ -39,7 +39,7 @@ class Scene:
 
     @property
     def focus(self) -> Focus:
-        """Made when it is first asked for: most requests speak of nothing that came before."""
+        """Built on demand: most requests refer to nothing earlier."""
         focus = self._focus
         for made, result in self._noted:
             focus.note(made, result)
@@ -49,8 +49,8 @@ class Scene:
     def note(self, made: ToolCall, result: ToolResult) -> None:
         self._noted.append((made, result))
 
-    def fitted(self, wish: Wish) -> Wish | None:
-        """The wish with the arguments that the tool takes; None when it cannot be fulfilled."""
+    def fit(self, wish: Wish) -> Wish | None:
+        """The call with the arguments that the tool accepts; None if it cannot be made."""
         tool = self.tools.get(wish.name)
         if tool is None:
             return None
@@ -62,7 +62,7 @@ class Scene:
 
 
 def work(request: Request, scene: Scene) -> Steps:
-    """All steps of a request; what they have to say is said together at the end."""
+    """Runs all steps of a request; their answers are joined at the end."""
     said: list[str] = []
     for number, step in enumerate(request.steps, 1):
         outcome = yield from _step(step, scene)
@@ -77,11 +77,11 @@ def work(request: Request, scene: Scene) -> Steps:
 
 
 def advance(steps: Steps, rounds: tuple[Round, ...], scene: Scene) -> Wishes | Outcome:
-    """Run a plan through what was already done: the calls that it wants next, or its end."""
+    """Replays a plan over the finished rounds; returns the next calls or the outcome."""
     try:
         wishes = next(steps)
         for number in range(MAX_ROUNDS + 1):
-            fitted = [scene.fitted(wish) for wish in wishes]
+            fitted = [scene.fit(wish) for wish in wishes]
             missing = next((w.name for w, f in zip(wishes, fitted, strict=True) if f is None), "")
             if missing:
                 wishes = steps.send(tuple(_without_tool(scene, wish) for wish in wishes))
@@ -91,8 +91,8 @@ def advance(steps: Steps, rounds: tuple[Round, ...], scene: Scene) -> Wishes | O
                 break
             if not rounds:
                 return wanted
-            if not _answers(wanted, rounds[0]):
-                return _foreign(scene, rounds[-1])
+            if not _matches(wanted, rounds[0]):
+                return _unknown_calls(scene, rounds[-1])
             for made, result in zip(rounds[0].calls, rounds[0].results, strict=True):
                 scene.note(made, result)
             wishes = steps.send(rounds[0].results)
@@ -105,7 +105,7 @@ def advance(steps: Steps, rounds: tuple[Round, ...], scene: Scene) -> Wishes | O
 
 def _step(step: Intent, scene: Scene) -> Steps:
     kind = scene.voice.language.kinds.get(step.kind)
-    filled = yield from _filled(step, kind, scene)
+    filled = yield from _fill_slots(step, kind, scene)
     if isinstance(filled, Outcome):
         return filled
     tools = frozenset(scene.tools)
@@ -113,10 +113,10 @@ def _step(step: Intent, scene: Scene) -> Steps:
     return (yield from plan_for(filled.kind)(task))
 
 
-def _filled(
+def _fill_slots(
     step: Intent, kind: Kind | None, scene: Scene
 ) -> Generator[Wishes, Results, Intent | Outcome]:
-    """The step with its references resolved; what is still missing is asked for."""
+    """The step with its references resolved; missing slots are asked for."""
     slots = dict(step.slots)
     missing = [name for name in (kind.needs if kind else ()) if name not in slots]
     for name, reference in step.references.items():
@@ -127,15 +127,15 @@ def _filled(
             missing.append(name)
     for name in missing:
         if name not in slots:
-            answer = yield from _asked(name, scene)
+            answer = yield from _ask_user(name, scene)
             if not answer:
                 return Outcome(text=scene.voice(f"ask.{name}.plainly"), failed=True)
             slots[name] = answer
     return replace(step, slots=slots, references={})
 
 
-def _asked(name: str, scene: Scene) -> Generator[Wishes, Results, str]:
-    """Ask the person through the tool for questions, if there is one and somebody answers."""
+def _ask_user(name: str, scene: Scene) -> Generator[Wishes, Results, str]:
+    """Asks the user through the tool for questions, if available."""
     if "clarify" not in scene.tools:
         return ""
     items = scene.focus.items[:MAX_CHOICES] if name == "path" else ()
@@ -145,8 +145,8 @@ def _asked(name: str, scene: Scene) -> Generator[Wishes, Results, str]:
     return answer.strip() if succeeded(result) and isinstance(answer, str) else ""
 
 
-def _answers(wanted: Wishes, done: Round) -> bool:
-    """The round was made of these wishes, and each of them has its result."""
+def _matches(wanted: Wishes, done: Round) -> bool:
+    """True if the round consists of these calls, each with a result."""
     if len(done.calls) != len(wanted) or len(done.results) != len(wanted):
         return False
     return all(_is_call_of(w, c) for w, c in zip(wanted, done.calls, strict=True))
@@ -156,8 +156,8 @@ def _is_call_of(wish: Wish, made: ToolCall) -> bool:
     return made.name == wish.name and made.arguments == wish.arguments
 
 
-def _foreign(scene: Scene, last: Round) -> Outcome:
-    """Calls that this plan never made: another model began the turn, or the plan has changed."""
+def _unknown_calls(scene: Scene, last: Round) -> Outcome:
+    """The calls are not from this plan: another model started the turn, or the plan changed."""
     names = ", ".join(code(made.name) for made in last.calls)
     text = scene.voice("foreign", tools=names or code("?"))
     shown = [result.text for result in last.results if result.text.strip()]

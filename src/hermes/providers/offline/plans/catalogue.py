@@ -1,4 +1,4 @@
-"""Which plan carries out which kind of request. A plan is loaded when it is first wanted."""
+"""Maps kinds of requests to plans. A plan is loaded on first use."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _NO_FILE = re.compile(r"(?i)no (such )?file|not found|does not exist")
 
 
 def create_file(task: Task) -> Steps:
-    """Only "overwrite" replaces a file that is there: whoever says "create" expects a new one."""
+    """Only "overwrite" replaces an existing file: "create" means a new one."""
     text = task.slot("text")
     content = text if not text or text.endswith("\n") else f"{text}\n"
     path = joined(task.slot("parent"), task.path)
@@ -35,7 +35,7 @@ def create_file(task: Task) -> Steps:
 
 
 def append(task: Task) -> Steps:
-    """With a patch that adds at the end; a file that is not there yet is added as a new one."""
+    """Appends with a patch; a missing file is created."""
     path, text = task.path, task.slot("text")
     if "\n" in path:
         return task.failed("bad_path", path=code(path))
@@ -64,12 +64,12 @@ def replace(task: Task) -> Steps:
 
 
 def move(task: Task) -> Steps:
-    """Never over an existing file: -n keeps it, and -v tells whether anything was moved."""
-    return (yield from _carried(task, command("mv", "-nv", paths=_both(task)), "moved"))
+    """Never overwrites: -n keeps an existing file, and -v reports whether anything moved."""
+    return (yield from _transfer(task, command("mv", "-nv", paths=_both(task)), "moved"))
 
 
 def copy(task: Task) -> Steps:
-    return (yield from _carried(task, command("cp", "-Rnv", paths=_both(task)), "copied"))
+    return (yield from _transfer(task, command("cp", "-Rnv", paths=_both(task)), "copied"))
 
 
 def delete(task: Task) -> Steps:
@@ -105,7 +105,7 @@ def diff(task: Task) -> Steps:
     script = command("diff", "-u", paths=(one, two))
     result = yield from terminal(script)
     lines = output_lines(result)
-    # diff ends with 1 when the files differ and with 2 when it could not compare them.
+    # diff exits with 1 if the files differ and with 2 if it could not compare them.
     if exit_code(result) == 0:
         return task.done("same", one=code(one), two=code(two))
     if exit_code(result) != 1 or not lines:
@@ -147,7 +147,7 @@ def _both(task: Task) -> tuple[str, str]:
     return task.path, task.slot("to")
 
 
-def _carried(task: Task, script: str, key: str) -> Steps:
+def _transfer(task: Task, script: str, key: str) -> Steps:
     result = yield from terminal(script)
     if not succeeded(result):
         return failure(task, result, script)

@@ -1,4 +1,4 @@
-"""Plans that look at folders: listings, trees, sizes, ages."""
+"""Plans that inspect folders: listings, trees, sizes, dates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_files(task: Task) -> Steps:
         return failure(task, result, script)
     entries = listed(script, output(result))
     if order in ("size", "smallest"):
-        # The size of a folder itself says nothing about what is in it.
+        # The size of a folder entry says nothing about its content.
         entries = tuple(sorted(entries, key=lambda entry: entry.is_folder))
     return _listing(task, entries, as_table=bool(order))
 
@@ -57,7 +57,7 @@ def list_folders(task: Task) -> Steps:
 
 
 def open_path(task: Task) -> Steps:
-    """Shows a file or lists a folder, whichever the path turns out to be."""
+    """Shows a file or lists a folder."""
     if task.has("parent"):
         joint = joined(task.slot("parent"), task.path)
         task = task.with_slot("path", joint).with_slot("parent", "")
@@ -74,7 +74,7 @@ def open_path(task: Task) -> Steps:
 
 
 def show_item(task: Task) -> Steps:
-    """One of the things that were listed, by its number, or what "it" is."""
+    """One of the listed items by its number, or what "it" refers to."""
     if task.has("path"):
         return (yield from open_path(task))
     path = task.focus.resolve(task.slot("n", "1"))
@@ -92,13 +92,13 @@ def tree(task: Task) -> Steps:
     files = [_relative(name, task.path) for name in found_files(result)]
     if not files:
         return task.done("files.none", place=place(task))
-    lines = _drawn(sorted(files), task.number("n", 4))
+    lines = _draw_tree(sorted(files), task.number("n", 4))
     head = task.say.count("tree", found_count(result), place=place(task))
     return Outcome(text=f"{head}\n\n{task.say.block(lines, limit=TREE_LINES)}")
 
 
 def biggest_file(task: Task) -> Steps:
-    """In one folder; with `deep` in all folders below it too."""
+    """In one folder; with `deep` in all folders below."""
     smallest = task.slot("order") == "smallest"
     if task.has("deep"):
         count = max(1, min(task.number("n", 1), MAX_ROWS))
@@ -142,7 +142,7 @@ def disk_use(task: Task) -> Steps:
     script = command("du", "-sh", paths=(task.path,))
     result = yield from terminal(script)
     amounts = [line.split()[0] for line in output_lines(result) if line.split()[0][0].isdigit()]
-    # du ends with an error when it could not enter some folder, and still knows the sum.
+    # du exits with an error if it could not enter a folder, but still prints the sum.
     if not amounts:
         return failure(task, result, script)
     return task.done("disk_use", place=place(task), size=amounts[-1])
@@ -252,7 +252,7 @@ def _relative(name: str, folder: str) -> str:
     return name.removeprefix(joined(folder, "")) if folder != "." else name
 
 
-def _drawn(files: list[str], depth: int) -> list[str]:
+def _draw_tree(files: list[str], depth: int) -> list[str]:
     """Paths as an indented tree, folders with a slash."""
     lines: list[str] = []
     open_folders: list[str] = []

@@ -1,4 +1,4 @@
-"""Plans that tell about the machine: who, where, when, how much."""
+"""Plans that report about the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def _one_line(script: str, key: str) -> Plan:
-    """A command whose one line of output goes into one sentence."""
+    """A command whose single line of output goes into one sentence."""
 
     def plan(task: Task) -> Steps:
         result = yield from terminal(script)

@@ -1,4 +1,4 @@
-"""Plans for what is to be kept in mind: the to-do list, memory, earlier conversations."""
+"""Plans for the to-do list, memory and earlier conversations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def todo_show(task: Task) -> Steps:
     result = yield from call("todo")
     if not succeeded(result):
         return failure(task, result)
-    return _shown(task, objects(result.details, "todos"))
+    return _show_todos(task, objects(result.details, "todos"))
 
 
 def todo_add(task: Task) -> Steps:
@@ -31,18 +31,18 @@ def todo_add(task: Task) -> Steps:
         "status": "pending",
     }
     result = yield from call("todo", todos=[item], merge=True)
-    return _changed(task, result, "todo.added", task.slot("text"))
+    return _report_change(task, result, "todo.added", task.slot("text"))
 
 
 def todo_done(task: Task) -> Steps:
     current = yield from call("todo")
     if not succeeded(current):
         return failure(task, current)
-    item = _meant(task, objects(current.details, "todos"))
+    item = _find_todo(task, objects(current.details, "todos"))
     if item is None:
         return _unclear(task, objects(current.details, "todos"))
     result = yield from call("todo", todos=[{**item, "status": "completed"}], merge=True)
-    return _changed(task, result, "todo.done", str(item.get("content", "")))
+    return _report_change(task, result, "todo.done", str(item.get("content", "")))
 
 
 def todo_remove(task: Task) -> Steps:
@@ -50,12 +50,12 @@ def todo_remove(task: Task) -> Steps:
     if not succeeded(current):
         return failure(task, current)
     todos = objects(current.details, "todos")
-    item = _meant(task, todos)
+    item = _find_todo(task, todos)
     if item is None:
         return _unclear(task, todos)
     rest = [other for other in todos if other is not item]
     result = yield from call("todo", todos=rest, merge=False)
-    return _changed(task, result, "todo.removed", str(item.get("content", "")))
+    return _report_change(task, result, "todo.removed", str(item.get("content", "")))
 
 
 def todo_clear(task: Task) -> Steps:
@@ -86,14 +86,14 @@ def recall(task: Task) -> Steps:
     return Outcome(text=f"{task.say('recall', text=text)}\n\n{task.say.block(lines)}")
 
 
-def _changed(task: Task, result: ToolResult, key: str, text: str) -> Outcome:
+def _report_change(task: Task, result: ToolResult, key: str, text: str) -> Outcome:
     if not succeeded(result):
         return failure(task, result)
-    shown = _shown(task, objects(result.details, "todos"))
+    shown = _show_todos(task, objects(result.details, "todos"))
     return Outcome(text=f"{task.say(key, text=text)}\n\n{shown.text}")
 
 
-def _shown(task: Task, todos: Sequence[JsonObject]) -> Outcome:
+def _show_todos(task: Task, todos: Sequence[JsonObject]) -> Outcome:
     if not todos:
         return task.done("todo.empty")
     lines = [
@@ -106,11 +106,13 @@ def _shown(task: Task, todos: Sequence[JsonObject]) -> Outcome:
 
 
 def _unclear(task: Task, todos: Sequence[JsonObject]) -> Outcome:
-    return Outcome(text=f"{task.say('todo.unclear')}\n\n{_shown(task, todos).text}", failed=True)
+    return Outcome(
+        text=f"{task.say('todo.unclear')}\n\n{_show_todos(task, todos).text}", failed=True
+    )
 
 
-def _meant(task: Task, todos: Sequence[JsonObject]) -> JsonObject | None:
-    """By its place in the list, or as the only item that holds the words."""
+def _find_todo(task: Task, todos: Sequence[JsonObject]) -> JsonObject | None:
+    """By its position in the list, or as the only item that contains the words."""
     place = task.number("n", 0) or _place(task)
     if place:
         index = place - 1 if place > 0 else len(todos) + place

@@ -7,5 +7,5 @@ from hermes.providers.offline.voice import code
 
 
 def place(task: Task) -> str:
-    """Where a plan looked, in words."""
+    """The folder of a plan, for display."""
     return task.say("this_folder") if task.path == "." else code(task.path)

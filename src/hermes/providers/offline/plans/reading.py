@@ -34,11 +34,11 @@ _OTHER_OUTLINE = r"^\s*(export |pub |public |static |async )*(function|func|fn|c
 
 def read(task: Task) -> Steps:
     path = joined(task.slot("parent"), task.path)
-    return (yield from _shown(task, path, 1, WHOLE if task.has("all") else PAGE))
+    return (yield from _show(task, path, 1, WHOLE if task.has("all") else PAGE))
 
 
 def read_first(task: Task) -> Steps:
-    return (yield from _shown(task, task.path, 1, _count(task)))
+    return (yield from _show(task, task.path, 1, _count(task)))
 
 
 def read_last(task: Task) -> Steps:
@@ -62,7 +62,7 @@ def read_lines(task: Task) -> Steps:
         first, last = int(begin), int(end)
     first = max(1, first)
     last = max(first, last)
-    return (yield from _shown(task, task.path, first, min(last - first + 1, WHOLE)))
+    return (yield from _show(task, task.path, first, min(last - first + 1, WHOLE)))
 
 
 def read_more(task: Task) -> Steps:
@@ -75,7 +75,7 @@ def read_more(task: Task) -> Steps:
     if following > shown.total:
         return task.done("more.end", path=code(path))
     count = max(1, min(task.number("n", PAGE), WHOLE))
-    return (yield from _shown(task, path, following, count))
+    return (yield from _show(task, path, following, count))
 
 
 def show_json(task: Task) -> Steps:
@@ -173,13 +173,13 @@ def project_overview(task: Task) -> Steps:
     about = next((name for name in names if name.casefold().startswith("readme")), "")
     if not about:
         return Outcome(text=f"{listing}\n\n{task.say('overview.no_readme')}")
-    outcome = yield from _shown(task, about, 1, 30)
+    outcome = yield from _show(task, about, 1, 30)
     return Outcome(text=f"{listing}\n\n{outcome.text}", failed=outcome.failed)
 
 
-def _shown(task: Task, path: str, first: int, count: int) -> Steps:
+def _show(task: Task, path: str, first: int, count: int) -> Steps:
     result = yield from call("read_file", path=path, offset=first, limit=count)
-    # A tool that was asked too often for the same lines refuses; they are in view already.
+    # The tool refuses repeated requests for the same lines; they were already shown.
     if not succeeded(result) and (path, first, count) not in task.focus.shown:
         return failure(task, result)
     part = _content(task, result, path, first, count)
@@ -197,7 +197,7 @@ def _shown(task: Task, path: str, first: int, count: int) -> Steps:
 
 
 def _content(task: Task, result: ToolResult, path: str, first: int, count: int) -> FileLines:
-    """What was read; when the tool only says "unchanged", what it showed the last time."""
+    """The content; if the tool only says "unchanged", what it showed before."""
     if is_unchanged(result) or not succeeded(result):
         return file_lines(task.focus.shown.get((path, first, count), result))
     return file_lines(result)

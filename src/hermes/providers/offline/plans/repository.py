@@ -1,4 +1,4 @@
-"""Plans about the git repository of the workspace."""
+"""Plans about the workspace's git repository."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def git_log(task: Task) -> Steps:
 
 
 def file_history(task: Task) -> Steps:
-    # Who, when and what, for "who changed this file?".
+    # Includes author and date, for "who changed this file?".
     script = f"git log -n {DEFAULT_COMMITS} --format='%h %an, %ar: %s' -- {quoted(task.path)}"
     result = yield from terminal(script)
     if succeeded(result) and not output_lines(result):

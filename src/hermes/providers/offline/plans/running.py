@@ -1,4 +1,4 @@
-"""Plans that run commands, in front and in the background."""
+"""Plans that run commands in the foreground and background."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _INTERPRETERS = {"py": "python3", "sh": "bash", "js": "node", "rb": "ruby", "pl"
 
 def run(task: Task) -> Steps:
     script = _command(task)
-    missing = yield from _missing(task, script)
+    missing = yield from _check_program(task, script)
     if missing is not None:
         return missing
     place: JsonObject = {"workdir": task.slot("path")} if task.has("path") else {}
     result = yield from call("terminal", command=script, **place)
-    return _ran(task, script, result)
+    return _report_run(task, script, result)
 
 
 def run_script(task: Task) -> Steps:
@@ -61,11 +61,11 @@ def run_script(task: Task) -> Steps:
     local = task.path if "/" in task.path else f"./{task.path}"
     script = command(interpreter, paths=(task.path,)) if interpreter else command(paths=(local,))
     result = yield from terminal(script)
-    return _ran(task, script, result)
+    return _report_run(task, script, result)
 
 
 def run_tests(task: Task) -> Steps:
-    """Looks which kind of project this is and runs what tests it."""
+    """Detects the kind of project and runs its tests."""
     listing = yield from terminal("ls -1p")
     if not succeeded(listing):
         return failure(task, listing, "ls -1p")
@@ -74,12 +74,12 @@ def run_tests(task: Task) -> Steps:
     if not script:
         return task.failed("tests.unknown")
     result = yield from terminal(script)
-    return _ran(task, script, result)
+    return _report_run(task, script, result)
 
 
 def run_background(task: Task) -> Steps:
     script = _command(task)
-    missing = yield from _missing(task, script)
+    missing = yield from _check_program(task, script)
     if missing is not None:
         return missing
     result = yield from call("terminal", command=script, background=True, notify_on_complete=True)
@@ -99,7 +99,7 @@ def list_background(task: Task) -> Steps:
         return failure(task, result)
     processes = objects(result.details, "processes")
     if processes:
-        shown = [_described(task, process) for process in processes]
+        shown = [_describe_process(task, process) for process in processes]
         return Outcome(text=f"{task.say('background.list')}\n\n{task.say.bullets(shown)}")
     lines = output_lines(result)
     if "processes" in result.details or not lines:
@@ -108,11 +108,11 @@ def list_background(task: Task) -> Steps:
 
 
 def poll_background(task: Task) -> Steps:
-    return (yield from _of_process(task, "log" if task.has("log") else "poll"))
+    return (yield from _query_process(task, "log" if task.has("log") else "poll"))
 
 
 def wait_background(task: Task) -> Steps:
-    return (yield from _of_process(task, "wait"))
+    return (yield from _query_process(task, "wait"))
 
 
 def send_input(task: Task) -> Steps:
@@ -129,7 +129,7 @@ def stop_background(task: Task) -> Steps:
     if task.has("it") and not task.focus.process:
         return task.done("never_mind")
     if not task.has("all") and _process(task):
-        return (yield from _stopped(task, (_process(task),)))
+        return (yield from _stop(task, (_process(task),)))
     result = yield from call("process", action="list")
     if not succeeded(result):
         return failure(task, result)
@@ -143,19 +143,19 @@ def stop_background(task: Task) -> Steps:
     if len(running) > 1 and not task.has("all"):
         head = task.say("background.which")
         return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in running])}")
-    return (yield from _stopped(task, tuple(running[:MAX_STOPPED])))
+    return (yield from _stop(task, tuple(running[:MAX_STOPPED])))
 
 
 def _command(task: Task) -> str:
-    """The command without the full stop or question mark of the sentence around it."""
+    """The command without the full stop or question mark of the sentence."""
     script = task.slot("command").strip()
     if len(script) > 1 and script[-1] in ".?!" and script[-2].isalnum():
         return script[:-1]
     return script
 
 
-def _missing(task: Task, script: str) -> Generator[Wishes, Results, Outcome | None]:
-    """A single word may be any program, or no program at all: then nothing is run."""
+def _check_program(task: Task, script: str) -> Generator[Wishes, Results, Outcome | None]:
+    """A single word may be any program or none; if none, nothing runs."""
     if script in PROGRAMS or not _NAME.fullmatch(script):
         return None
     result = yield from terminal(f"which {script}")
@@ -168,7 +168,7 @@ def _process(task: Task) -> str:
     return task.slot("process") or task.focus.process
 
 
-def _ran(task: Task, script: str, result: ToolResult) -> Outcome:
+def _report_run(task: Task, script: str, result: ToolResult) -> Outcome:
     if not succeeded(result):
         return failure(task, result, script)
     lines = output(result).splitlines()
@@ -178,7 +178,7 @@ def _ran(task: Task, script: str, result: ToolResult) -> Outcome:
     return Outcome(text=f"{task.say('ran', command=code(script))}\n\n{block}")
 
 
-def _of_process(task: Task, action: str) -> Steps:
+def _query_process(task: Task, action: str) -> Steps:
     process = _process(task)
     if not process:
         return task.done("background.none")
@@ -195,7 +195,7 @@ def _of_process(task: Task, action: str) -> Steps:
     return Outcome(text=f"{head}\n\n{task.say.block(lines, tail=True)}" if lines else head)
 
 
-def _stopped(task: Task, processes: tuple[str, ...]) -> Generator[Wishes, Results, Outcome]:
+def _stop(task: Task, processes: tuple[str, ...]) -> Generator[Wishes, Results, Outcome]:
     results = yield tuple(
         Wish(name="process", arguments={"action": "kill", "session_id": process})
         for process in processes
@@ -207,7 +207,7 @@ def _stopped(task: Task, processes: tuple[str, ...]) -> Generator[Wishes, Result
     return task.done("background.stopped", processes=names)
 
 
-def _described(task: Task, process: JsonObject) -> str:
+def _describe_process(task: Task, process: JsonObject) -> str:
     return task.say(
         "background.item",
         process=code(str(process.get("session_id", "?"))),

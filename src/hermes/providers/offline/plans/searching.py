@@ -1,4 +1,4 @@
-"""Plans that search: text in files, files by name, and how many there are."""
+"""Plans that search: text in files, files by name, and counts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TODO_PATTERN = r"\b(TODO|FIXME|XXX|HACK)\b"
 def find_text(task: Task) -> Steps:
     if task.has("names"):
         return (yield from files_with_text(task))
-    result = yield from _search(task, _wanted(task), limit=SHOWN)
+    result = yield from _search(task, _search_pattern(task), limit=SHOWN)
     if not succeeded(result):
         return failure(task, result)
     return _matches(task, result, code(task.slot("text")))
 
 
 def files_with_text(task: Task) -> Steps:
-    result = yield from _search(task, _wanted(task), limit=SHOWN, output_mode="files_only")
+    result = yield from _search(task, _search_pattern(task), limit=SHOWN, output_mode="files_only")
     if not succeeded(result):
         return failure(task, result)
     files = found_files(result)
@@ -48,7 +48,7 @@ def find_todos(task: Task) -> Steps:
 
 
 def count_matches(task: Task) -> Steps:
-    result = yield from _search(task, _wanted(task), limit=MAX_COUNTED, output_mode="count")
+    result = yield from _search(task, _search_pattern(task), limit=MAX_COUNTED, output_mode="count")
     if not succeeded(result):
         return failure(task, result)
     text = code(task.slot("text"))
@@ -105,8 +105,8 @@ def _files(task: Task, *, limit: int) -> Generator[Wishes, Results, ToolResult]:
     )
 
 
-def _wanted(task: Task) -> str:
-    """The text as a regular expression that matches it literally, unless it is one."""
+def _search_pattern(task: Task) -> str:
+    """The text as a regular expression that matches it literally, unless it is one already."""
     text = task.slot("text")
     if not task.has("regex"):
         text = _SPECIAL.sub(r"\\\g<0>", text)
@@ -114,7 +114,7 @@ def _wanted(task: Task) -> str:
 
 
 def _file_pattern(task: Task) -> str:
-    """A name without any wildcard may also be part of a name."""
+    """A name without a wildcard may also be part of a name."""
     if task.has("glob"):
         return task.slot("glob")
     wanted = task.slot("target") or task.slot("name")

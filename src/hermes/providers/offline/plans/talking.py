@@ -1,9 +1,9 @@
-"""Plans that need no look at the workspace: talk, help, sums, questions."""
+"""Plans that need no workspace: talk, help, arithmetic, questions."""
 
 from __future__ import annotations
 
 from hermes.providers.offline.arithmetic import work_out, written
-from hermes.providers.offline.failures import explained, failure, subject
+from hermes.providers.offline.failures import explain, failure, subject
 from hermes.providers.offline.guide import short_guide
 from hermes.providers.offline.plan import Outcome, Plan, Steps, Task, call
 from hermes.providers.offline.suggestions import closest, not_understood
@@ -38,7 +38,7 @@ def show_help(task: Task) -> Steps:
 
 
 def how_to(task: Task) -> Steps:
-    """A question how something is done: what to say for it, if it is a thing that can be said."""
+    """Answers a "how do I" question with examples of matching requests."""
     yield from ()
     near = closest(task.say.language, task.slot("text"))
     if not near:
@@ -116,5 +116,5 @@ def why_failed(task: Task) -> Steps:
         return task.done("no_failure")
     failed_call, result = task.focus.failure
     return Outcome(
-        text=explained(task.say, result, subject(failed_call.name, failed_call.arguments))
+        text=explain(task.say, result, subject(failed_call.name, failed_call.arguments))
     )
