@@ -203,6 +203,11 @@ async def test_usage_is_guessed_where_none_is_told(line: Line) -> None:
     assert usage.input > 10 and usage.output == 5
 
 
+async def test_a_usage_estimate_knows_that_other_scripts_need_more_tokens(line: Line) -> None:
+    heard = await line.hears(flawed(says("漢字" * 10), "no_usage"))
+    assert heard.whole.usage.output == 22
+
+
 @pytest.mark.parametrize("stop", ["length", "filtered"])
 async def test_an_early_end_is_named(line: Line, stop: StopReason) -> None:
     step = says("partly", stop=stop)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.addresses import host_of, is_local
 from hermes.providers.scope import LOGIN, UrlSource, host_variable, may_send, usable
 from hermes.providers.vendor import Vendor, shipped
 from hermes.providers.wire.format import request_headers

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.providers.endpoint import is_local
+from hermes.providers.addresses import is_local
 from hermes.providers.profile import WireName
 from hermes.providers.vendor import Vendor, read_catalogue, shipped
 

@@ -22,7 +22,7 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.studio import Studio, finished, working_in
-from hermes.providers.endpoint import host_of
+from hermes.providers.addresses import host_of
 
 
 class Order(Value):

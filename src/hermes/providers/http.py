@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ProviderError, Reason
-from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.addresses import host_of, is_local
 from hermes.providers.http11 import Address, Connection, Exchange, ProtocolError, open_connection
 from hermes.version import __version__
 

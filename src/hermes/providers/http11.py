@@ -273,16 +273,19 @@ def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
     """Status and headers; repeated headers are joined with commas."""
     first, *lines = data.decode("latin-1").split("\r\n")
     version, _, rest = first.partition(" ")
-    status = rest[:3]
-    if not version.startswith("HTTP/1.") or not status.isdigit():
+    status, after = rest[:3], rest[3:4]
+    if not version.startswith("HTTP/1.") or not status.isdigit() or after.strip():
         raise ProtocolError("the response is not HTTP/1.1")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon:
+        # Space before the colon, folded lines and lone line ends are read differently by others.
+        if not colon or not name or any(sign in name for sign in " \t"):
             raise ProtocolError("a response header has no name")
-        name, value = name.strip().lower(), value.strip()
+        name, value = name.lower(), value.strip(" \t")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    if any(sign in data.replace(b"\r\n", b"") for sign in (b"\r", b"\n", b"\0")):
+        raise ProtocolError("a response header contains a line end")
     return int(status), headers
 
 

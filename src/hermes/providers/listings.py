@@ -10,7 +10,8 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
-from hermes.providers.endpoint import Endpoint, host_of
+from hermes.providers.addresses import host_of
+from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Http
 from hermes.providers.listing import ModelInfo
 from hermes.providers.servers import detect, list_models

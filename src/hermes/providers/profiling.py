@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.addresses import host_of, is_local
 from hermes.providers.family import UNKNOWN_WINDOW, Family
 from hermes.providers.listing import ModelInfo
 from hermes.providers.prices import FREE, Price, PriceSource

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.addresses import host_of, is_local
 
 if TYPE_CHECKING:
     from hermes.providers.vendor import Catalogue, Vendor

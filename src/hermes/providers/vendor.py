@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import ConfigError
-from hermes.providers.endpoint import Auth, Endpoint, host_of
+from hermes.providers.addresses import host_of
+from hermes.providers.endpoint import Auth, Endpoint
 from hermes.providers.family import UNKNOWN_WINDOW, Family, merged
 from hermes.providers.listing import ModelInfo
 from hermes.providers.naming import NameStyle, Shorthand, normalise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.addresses import host_of, is_local
 from hermes.providers.family import UNKNOWN_WINDOW, merged
 from hermes.providers.learned import LearnedLimits
 from hermes.providers.listing import ModelInfo

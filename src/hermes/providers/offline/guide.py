@@ -40,9 +40,9 @@ If a request is not understood, the assistant says so and does nothing.
 _CLOSING = """\
 ## Another language
 
-A language is one file in `src/hermes/providers/offline/languages/`. Available: {languages}. A second
-file in `gists/` holds its keywords; only English has one. A request that is not understood in the
-chosen language is tried in the others.
+A language is one file in `src/hermes/providers/offline/languages/`. Available: {languages}.
+A second file in `gists/` holds its keywords; only English has one. A request that is not understood
+in the chosen language is tried in the others.
 """
 
 

@@ -2,10 +2,10 @@
 
     list|show the? {n} <files> <in> {path} -> hidden=yes
 
-A word matches itself, `a|b` either of two, `<name>` any phrase of that class and `{slot}` a value; a
-`?` makes an element optional. After `->` come constant values. A slot may be strict (`{path!}`: only
-what looks like a path), quoted (`{text'}`) or the rest of the request (`{text*}`). `{item}` is a path
-that was shown before: "it", "the second one". Fillers may occur between elements.
+A word matches itself, `a|b` either of two, `<name>` any phrase of that class, and `{slot}` a value.
+A `?` makes an element optional. After `->` come constant values. A slot may be strict (`{path!}`:
+only what looks like a path), quoted (`{text'}`) or the rest of the request (`{text*}`). `{item}` is
+a path that was shown before: "it", "the second one". Fillers may occur between elements.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator
 
 from hermes.codec.json import encode
+from hermes.codec.tokens import tokens_of_size
 from hermes.core.messages import AssistantMessage, Text, ToolCall, Usage
 from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, TextDelta
 from hermes.providers.offline.language import DEFAULT, load
@@ -19,7 +20,6 @@ from hermes.providers.offline.work import Scene, advance, work
 MODEL = "offline-assistant"
 PROVIDER = "offline"
 
-BYTES_PER_TOKEN = 4
 
 _PIECE = re.compile(r"\s*\S+\s?|\s+")
 _CALL_ID = re.compile(r"call_(\d+)_\d+")
@@ -100,13 +100,9 @@ def _call_number(prompt: Prompt) -> int:
 
 def _usage(prompt: Prompt, message: AssistantMessage) -> Usage:
     return Usage(
-        input=_tokens(encode(prompt)),
-        output=_tokens(encode(message)),
+        input=tokens_of_size(len(encode(prompt))),
+        output=tokens_of_size(len(encode(message))),
         requests=1,
         cost=0.0,
         estimated=True,
     )
-
-
-def _tokens(text: bytes) -> int:
-    return -(-len(text) // BYTES_PER_TOKEN)

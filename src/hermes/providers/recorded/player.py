@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from hermes.core.errors import ProviderError
-from hermes.providers.endpoint import host_of
+from hermes.providers.addresses import host_of
 from hermes.providers.http import Answer
 from hermes.providers.http11 import ProtocolError
 from hermes.providers.recorded.frames import Exchange

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hermes.codec.json import encode_sorted
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
@@ -37,7 +38,6 @@ from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark,
 from hermes.providers.wire.messages_reading import MessagesReader
 from hermes.providers.wire.pictures import Pictures, label
 from hermes.providers.wire.schemas import tool_schema
-from hermes.providers.wire.usage import tokens_in
 
 _OUTPUT = 8_192
 """Output limit when neither prompt nor profile has one."""
@@ -122,7 +122,7 @@ class MessagesWire:
         ceiling = self._profile.max_output
         wanted = prompt.max_tokens or self._profile.usual_output or ceiling or _OUTPUT
         wanted = min(wanted, ceiling) if ceiling else wanted
-        available = self._profile.window - tokens_in(size)
+        available = self._profile.window - tokens_of_size(size)
         return wanted if wanted <= available else max(min(wanted, _LEAST_OUTPUT), available)
 
     def _may_think(self, messages: tuple[Message, ...]) -> bool:

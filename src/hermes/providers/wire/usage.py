@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from hermes.codec.json import encode
+from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from hermes.core.prompt import Prompt
 from hermes.providers.wire.loose import count_of, object_of
 from hermes.providers.wire.pictures import images_in
-
-_CHARS_PER_TOKEN = 4
-_TOKENS_PER_IMAGE = 1_500
 
 
 def chat_usage(raw: JsonValue) -> Usage | None:
@@ -70,34 +68,26 @@ def messages_usage(raw: JsonObject) -> Usage | None:
 
 def guessed_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
     """For servers that report no usage."""
-    return Usage(
-        input=guessed_tokens(prompt),
-        output=tokens_in(_size(reply) + len(reply.reasoning)),
-        requests=1,
-        estimated=True,
-    )
+    output = _tokens(reply) + estimate_tokens(reply.reasoning)
+    return Usage(input=guessed_tokens(prompt), output=output, requests=1, estimated=True)
 
 
 def guessed_tokens(prompt: Prompt) -> int:
-    """About four characters per token; an image counts a fixed number of tokens."""
-    size = len(prompt.system) + sum(len(encode(tool)) for tool in prompt.tools)
-    size += sum(_size(message) for message in prompt.messages)
-    images = sum(1 for _ in images_in(prompt.messages))
-    return tokens_in(size) + images * _TOKENS_PER_IMAGE
+    tools = tokens_of_size(sum(len(encode(tool)) for tool in prompt.tools))
+    images = sum(1 for _ in images_in(prompt.messages)) * IMAGE_TOKENS
+    return estimate_tokens(prompt.system) + tools + images + sum(map(_tokens, prompt.messages))
 
 
-def tokens_in(size: int) -> int:
-    return -(-size // _CHARS_PER_TOKEN)
-
-
-def _size(message: Message) -> int:
+def _tokens(message: Message) -> int:
+    """Without images, which would count as their file names."""
     match message:
         case UserMessage(text=text):
-            return len(text)
+            return estimate_tokens(text)
         case AssistantMessage(text=text, calls=calls):
-            return len(text) + sum(len(c.name) + len(encode(c.arguments)) for c in calls)
+            size = sum(len(call.name) + len(encode(call.arguments)) for call in calls)
+            return estimate_tokens(text) + tokens_of_size(size)
         case ToolMessage(results=results):
-            return sum(len(result.text) for result in results)
+            return sum(estimate_tokens(result.text) for result in results)
 
 
 def _cost(given: JsonObject) -> float | None:

@@ -115,6 +115,4 @@ def why_failed(task: Task) -> Steps:
     if task.focus.failure is None:
         return task.done("no_failure")
     failed_call, result = task.focus.failure
-    return Outcome(
-        text=explain(task.say, result, subject(failed_call.name, failed_call.arguments))
-    )
+    return Outcome(text=explain(task.say, result, subject(failed_call.name, failed_call.arguments)))
