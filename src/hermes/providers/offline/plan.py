@@ -13,8 +13,9 @@ from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.messages import ToolResult
 from hermes.providers.offline.cutting import Intent
 from hermes.providers.offline.focus import Focus
+from hermes.providers.offline.tool_answers import succeeded
 from hermes.providers.offline.transcript import Exchange
-from hermes.providers.offline.voice import Voice
+from hermes.providers.offline.voice import Voice, code
 
 
 class Wish(Value):
@@ -68,6 +69,11 @@ class Task:
     def path(self) -> str:
         return self.slot("path", ".")
 
+    @property
+    def place(self) -> str:
+        """The folder of a plan, for display."""
+        return self.say("this_folder") if self.path == "." else code(self.path)
+
     def number(self, name: str, default: int) -> int:
         value = self.slot(name)
         return int(value) if value.isdigit() else default
@@ -95,3 +101,28 @@ def call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResul
 
 def terminal(script: str) -> Generator[Wishes, Results, ToolResult]:
     return (yield from call("terminal", command=script))
+
+
+class CallFailed(Exception):
+    """Ends a step with the explanation of a failed call."""
+
+    def __init__(self, result: ToolResult, script: str = "") -> None:
+        super().__init__(script)
+        self.result = result
+        self.script = script
+
+
+def checked_call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResult]:
+    """Like `call`, but raises CallFailed."""
+    result = yield from call(name, **arguments)
+    if not succeeded(result):
+        raise CallFailed(result)
+    return result
+
+
+def run_command(script: str) -> Generator[Wishes, Results, ToolResult]:
+    """Like `terminal`, but raises CallFailed."""
+    result = yield from terminal(script)
+    if not succeeded(result):
+        raise CallFailed(result, script)
+    return result

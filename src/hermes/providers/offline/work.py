@@ -9,9 +9,19 @@ from hermes.codec.values import JsonObject, replace
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.providers.offline.cutting import Intent
+from hermes.providers.offline.failures import failure
 from hermes.providers.offline.focus import Focus, focus_after
 from hermes.providers.offline.language import Kind
-from hermes.providers.offline.plan import Outcome, Results, Steps, Task, Wish, Wishes, call
+from hermes.providers.offline.plan import (
+    CallFailed,
+    Outcome,
+    Results,
+    Steps,
+    Task,
+    Wish,
+    Wishes,
+    call,
+)
 from hermes.providers.offline.plans.catalogue import plan_for
 from hermes.providers.offline.requests import Request
 from hermes.providers.offline.tool_answers import succeeded
@@ -110,7 +120,10 @@ def _step(step: Intent, scene: Scene) -> Steps:
         return filled
     tools = frozenset(scene.tools)
     task = Task(filled, scene.voice, lambda: scene.focus, scene.earlier, tools)
-    return (yield from plan_for(filled.kind)(task))
+    try:
+        return (yield from plan_for(filled.kind)(task))
+    except CallFailed as error:
+        return failure(task, error.result, error.script)
 
 
 def _fill_slots(

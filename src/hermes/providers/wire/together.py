@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from hermes.core.errors import ProviderError
 from hermes.core.prompt import Delta, ReasoningDelta, TextDelta
 from hermes.providers.sse import SseEvent
-from hermes.providers.wire.format import Reader
+
+if TYPE_CHECKING:
+    from hermes.providers.wire.format import Reader
 
 # Consumers yield to other tasks between deltas, so one delta must not get too large.
 MOST_CHARS = 2_000

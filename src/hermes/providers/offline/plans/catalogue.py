@@ -9,21 +9,21 @@ from typing import cast
 from hermes.providers.offline.plan import Plan
 
 _TOPICS = {
-    "looking": (
+    "folders": (
         "list_files list_folders open_path show_item tree biggest_file newest_file file_info "
         "disk_use folder_sizes exists recent_files empty_files"
     ),
-    "reading": (
+    "files": (
         "read read_first read_last read_lines read_more show_json show_table list_functions "
         "word_count count_lines project_overview"
     ),
-    "searching": "find_text find_todos count_matches find_files count_files",
-    "changing": ("create_file append replace move copy delete make_folder go_to diff checksum"),
+    "search": "find_text find_todos count_matches find_files count_files",
+    "changes": ("create_file append replace move copy delete make_folder go_to diff checksum"),
     "machine": (
         "where_am_i who_am_i date_time uptime hostname system disk_free memory cpu programs "
         "version which_program variable"
     ),
-    "running": (
+    "processes": (
         "run run_script run_tests run_background list_background poll_background "
         "wait_background send_input stop_background"
     ),
@@ -31,7 +31,7 @@ _TOPICS = {
         "git_status git_log git_diff git_branch last_commit file_history git_remote git_commit"
     ),
     "notes": "todo_show todo_add todo_done todo_remove todo_clear remember recall",
-    "talking": (
+    "conversation": (
         "greeting thanks goodbye how_are_you who_are_you get_model never_mind agreement "
         "nothing_before show_help how_to echo calculate ask_me count_items asked_before "
         "repeat_answer why_failed"

@@ -6,7 +6,7 @@ import re
 
 from hermes.core.messages import ToolResult
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Plan, Steps, Task, terminal
+from hermes.providers.offline.plan import Outcome, Plan, Steps, Task, run_command, terminal
 from hermes.providers.offline.tool_answers import output, output_lines, succeeded, was_refused
 from hermes.providers.offline.voice import code, size, table
 
@@ -20,9 +20,7 @@ def _one_line(script: str, key: str) -> Plan:
     """A command whose single line of output goes into one sentence."""
 
     def plan(task: Task) -> Steps:
-        result = yield from terminal(script)
-        if not succeeded(result):
-            return failure(task, result, script)
+        result = yield from run_command(script)
         return task.done(key, value=output(result).strip() or "–")
 
     return plan
@@ -72,9 +70,7 @@ def cpu(task: Task) -> Steps:
         model = facts.get("Model name", facts.get("Architecture", "–"))
         return task.done("machine.cpu", model=model, cores=facts.get("CPU(s)", "–"))
     script = "nproc"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     return task.done("machine.cores", cores=output(result).strip())
 
 
@@ -100,9 +96,7 @@ def version(task: Task) -> Steps:
     if not _NAME.fullmatch(program):
         return task.failed("machine.no_name", name=code(program))
     script = f"{program} --version"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     return task.done("machine.version", program=program, value=_first_line(result))
 
 

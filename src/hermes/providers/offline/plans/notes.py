@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, call
+from hermes.providers.offline.plan import Outcome, Steps, Task, call, checked_call
 from hermes.providers.offline.tool_answers import objects, output_lines, succeeded
 from hermes.providers.offline.voice import code
 
@@ -15,16 +15,12 @@ _BOXES = {"completed": "[x]", "cancelled": "[-]", "in_progress": "[~]"}
 
 
 def todo_show(task: Task) -> Steps:
-    result = yield from call("todo")
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("todo")
     return _show_todos(task, objects(result.details, "todos"))
 
 
 def todo_add(task: Task) -> Steps:
-    current = yield from call("todo")
-    if not succeeded(current):
-        return failure(task, current)
+    current = yield from checked_call("todo")
     item = {
         "id": _free_id(objects(current.details, "todos")),
         "content": task.slot("text"),
@@ -35,9 +31,7 @@ def todo_add(task: Task) -> Steps:
 
 
 def todo_done(task: Task) -> Steps:
-    current = yield from call("todo")
-    if not succeeded(current):
-        return failure(task, current)
+    current = yield from checked_call("todo")
     item = _find_todo(task, objects(current.details, "todos"))
     if item is None:
         return _unclear(task, objects(current.details, "todos"))
@@ -46,9 +40,7 @@ def todo_done(task: Task) -> Steps:
 
 
 def todo_remove(task: Task) -> Steps:
-    current = yield from call("todo")
-    if not succeeded(current):
-        return failure(task, current)
+    current = yield from checked_call("todo")
     todos = objects(current.details, "todos")
     item = _find_todo(task, todos)
     if item is None:
@@ -59,26 +51,20 @@ def todo_remove(task: Task) -> Steps:
 
 
 def todo_clear(task: Task) -> Steps:
-    result = yield from call("todo", todos=[], merge=False)
-    if not succeeded(result):
-        return failure(task, result)
+    yield from checked_call("todo", todos=[], merge=False)
     return task.done("todo.cleared")
 
 
 def remember(task: Task) -> Steps:
     text = task.slot("text")
-    result = yield from call("memory", action="add", target="memory", content=text)
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("memory", action="add", target="memory", content=text)
     if result.details.get("held"):
         return task.done("remembered.held", text=text)
     return task.done("remembered", text=text)
 
 
 def recall(task: Task) -> Steps:
-    result = yield from call("session_search", query=task.slot("text"))
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("session_search", query=task.slot("text"))
     lines = output_lines(result)
     text = code(task.slot("text"))
     if not lines or result.details.get("count") == 0:

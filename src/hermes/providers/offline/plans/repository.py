@@ -7,7 +7,7 @@ import shlex
 from hermes.core.messages import ToolResult
 from hermes.providers.offline.commands import command, quoted
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, terminal
+from hermes.providers.offline.plan import Outcome, Steps, Task, run_command, terminal
 from hermes.providers.offline.tool_answers import output, output_lines, succeeded
 from hermes.providers.offline.voice import code
 
@@ -17,9 +17,7 @@ MAX_COMMITS = 100
 
 def git_status(task: Task) -> Steps:
     script = "git status --short --branch"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     lines = output_lines(result)
     branch = next((line[3:] for line in lines if line.startswith("## ")), "?")
     changes = [line for line in lines if not line.startswith("## ")]
@@ -49,9 +47,7 @@ def git_diff(task: Task) -> Steps:
     script = command("git", "diff", *(["--stat"] if task.has("short") else []))
     if task.has("path"):
         script += f" -- {quoted(task.path)}"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     lines = output(result).splitlines()
     if not any(line.strip() for line in lines):
         return task.done("git.no_diff")
@@ -62,9 +58,7 @@ def git_diff(task: Task) -> Steps:
 
 def git_branch(task: Task) -> Steps:
     script = "git branch"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     lines = output_lines(result)
     current = next((line[2:].strip() for line in lines if line.startswith("*")), "?")
     others = [code(line.strip()) for line in lines if not line.startswith("*")]
@@ -76,17 +70,13 @@ def git_branch(task: Task) -> Steps:
 
 def last_commit(task: Task) -> Steps:
     script = "git log -n 1 --stat"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     return Outcome(text=f"{task.say('git.last')}\n\n{task.say.block(output(result).splitlines())}")
 
 
 def git_remote(task: Task) -> Steps:
     script = "git remote -v"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     lines = output_lines(result)
     if not lines:
         return task.done("git.no_remote")
@@ -94,13 +84,9 @@ def git_remote(task: Task) -> Steps:
 
 
 def git_commit(task: Task) -> Steps:
-    added = yield from terminal("git add -A")
-    if not succeeded(added):
-        return failure(task, added, "git add -A")
+    yield from run_command("git add -A")
     script = f"git commit -m {shlex.quote(task.slot('text'))}"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     return Outcome(
         text=f"{task.say('git.committed')}\n\n{task.say.block(output(result).splitlines())}"
     )

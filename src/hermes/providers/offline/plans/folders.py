@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.core.messages import ToolResult
 from hermes.providers.offline.commands import Entry, command, joined, listed, listing, quoted
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, call, terminal
-from hermes.providers.offline.plans.paths import place
-from hermes.providers.offline.plans.reading import read
+from hermes.providers.offline.plan import (
+    Outcome,
+    Steps,
+    Task,
+    checked_call,
+    run_command,
+    terminal,
+)
+from hermes.providers.offline.plans.files import read
 from hermes.providers.offline.slots import looks_like_file
 from hermes.providers.offline.tool_answers import (
     found_count,
@@ -34,9 +39,7 @@ def list_files(task: Task) -> Steps:
     order = task.slot("order")
     flags = f"-l{hidden}{_ORDERS.get(order, '')}" if order else f"-1{hidden}p"
     script = listing(task.path, flags=flags)
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     entries = listed(script, output(result))
     if order in ("size", "smallest"):
         # The size of a folder entry says nothing about its content.
@@ -46,13 +49,11 @@ def list_files(task: Task) -> Steps:
 
 def list_folders(task: Task) -> Steps:
     script = listing(task.path)
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     folders = [entry for entry in listed(script, output(result)) if entry.is_folder]
     if not folders:
-        return task.done("folders.none", place=place(task))
-    head = task.say.count("folders", len(folders), place=place(task))
+        return task.done("folders.none", place=task.place)
+    head = task.say.count("folders", len(folders), place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(entry.name) for entry in folders])}")
 
 
@@ -64,9 +65,7 @@ def open_path(task: Task) -> Steps:
     if looks_like_file(task.path) and not task.path.endswith("/"):
         return (yield from read(task))
     script = listing(task.path)
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     entries = listed(script, output(result))
     if [entry.name for entry in entries] == [task.path]:
         return (yield from read(task))
@@ -84,16 +83,14 @@ def show_item(task: Task) -> Steps:
 
 
 def tree(task: Task) -> Steps:
-    result = yield from call(
+    result = yield from checked_call(
         "search_files", pattern="*", target="files", path=task.path, limit=TREE_FILES
     )
-    if not succeeded(result):
-        return failure(task, result)
     files = [_relative(name, task.path) for name in found_files(result)]
     if not files:
-        return task.done("files.none", place=place(task))
+        return task.done("files.none", place=task.place)
     lines = _draw_tree(sorted(files), task.number("n", 4))
-    head = task.say.count("tree", found_count(result), place=place(task))
+    head = task.say.count("tree", found_count(result), place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.block(lines, limit=TREE_LINES)}")
 
 
@@ -119,9 +116,7 @@ def newest_file(task: Task) -> Steps:
 
 def file_info(task: Task) -> Steps:
     script = listing(task.path, flags="-ld") if task.path != "." else "ls -ld ."
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     entries = listed(script, output(result))
     if not entries:
         return Outcome(text=task.say.block(output_lines(result)))
@@ -145,7 +140,7 @@ def disk_use(task: Task) -> Steps:
     # du exits with an error if it could not enter a folder, but still prints the sum.
     if not amounts:
         return failure(task, result, script)
-    return task.done("disk_use", place=place(task), size=amounts[-1])
+    return task.done("disk_use", place=task.place, size=amounts[-1])
 
 
 def folder_sizes(task: Task) -> Steps:
@@ -155,10 +150,10 @@ def folder_sizes(task: Task) -> Steps:
     if not entries:
         return failure(task, result, script)
     total, parts = entries[0], entries[1:]
-    head = task.say("disk_use", place=place(task), size=size(total.size or 0))
+    head = task.say("disk_use", place=task.place, size=size(total.size or 0))
     rows = [(code(entry.path), size(entry.size or 0)) for entry in parts]
     if not rows:
-        return Outcome(text=f"{head} {task.say('folders.none', place=place(task))}")
+        return Outcome(text=f"{head} {task.say('folders.none', place=task.place)}")
     head = f"{head} {task.say('folder_sizes')}"
     return Outcome(
         text=f"{head}\n\n{table((task.say('head.folder'), task.say('head.size')), rows)}"
@@ -178,34 +173,30 @@ def exists(task: Task) -> Steps:
 
 def recent_files(task: Task) -> Steps:
     wanted = max(1, min(task.number("n", 10), MAX_RECENT))
-    result: ToolResult = yield from call(
+    result = yield from checked_call(
         "search_files", pattern="*", target="files", path=task.path, limit=wanted
     )
-    if not succeeded(result):
-        return failure(task, result)
     files = found_files(result)[:wanted]
     if not files:
-        return task.done("files.none", place=place(task))
-    head = task.say("recent", place=place(task))
+        return task.done("files.none", place=task.place)
+    head = task.say("recent", place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
 
 
 def empty_files(task: Task) -> Steps:
     script = f"find {quoted(task.path)} -type f -empty -not -path '*/.git/*'"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     names = [line.removeprefix("./") for line in output_lines(result)]
     if not names:
-        return task.done("empty_files.none", place=place(task))
-    head = task.say.count("empty_files", len(names), place=place(task))
+        return task.done("empty_files.none", place=task.place)
+    head = task.say.count("empty_files", len(names), place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in names])}")
 
 
 def _listing(task: Task, entries: Sequence[Entry], *, as_table: bool) -> Outcome:
     if not entries:
-        return task.done("list.empty", place=place(task))
-    head = task.say.count("list", len(entries), place=place(task))
+        return task.done("list.empty", place=task.place)
+    head = task.say.count("list", len(entries), place=task.place)
     if as_table:
         return Outcome(text=f"{head}\n\n{_table(task, entries)}")
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(entry.name) for entry in entries])}")
@@ -226,20 +217,18 @@ def _table(task: Task, entries: Sequence[Entry]) -> str:
 
 
 def _extreme(task: Task, script: str, key: str) -> Steps:
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     files = [entry for entry in listed(script, output(result)) if not entry.is_folder]
     if not files:
-        return task.done("files.none", place=place(task))
+        return task.done("files.none", place=task.place)
     wanted = max(1, task.number("n", 1))
     if wanted > 1:
-        head = task.say(f"extreme.{key}.some", place=place(task))
+        head = task.say(f"extreme.{key}.some", place=task.place)
         return Outcome(text=f"{head}\n\n{_table(task, files[:wanted])}")
     first = files[0]
     task.focus.file = first.path
     facts = {"path": code(first.path), "size": size(first.size or 0), "date": first.date}
-    return task.done(f"extreme.{key}", place=place(task), **facts)
+    return task.done(f"extreme.{key}", place=task.place, **facts)
 
 
 def _exact_size(task: Task, count: int) -> str:

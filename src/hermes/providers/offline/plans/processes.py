@@ -17,6 +17,8 @@ from hermes.providers.offline.plan import (
     Wish,
     Wishes,
     call,
+    checked_call,
+    run_command,
     terminal,
 )
 from hermes.providers.offline.shell_lines import PROGRAMS
@@ -66,9 +68,7 @@ def run_script(task: Task) -> Steps:
 
 def run_tests(task: Task) -> Steps:
     """Detects the kind of project and runs its tests."""
-    listing = yield from terminal("ls -1p")
-    if not succeeded(listing):
-        return failure(task, listing, "ls -1p")
+    listing = yield from run_command("ls -1p")
     names = {line.casefold() for line in output_lines(listing)}
     script = next((script for name, script in _TEST_COMMANDS if name in names), "")
     if not script:
@@ -94,9 +94,7 @@ def run_background(task: Task) -> Steps:
 
 
 def list_background(task: Task) -> Steps:
-    result = yield from call("process", action="list")
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("process", action="list")
     processes = objects(result.details, "processes")
     if processes:
         shown = [_describe_process(task, process) for process in processes]
@@ -119,9 +117,7 @@ def send_input(task: Task) -> Steps:
     process = _process(task)
     if not process:
         return task.done("background.none")
-    result = yield from call("process", action="submit", session_id=process, data=task.slot("text"))
-    if not succeeded(result):
-        return failure(task, result)
+    yield from checked_call("process", action="submit", session_id=process, data=task.slot("text"))
     return task.done("background.sent", process=code(process), text=code(task.slot("text")))
 
 
@@ -130,9 +126,7 @@ def stop_background(task: Task) -> Steps:
         return task.done("never_mind")
     if not task.has("all") and _process(task):
         return (yield from _stop(task, (_process(task),)))
-    result = yield from call("process", action="list")
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("process", action="list")
     running = [
         str(process["session_id"])
         for process in objects(result.details, "processes")
@@ -182,9 +176,7 @@ def _query_process(task: Task, action: str) -> Steps:
     process = _process(task)
     if not process:
         return task.done("background.none")
-    result = yield from call("process", action=action, session_id=process)
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("process", action=action, session_id=process)
     status = result.details.get("status")
     head = task.say(
         "background.status",

@@ -6,7 +6,15 @@ import re
 
 from hermes.providers.offline.commands import command, joined, named
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, call, terminal
+from hermes.providers.offline.plan import (
+    Outcome,
+    Steps,
+    Task,
+    call,
+    checked_call,
+    run_command,
+    terminal,
+)
 from hermes.providers.offline.tool_answers import exit_code, output_lines, succeeded, was_refused
 from hermes.providers.offline.voice import code
 
@@ -25,9 +33,7 @@ def create_file(task: Task) -> Steps:
             return failure(task, taken, script)
         if succeeded(taken) and output_lines(taken):
             return task.failed("file_exists", path=code(path))
-    result = yield from call("write_file", path=path, content=content)
-    if not succeeded(result):
-        return failure(task, result)
+    yield from checked_call("write_file", path=path, content=content)
     if not content:
         return task.done("created.empty", path=code(path))
     lines = content.count("\n")
@@ -41,16 +47,14 @@ def append(task: Task) -> Steps:
         return task.failed("bad_path", path=code(path))
     result = yield from call("patch", mode="patch", patch=_patch("Update", path, text))
     if not succeeded(result) and _NO_FILE.search(result.text):
-        result = yield from call("patch", mode="patch", patch=_patch("Add", path, text))
-    if not succeeded(result):
-        return failure(task, result)
+        result = yield from checked_call("patch", mode="patch", patch=_patch("Add", path, text))
     task.focus.file = path
     return task.done("appended", path=code(path))
 
 
 def replace(task: Task) -> Steps:
     old, new = task.slot("old"), task.slot("new")
-    result = yield from call(
+    yield from checked_call(
         "patch",
         mode="replace",
         path=task.path,
@@ -58,8 +62,6 @@ def replace(task: Task) -> Steps:
         new_string=new,
         replace_all=not task.has("once"),
     )
-    if not succeeded(result):
-        return failure(task, result)
     return task.done("replaced", old=code(old), new=code(new), path=code(task.path))
 
 
@@ -75,27 +77,21 @@ def copy(task: Task) -> Steps:
 def delete(task: Task) -> Steps:
     is_folder = task.has("folder") or task.path.endswith("/")
     script = command(*(("rm", "-r") if is_folder else ("rm",)), paths=(task.path,))
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    yield from run_command(script)
     return task.done("deleted", path=code(task.path))
 
 
 def make_folder(task: Task) -> Steps:
     path = joined(task.slot("parent"), task.path)
     script = command("mkdir", "-p", paths=(path,))
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    yield from run_command(script)
     return task.done("folder_made", path=code(path))
 
 
 def go_to(task: Task) -> Steps:
     wanted = task.slot("path", "~")
     script = "cd -" if wanted == "-" else command("cd", paths=(wanted,))
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     cwd = result.details.get("cwd")
     return task.done("gone_to", path=code(cwd if isinstance(cwd, str) and cwd else task.path))
 
@@ -148,9 +144,7 @@ def _both(task: Task) -> tuple[str, str]:
 
 
 def _transfer(task: Task, script: str, key: str) -> Steps:
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     one, two = _both(task)
     if not any("->" in line for line in output_lines(result)):
         return task.failed("target_exists", one=code(one), two=code(two))

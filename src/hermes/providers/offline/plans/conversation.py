@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hermes.providers.offline.arithmetic import work_out, written
-from hermes.providers.offline.failures import explain, failure, subject
+from hermes.providers.offline.failures import explain, subject
 from hermes.providers.offline.guide import short_guide
-from hermes.providers.offline.plan import Outcome, Plan, Steps, Task, call
+from hermes.providers.offline.plan import Outcome, Plan, Steps, Task, checked_call
 from hermes.providers.offline.suggestions import closest, not_understood
-from hermes.providers.offline.tool_answers import succeeded
 from hermes.providers.offline.voice import code
 
 MAX_REMEMBERED = 10
@@ -78,9 +77,7 @@ def ask_me(task: Task) -> Steps:
         question = task.say("question.between", one=choices[0], two=choices[1])
     question = question if question.rstrip().endswith("?") else f"{question.rstrip('. ')}?"
     options: dict[str, object] = {"choices": choices} if choices else {}
-    result = yield from call("clarify", question=question, **options)
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("clarify", question=question, **options)
     answer = result.details.get("user_response")
     if answer is None:
         return task.done("question.no_answer")

@@ -8,8 +8,15 @@ import json
 from hermes.core.messages import ToolResult
 from hermes.providers.offline.commands import command, joined
 from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, call, terminal
-from hermes.providers.offline.plans.paths import place
+from hermes.providers.offline.plan import (
+    Outcome,
+    Steps,
+    Task,
+    call,
+    checked_call,
+    run_command,
+    terminal,
+)
 from hermes.providers.offline.slots import looks_like_file
 from hermes.providers.offline.tool_answers import (
     FileLines,
@@ -44,9 +51,7 @@ def read_first(task: Task) -> Steps:
 def read_last(task: Task) -> Steps:
     count = _count(task)
     script = command("tail", "-n", str(count), paths=(task.path,))
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     lines = output(result).splitlines()
     if not lines:
         return task.done("read.empty", path=code(task.path))
@@ -79,9 +84,7 @@ def read_more(task: Task) -> Steps:
 
 
 def show_json(task: Task) -> Steps:
-    result = yield from call("read_file", path=task.path, offset=1, limit=WHOLE)
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("read_file", path=task.path, offset=1, limit=WHOLE)
     part = _content(task, result, task.path, 1, WHOLE)
     if part.total > len(part.lines):
         return task.failed("json.long", path=code(task.path), count=part.total)
@@ -96,9 +99,7 @@ def show_json(task: Task) -> Steps:
 
 
 def show_table(task: Task) -> Steps:
-    result = yield from call("read_file", path=task.path, offset=1, limit=TABLE_ROWS + 1)
-    if not succeeded(result):
-        return failure(task, result)
+    result = yield from checked_call("read_file", path=task.path, offset=1, limit=TABLE_ROWS + 1)
     part = _content(task, result, task.path, 1, TABLE_ROWS + 1)
     if not part.lines:
         return task.done("read.empty", path=code(task.path))
@@ -117,18 +118,16 @@ def show_table(task: Task) -> Steps:
 
 def list_functions(task: Task) -> Steps:
     python = task.path.endswith(".py") or not looks_like_file(task.path)
-    result = yield from call(
+    result = yield from checked_call(
         "search_files",
         pattern=_PYTHON_OUTLINE if python else _OTHER_OUTLINE,
         target="content",
         path=task.path,
         limit=200,
     )
-    if not succeeded(result):
-        return failure(task, result)
     if not found_count(result):
-        return task.done("functions.none", place=place(task))
-    head = task.say.count("functions", found_count(result), place=place(task))
+        return task.done("functions.none", place=task.place)
+    head = task.say.count("functions", found_count(result), place=task.place)
     lines = found_lines(result) if looks_like_file(task.path) else []
     block = task.say.block(lines or result.text.splitlines(), name="python" if python else "")
     return Outcome(text=f"{head}\n\n{block}")
@@ -153,22 +152,18 @@ def count_lines(task: Task) -> Steps:
             return failure(task, result, script)
         return Outcome(text=task.say.count("lines", int(words[0]), place=code(task.path)))
     kind = {"file_glob": task.slot("glob")} if task.has("glob") else {}
-    result = yield from call(
+    result = yield from checked_call(
         "search_files", pattern="^", path=task.path, output_mode="count", limit=50, **kind
     )
-    if not succeeded(result):
-        return failure(task, result)
-    where = f"{code(task.slot('glob'))}, {place(task)}" if kind else place(task)
+    where = f"{code(task.slot('glob'))}, {task.place}" if kind else task.place
     return Outcome(text=task.say.count("lines", found_count(result), place=where))
 
 
 def project_overview(task: Task) -> Steps:
     script = "ls -1p"
-    result = yield from terminal(script)
-    if not succeeded(result):
-        return failure(task, result, script)
+    result = yield from run_command(script)
     names = output_lines(result)
-    head = task.say.count("list", len(names), place=place(task))
+    head = task.say.count("list", len(names), place=task.place)
     listing = f"{head}\n\n{task.say.bullets([code(name) for name in names], limit=20)}"
     about = next((name for name in names if name.casefold().startswith("readme")), "")
     if not about:

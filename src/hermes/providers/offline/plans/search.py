@@ -7,10 +7,8 @@ from collections.abc import Generator
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Results, Steps, Task, Wishes, call
-from hermes.providers.offline.plans.paths import place
-from hermes.providers.offline.tool_answers import found_count, found_files, succeeded
+from hermes.providers.offline.plan import Outcome, Results, Steps, Task, Wishes, checked_call
+from hermes.providers.offline.tool_answers import found_count, found_files
 from hermes.providers.offline.voice import code
 
 SHOWN = 50
@@ -24,68 +22,56 @@ def find_text(task: Task) -> Steps:
     if task.has("names"):
         return (yield from files_with_text(task))
     result = yield from _search(task, _search_pattern(task), limit=SHOWN)
-    if not succeeded(result):
-        return failure(task, result)
     return _matches(task, result, code(task.slot("text")))
 
 
 def files_with_text(task: Task) -> Steps:
     result = yield from _search(task, _search_pattern(task), limit=SHOWN, output_mode="files_only")
-    if not succeeded(result):
-        return failure(task, result)
     files = found_files(result)
     if not files:
-        return task.done("matches.none", text=code(task.slot("text")), place=place(task))
-    head = task.say.count("files_with", len(files), text=code(task.slot("text")), place=place(task))
+        return task.done("matches.none", text=code(task.slot("text")), place=task.place)
+    head = task.say.count("files_with", len(files), text=code(task.slot("text")), place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
 
 
 def find_todos(task: Task) -> Steps:
     result = yield from _search(task, TODO_PATTERN, limit=SHOWN)
-    if not succeeded(result):
-        return failure(task, result)
     return _matches(task, result, "TODO/FIXME")
 
 
 def count_matches(task: Task) -> Steps:
     result = yield from _search(task, _search_pattern(task), limit=MAX_COUNTED, output_mode="count")
-    if not succeeded(result):
-        return failure(task, result)
     text = code(task.slot("text"))
     count = found_count(result)
-    return Outcome(text=task.say.count("counted", count, text=text, place=place(task)))
+    return Outcome(text=task.say.count("counted", count, text=text, place=task.place))
 
 
 def find_files(task: Task) -> Steps:
     result = yield from _files(task, limit=SHOWN)
-    if not succeeded(result):
-        return failure(task, result)
     files = found_files(result)
     wanted = code(_file_pattern(task))
     if not files:
-        return task.done("files.no_match", pattern=wanted, place=place(task))
+        return task.done("files.no_match", pattern=wanted, place=task.place)
     count = max(found_count(result), len(files))
-    head = task.say.count("files.found", count, pattern=wanted, place=place(task))
+    head = task.say.count("files.found", count, pattern=wanted, place=task.place)
     return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
 
 
 def count_files(task: Task) -> Steps:
     result = yield from _files(task, limit=1)
-    if not succeeded(result):
-        return failure(task, result)
     count = found_count(result)
     if task.has("glob"):
         pattern = code(_file_pattern(task))
         return Outcome(
-            text=task.say.count("files.counted", count, pattern=pattern, place=place(task))
+            text=task.say.count("files.counted", count, pattern=pattern, place=task.place)
         )
-    return Outcome(text=task.say.count("files.count", count, place=place(task)))
+    return Outcome(text=task.say.count("files.count", count, place=task.place))
 
 
 def _search(task: Task, pattern: str, **options: object) -> Generator[Wishes, Results, ToolResult]:
     narrowed: JsonObject = {"file_glob": task.slot("glob")} if task.has("glob") else {}
     return (
-        yield from call(
+        yield from checked_call(
             "search_files",
             pattern=pattern,
             target="content",
@@ -99,7 +85,7 @@ def _search(task: Task, pattern: str, **options: object) -> Generator[Wishes, Re
 def _files(task: Task, *, limit: int) -> Generator[Wishes, Results, ToolResult]:
     pattern = _file_pattern(task)
     return (
-        yield from call(
+        yield from checked_call(
             "search_files", pattern=pattern, target="files", path=task.path, limit=limit
         )
     )
@@ -127,9 +113,9 @@ def _file_pattern(task: Task) -> str:
 def _matches(task: Task, result: ToolResult, text: str) -> Outcome:
     count = found_count(result)
     if not count:
-        return task.done("matches.none", text=text, place=place(task))
+        return task.done("matches.none", text=text, place=task.place)
     files = found_files(result)
-    head = task.say.count("matches", count, text=text, place=place(task))
+    head = task.say.count("matches", count, text=text, place=task.place)
     if len(files) > 1:
         head += " " + task.say("matches.files", count=len(files))
     return Outcome(text=f"{head}\n\n{task.say.block(result.text.rstrip().splitlines())}")
