@@ -255,7 +255,8 @@ async def test_a_bundle_that_is_missing_is_named() -> None:
 
 def test_no_http_library_is_loaded_before_it_is_needed() -> None:
     code = (
-        "import sys, hermes.providers.connect, hermes.providers.vendor, hermes.providers.probe;"
+        "import sys, hermes.providers.connect, hermes.providers.vendor;"
+        "import hermes.providers.probe;"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio', 'h11') if m in sys.modules])"
     )
     found = subprocess.run(

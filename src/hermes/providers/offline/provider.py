@@ -37,8 +37,8 @@ class OfflineAssistant:
         message = _message(step, prompt)
         for piece in _PIECE.findall(message.text):
             yield TextDelta(text=piece)
-        for call in message.calls:
-            yield CallNamed(name=call.name)
+        for made in message.calls:
+            yield CallNamed(name=made.name)
         yield Reply(message=message, usage=_usage(prompt, message), model=MODEL, provider=PROVIDER)
 
 
@@ -92,8 +92,8 @@ def _call_number(prompt: Prompt) -> int:
     Numbers only grow, so the newest call has the highest."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
-            for call in message.calls:
-                if found := _CALL_ID.fullmatch(call.id):
+            for made in message.calls:
+                if found := _CALL_ID.fullmatch(made.id):
                     return max(len(prompt.messages), int(found[1]) + 1)
     return len(prompt.messages)
 
