@@ -85,9 +85,8 @@ def programs(task: Task) -> Steps:
     rows.sort(key=lambda row: (-_amount(row[1]), -_amount(row[2])))
     heads = ("PID", "CPU %", task.say("head.memory"), task.say("head.program"))
     head = task.say("machine.programs", count=len(rows), shown=min(TOP, len(rows)))
-    return Outcome(
-        text=f"{head}\n\n{table(heads, [[*row[:3], code(row[3])] for row in rows[:TOP]])}"
-    )
+    shown = [[*row[:3], code(row[3])] for row in rows[:TOP]]
+    return Outcome(text=f"{head}\n\n{table(heads, shown)}")
 
 
 def version(task: Task) -> Steps:
