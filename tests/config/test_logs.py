@@ -70,7 +70,7 @@ def test_a_line_has_time_level_session_logger_message_and_facts(home: Home) -> N
     ]
 
 
-def test_warnings_stand_in_both_files(home: Home) -> None:
+def test_warnings_are_written_to_both_files(home: Home) -> None:
     with logging_to(home, logging__level="ERROR"):
         log.info("fine")
         log.warning("odd")
@@ -94,7 +94,7 @@ def test_a_traceback_is_indented_below_its_line(home: Home) -> None:
     assert all(line.startswith("  ") for line in found[1:])
 
 
-def test_text_from_outside_cannot_forge_a_line(home: Home) -> None:
+def test_untrusted_text_cannot_forge_a_line(home: Home) -> None:
     with logging_to(home):
         log.info("said %s", "x\n2026-01-01 00:00:00.000 INFO [-] root: forged\r\x1b[2J")
     assert len(lines(home)) == 1
@@ -134,7 +134,7 @@ def test_masking_can_be_replaced_but_not_switched_off(home: Home) -> None:
     ]
 
 
-def test_a_line_that_cannot_be_checked_is_not_written(home: Home) -> None:
+def test_a_line_that_cannot_be_redacted_is_not_written(home: Home) -> None:
     def broken(text: str) -> str:
         raise RuntimeError("no")
 
@@ -186,7 +186,7 @@ def rotating(home: Home, *, backups: int) -> Iterator[logging.Logger]:
     handler.close()
 
 
-def test_full_files_are_set_aside_and_the_oldest_goes(home: Home) -> None:
+def test_full_files_are_rotated_and_the_oldest_is_deleted(home: Home) -> None:
     with rotating(home, backups=2) as logger:
         for number in range(8):
             logger.info("line %d", number)
@@ -194,14 +194,14 @@ def test_full_files_are_set_aside_and_the_oldest_goes(home: Home) -> None:
     assert found == {"x.log": "line 7\n", "x.log.1": "line 6\n", "x.log.2": "line 5\n"}
 
 
-def test_without_backups_a_full_file_begins_anew(home: Home) -> None:
+def test_without_backups_a_full_file_is_truncated(home: Home) -> None:
     with rotating(home, backups=0) as logger:
         for number in range(3):
             logger.info("line %d", number)
     assert {path.name: path.read_text() for path in home.logs.iterdir()} == {"x.log": "line 2\n"}
 
 
-def test_a_file_that_was_moved_away_is_left_behind(home: Home) -> None:
+def test_a_file_that_was_moved_away_is_reopened(home: Home) -> None:
     with rotating(home, backups=2) as logger:
         logger.info("one")
         (home.logs / "x.log").rename(home.logs / "moved")
@@ -210,12 +210,37 @@ def test_a_file_that_was_moved_away_is_left_behind(home: Home) -> None:
     assert (home.logs / "x.log").read_text() == "two\n"
 
 
-def test_a_folder_that_cannot_be_made_costs_only_the_line(home: Home) -> None:
+def test_lines_that_cannot_be_written_are_reported_once_and_counted(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     home.folder(home.root)
     home.logs.write_text("in the way")
     with rotating(home, backups=1) as logger:
         logger.info("lost")
-    assert home.logs.read_text() == "in the way"
+        logger.info("lost too")
+        assert home.logs.read_text() == "in the way"
+        home.logs.unlink()
+        logger.info("written")
+    name = home.logs / "x.log"
+    assert capsys.readouterr().err == (
+        f"hermes: cannot write the log {name} (File exists); log lines are dropped\n"
+    )
+    assert name.with_name("x.log.1").read_text() == "2 log lines were dropped: File exists\n"
+    assert name.read_text() == "written\n"
+
+
+def test_a_formatting_error_is_reported_without_the_line(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(text: str) -> str:
+        raise ValueError(text)
+
+    with logging_to(home, redact=broken):
+        log.info("the secret of the day")
+    assert capsys.readouterr().err == (
+        f"hermes: cannot write the log {home.logs / 'agent.log'} (ValueError); "
+        "log lines are dropped\n"
+    )
 
 
 def test_processes_that_write_and_rotate_at_once_lose_no_line(home: Home) -> None:
@@ -238,7 +263,7 @@ def test_processes_that_write_and_rotate_at_once_lose_no_line(home: Home) -> Non
 
 
 @pytest.mark.parametrize("name", ["markdown_it", "asyncio"])
-def test_chatty_libraries_are_heard_from_warnings_on(home: Home, name: str) -> None:
+def test_noisy_libraries_log_from_warning(home: Home, name: str) -> None:
     with logging_to(home):
         logging.getLogger(name).info("a request")
         logging.getLogger(name).warning("a problem")

@@ -1,4 +1,4 @@
-"""Says what is right and wrong with the files of a home, and mends what is safe to mend."""
+"""Checks the files and permissions of a home, and repairs permissions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _PRIVATE_FOLDER = 0o700
 
 
 def check_files(config: Config) -> tuple[Finding, ...]:
-    """The state of config.yaml and `.env`: what the loader found, and who may read them."""
+    """Checks config.yaml and `.env`: the findings of the loader, and file modes."""
     home = config.home
     found: list[Finding] = []
     for path in (home.config, home.env_file):
         if not path.exists():
-            found.append(fine(f"{path} is not there, nor needed"))
+            found.append(fine(f"{path} does not exist; it is optional"))
         elif (mode := _too_open(path, _PRIVATE_FILE)) is not None:
-            words = f"{path} can be read by others (mode {mode:o})"
+            text = f"{path} can be read by others (mode {mode:o})"
             fix = f"`hermes doctor --fix`, or chmod 600 {path}"
-            found.append(warning("permissions", words, fix=fix))
+            found.append(warning("permissions", text, fix=fix))
         else:
             found.append(fine(f"{path} is private"))
     return (*found, *config.findings, *_literal_secret_findings(home))
@@ -45,12 +45,12 @@ def _literal_secret_findings(home: Home) -> list[Finding]:
 
 
 def check_home(home: Home) -> tuple[Finding, ...]:
-    """Whether the home can be used, and by its owner only."""
+    """Checks that the home is writable and private."""
     if not home.root.exists():
-        return (fine(f"{home.root} does not exist yet; the first session makes it"),)
+        return (fine(f"{home.root} does not exist yet; the first session creates it"),)
     if not home.root.is_dir() or not os.access(home.root, os.W_OK | os.X_OK):
         text = f"{home.root} cannot be written"
-        fix = "give yourself write access, or set HERMES_HOME to a folder of yours"
+        fix = "give yourself write access, or set HERMES_HOME to another folder"
         return (fault("permissions", text, fix=fix),)
     if (mode := _too_open(home.root, _PRIVATE_FOLDER)) is not None:
         text = f"{home.root} can be entered by others (mode {mode:o})"
@@ -60,21 +60,21 @@ def check_home(home: Home) -> tuple[Finding, ...]:
 
 
 def mend_permissions(home: Home) -> tuple[Path, ...]:
-    """Make the home and its secrets private; what was changed."""
+    """Makes the home and its secrets private; returns the changed paths."""
     wanted = (
         (home.root, _PRIVATE_FOLDER),
         (home.config, _PRIVATE_FILE),
         (home.env_file, _PRIVATE_FILE),
     )
-    mended = []
+    repaired = []
     for path, mode in wanted:
         if path.exists() and _too_open(path, mode) is not None:
             path.chmod(mode)
-            mended.append(path)
-    return tuple(mended)
+            repaired.append(path)
+    return tuple(repaired)
 
 
 def _too_open(path: Path, wanted: int) -> int | None:
-    """The mode, when it allows more than wanted."""
+    """The mode, if it allows more than `wanted`."""
     mode = stat.S_IMODE(path.stat().st_mode)
     return mode if mode & ~wanted & 0o777 else None

@@ -1,4 +1,4 @@
-"""Turns what a file, a variable or a command line says into a value of a setting's kind."""
+"""Converts data and text to the type of a setting."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 
 class WrongKind(ValueError):
-    """The value cannot be used; the text says what it must be."""
+    """The value has the wrong type; the message says what it must be."""
 
 
 def from_data(kind: Any, value: JsonValue) -> Any:
-    """A value as YAML or JSON holds it. Words for true and false count as such, and `false` among
-    several choices is the one that means it: "off" or "none"."""
+    """Converts a value of YAML or JSON. Words for true and false are booleans; `false` for a
+    choice means "off" or "none", whichever it offers."""
     members = _members(kind)
     if isinstance(value, str) and bool in members and str not in members:
         value = _truth(value)
@@ -33,7 +33,7 @@ def from_data(kind: Any, value: JsonValue) -> Any:
 
 
 def from_text(kind: Any, text: str) -> Any:
-    """A value as a person types it: `40`, `true`, `null`, `a,b`, `["a", "b"]`, `{"a": 1}`."""
+    """Converts typed text: `40`, `true`, `null`, `a,b`, `["a", "b"]`, `{"a": 1}`."""
     members = _members(kind)
     if type(None) in members and text.strip().lower() in ("null", "none", "~"):
         return None
@@ -45,7 +45,7 @@ def from_text(kind: Any, text: str) -> Any:
 
 
 def guessed(text: str) -> JsonValue:
-    """The value of a key that no schema knows: JSON where it is JSON, else the text."""
+    """The value of an unknown key: parsed as JSON if possible, else the text."""
     lowered = text.strip().lower()
     if lowered in ("true", "yes", "on"):
         return True
@@ -69,7 +69,7 @@ def _truth(word: str) -> bool | str:
 
 
 def _word(item: JsonValue) -> JsonValue:
-    """A list of text may hold what YAML reads as a number: `- 8080` is the text "8080"."""
+    """YAML reads `- 8080` as a number; a list of text needs "8080"."""
     return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item
 
 

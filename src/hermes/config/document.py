@@ -1,4 +1,4 @@
-"""Reads config.yaml into plain data; a decoded copy spares most starts the YAML library."""
+"""Reads config.yaml; a cached copy as JSON saves most starts from loading the YAML library."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hermes.core.errors import ConfigError
 from hermes.version import __version__
 
 COPY_NAME = "config.json"
-# Two writes within one tick of the file system's clock leave the same time behind, so a file
-# that has just been written is not copied yet.
+# Two writes within one tick of the file system's clock have the same time stamp, so a file that
+# was just written is not cached yet.
 SETTLED_NS = 50_000_000
 
 
 class Document(Value):
-    """The content of config.yaml; nothing in it was checked but the syntax."""
+    """The content of config.yaml, with only its syntax checked."""
 
     data: JsonObject = {}
     findings: tuple[Finding, ...] = ()
@@ -35,13 +35,13 @@ class Copy(Value):
 
 
 def read_document(home: Home) -> Document:
-    """Never raises: a file that cannot be used is a finding, and its content is empty."""
+    """Never raises: an unreadable file gives a finding and empty content."""
     try:
         info = home.config.stat()
     except (FileNotFoundError, NotADirectoryError):
         return Document()
     except OSError as error:
-        return _unusable(home, error.strerror or "it cannot be opened")
+        return _unusable(home, error.strerror or "cannot be opened")
     stamp = _stamp(info)
     if (data := _copied(home, stamp)) is not None:
         return Document(data=data, exists=True)
@@ -65,21 +65,21 @@ def _copied(home: Home, stamp: str) -> JsonObject | None:
 
 def _keep_copy(home: Home, copy: Copy) -> None:
     if literal_secrets(copy.data):
-        return  # a secret is not written to a second place
+        return  # do not store a secret in a second file
     try:
         replace_file(home, home.cache / COPY_NAME, encode(copy), durable=False)
     except ConfigError:
-        return  # a home that cannot be written still has settings to read
+        return  # a read-only home still has settings
 
 
 def _parsed(home: Home) -> Document:
-    # The YAML library takes as long to load as all the rest of a start.
+    # The YAML library takes as long to load as the rest of a start.
     from hermes.config.yaml_read import BadYaml, parse_yaml
 
     try:
         data = parse_yaml(home.config.read_bytes())
     except OSError as error:
-        return _unusable(home, error.strerror or "it cannot be opened")
+        return _unusable(home, error.strerror or "cannot be opened")
     except BadYaml as error:
         return _unusable(home, str(error))
     return Document(data=data, exists=True)
@@ -89,13 +89,13 @@ def _unusable(home: Home, why: str) -> Document:
     found = fault(
         "syntax",
         f"{home.config} is not used: {why}",
-        fix="mend it with `hermes config edit`; until then the defaults apply",
+        fix="fix it with `hermes config edit`; until then the defaults apply",
     )
     return Document(findings=(found,), exists=True)
 
 
 def literal_secrets(data: JsonObject, before: Path = ()) -> list[Path]:
-    """The keys whose secret stands in the file itself instead of `.env`."""
+    """Keys of secrets that are written in config.yaml instead of `.env`."""
     found: list[Path] = []
     for name, value in data.items():
         path = (*before, name)

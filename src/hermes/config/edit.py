@@ -1,4 +1,4 @@
-"""Writes settings to config.yaml and secrets to `.env`, and leaves all other lines alone."""
+"""Writes settings to config.yaml and variables to `.env`, keeping all other lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VARIABLE = r"[A-Z][A-Z0-9_]*"
 
 
 class Edited(Value):
-    """What was changed; `shown` is the new value as it may be shown, "" when it was removed."""
+    """A change; `shown` is the new value with secrets masked, "" if it was removed."""
 
     key: str
     place: Literal["config.yaml", ".env"]
@@ -40,8 +40,8 @@ class Edited(Value):
 
 
 def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Edited:
-    """Set what a person typed. A name in capitals is a variable and goes to `.env`; a key that
-    is not known is refused unless `force`; the error says why nothing was written."""
+    """Sets a key to typed text. A name in capitals is a variable and goes to `.env`. An unknown key
+    raises NotFound unless `force`."""
     if re.fullmatch(_VARIABLE, key):
         _refuse_override(key)
         with sole_writer(home):
@@ -58,7 +58,7 @@ def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Ed
 
 
 def unset(home: Home, key: str) -> Edited:
-    """Remove a key from config.yaml, or a variable from `.env`; NotFound when it is not there."""
+    """Removes a key from config.yaml or a variable from `.env`; raises NotFound if it is not set."""
     place: Literal["config.yaml", ".env"] = (
         ".env" if re.fullmatch(_VARIABLE, key) else "config.yaml"
     )
@@ -81,8 +81,8 @@ def unset(home: Home, key: str) -> Edited:
 
 
 def write_settings(home: Home, changes: Changes) -> None:
-    """Set keys by path, or remove those whose value is REMOVED. The file keeps its comments and
-    its other lines, and is replaced whole; ConfigError when that cannot be."""
+    """Sets keys by path, and removes those whose value is REMOVED. Keeps comments and other lines;
+    raises ConfigError."""
     for path, value in changes.items():
         _check(path, value)
     with sole_writer(home):
@@ -90,7 +90,7 @@ def write_settings(home: Home, changes: Changes) -> None:
 
 
 def allow_always(home: Home, effect: str) -> None:
-    """Remember that a person allowed this effect for ever."""
+    """Adds an effect to `command_allowlist`."""
     with sole_writer(home):
         file = _settings_file(home)
         known = file.data.get("command_allowlist")
@@ -100,7 +100,7 @@ def allow_always(home: Home, effect: str) -> None:
 
 
 def migrate_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Changes:
-    """Bring config.yaml to the newest version, after a copy of it; what was changed."""
+    """Backs up config.yaml and migrates it to the newest version; returns the changes."""
     if not home.config.exists():
         return {}
     with sole_writer(home):
@@ -108,18 +108,18 @@ def migrate_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Changes
 
 
 def _settings_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> SettingsFile:
-    # Only writers need the YAML library, and most runs never write.
+    # The YAML library is slow to load, and most runs never write.
     from hermes.config.settings_file import SettingsFile
 
     return SettingsFile(home, steps)
 
 
 def _refuse_override(name: str) -> None:
-    """A variable that changes behaviour for one run is no way to keep a setting."""
+    """Refuses variables that override a setting: they are not for permanent settings."""
     for override in OVERRIDES:
         if override.variable == name and name.startswith(("HERMES_", "TERMINAL_")):
             raise UsageError(
-                f"{name} overrides {override.key} for one run; keep the value with "
+                f"{name} overrides {override.key} for one run; save the value with "
                 f"`hermes config set {override.key} …`."
             )
 
@@ -130,7 +130,7 @@ def _long_path(path: Path) -> Path:
 
 
 def _check(path: Path, value: JsonValue) -> None:
-    """A value of the wrong kind is a slip of the caller: it must not reach the file."""
+    """Raises ConfigError for a value of the wrong type, before anything is written."""
     setting = find_setting(Settings, path)
     if setting is None or isinstance(value, Removed) or _is_group(setting):
         return
@@ -146,8 +146,8 @@ def _typed(setting: Setting, key: str, text: str) -> JsonValue:
     try:
         value = from_text(setting.kind, text)
     except WrongKind as error:
-        said = shown(text, secret=setting.secret)
-        raise ConfigError(f"{key} {error}, not {said!r}; nothing was written.") from error
+        value = shown(text, secret=setting.secret)
+        raise ConfigError(f"{key} {error}, not {value!r}; nothing was written.") from error
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -156,14 +156,14 @@ def _is_group(setting: Setting) -> bool:
 
 
 def _unknown(path: Path) -> NotFound:
-    # Only a slip needs the list of all keys and the comparison of words.
+    # Loaded only for an unknown key: difflib and the list of all keys are slow.
     from hermes.config.nearest import nearest_keys
 
     near = nearest_keys(path)
     guess = f" (did you mean {near[0]}?)" if near else ""
     return NotFound(
-        f"There is no setting {format_key(path)}{guess}; nothing was written, "
-        "--force writes it all the same.",
+        f"Unknown setting {format_key(path)}{guess}; nothing was written. "
+        "Use --force to write it anyway.",
         near=near,
     )
 

@@ -1,4 +1,4 @@
-"""Changes single lines of a `.env` file."""
+"""Edits single lines of `.env`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.core.errors import ConfigError
 
 
 def set_variable(home: Home, name: str, value: str) -> None:
-    """In place of the last line that sets it, else at the end."""
+    """Replaces the last line that sets the variable, or appends a line."""
     lines, mine = _lines(home, name)
     fresh = env_line(name, value)
     if mine:
@@ -20,7 +20,7 @@ def set_variable(home: Home, name: str, value: str) -> None:
 
 
 def unset_variable(home: Home, name: str) -> bool:
-    """Whether there was something to remove."""
+    """Returns whether the variable was set."""
     lines, mine = _lines(home, name)
     if mine:
         _write(home, lines, without=mine)
@@ -28,7 +28,7 @@ def unset_variable(home: Home, name: str) -> bool:
 
 
 def _lines(home: Home, name: str) -> tuple[list[str], list[int]]:
-    """All lines, and the places of those that set the name."""
+    """All lines, and the indices of those that set the variable."""
     try:
         text = home.env_file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Private files: read whole, replaced whole, changed by one process at a time."""
+"""Atomic replacement of private files in a home, and the lock that serialises their writers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from hermes.config.home import Home, unwritable
 
 
 def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file of the home whole or not at all, readable by its owner only; ConfigError.
-    A symbolic link keeps pointing where it points: its target is replaced. What is not `durable`
-    may be gone, but never torn, after a power cut."""
+    """Replace a file atomically with mode 0600; raises ConfigError. The target of a symbolic link
+    is replaced, not the link. Without `durable` a power cut may lose the write but never tears it."""
     home.folder(path.parent)
     try:
         whole_files.replace_file(path, data, mode=whole_files.PRIVATE, durable=durable)
@@ -25,7 +24,7 @@ def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -
 
 @contextmanager
 def sole_writer(home: Home) -> Iterator[None]:
-    """While inside, no other process changes the settings or secrets of this home."""
+    """Holds the lock for writes to config.yaml and `.env`."""
     path = home.folder(home.locks) / "config.lock"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""What is worth telling about a home and the program that uses it."""
+"""Findings of checks: messages with a level, a machine-readable kind and a fix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ Level = Literal["ok", "warn", "error"]
 
 
 class Finding(Value):
-    """One line for a person. `kind` is its name for scripts, `fix` the next step, `key` the
-    setting or variable concerned."""
+    """`kind` is for scripts, `fix` is the next step, `key` the setting or variable concerned."""
 
     level: Level
     kind: str

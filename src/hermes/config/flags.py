@@ -1,4 +1,4 @@
-"""Which settings the options of the command line stand for."""
+"""Maps command-line options to settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hermes.codec.values import JsonValue
 
-# option: the setting that it overrides for one run
+# Option: the setting that it overrides for one run.
 FLAGS = {
     "model": "model.default",
     "provider": "model.provider",
@@ -20,7 +20,7 @@ FLAGS = {
 
 
 def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """The settings that these options override, by key; options that were not given say nothing."""
+    """The settings that the given options override, by key."""
     found: dict[str, JsonValue] = {
         key: options[option] for option, key in FLAGS.items() if options.get(option)
     }

@@ -1,4 +1,4 @@
-"""Where a home folder is and what lies where inside it."""
+"""Locates the home folder and its profiles, and names the paths inside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAPES = "tapes"
 
 
 class Home:
-    """The paths of one home. Nothing is made until `folder` or a writer asks for it."""
+    """The paths of one home. Nothing is created before `folder` or a write."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -40,11 +40,11 @@ class Home:
 
     @property
     def profile(self) -> str:
-        """The name of the profile that this home is; "default" for a root home."""
+        """The profile name of this home; "default" for a root home."""
         return self.root.name if self.root.parent.name == PROFILES else "default"
 
     def folder(self, path: Path) -> Path:
-        """Make a folder of this home, private to its owner, parents included; ConfigError."""
+        """Creates a folder and its parents with mode 0700; raises ConfigError."""
         try:
             for missing in _missing(path):
                 missing.mkdir(mode=0o700, exist_ok=True)
@@ -57,18 +57,17 @@ class Home:
 
 
 def unwritable(path: Path, error: OSError) -> ConfigError:
-    """One sentence for a place that cannot be written."""
     why = (error.strerror or type(error).__name__).lower()
     return ConfigError(
-        f"Cannot write to {path} ({why}); free it, or set HERMES_HOME to a folder of yours."
+        f"Cannot write to {path} ({why}); make it writable, or set HERMES_HOME to another folder."
     )
 
 
 def resolve_home(
     env: Mapping[str, str], *, explicit: Path | None = None, profile: str | None = None
 ) -> Home:
-    """The home of this run: `explicit`, else $HERMES_HOME, else ~/.hermes; inside it the profile
-    that was asked for, else $HERMES_PROFILE, else the one that `active_profile` keeps."""
+    """The home of this run: `explicit`, else $HERMES_HOME, else ~/.hermes; in it `profile`, else
+    $HERMES_PROFILE, else the profile that the file `active_profile` names."""
     start = explicit or _from_environment(env)
     name = profile or env.get("HERMES_PROFILE", "")
     if name:
@@ -79,28 +78,30 @@ def resolve_home(
     try:
         return profile_home(home, sticky)
     except (NotFound, UsageError) as error:
-        words = f"{home.active_profile} names {sticky!r}, which is no profile of this home"
-        raise ConfigError(f"{words}; `hermes -p default profile use default` mends it.") from error
+        raise ConfigError(
+            f"{home.active_profile} names {sticky!r}, which is not a profile of this home; run "
+            "`hermes -p default profile use default`."
+        ) from error
 
 
 def _from_environment(env: Mapping[str, str]) -> Path:
     if given := env.get("HERMES_HOME", ""):
         return Path(given).expanduser().absolute()
-    place = Path(env["HOME"] if env.get("HOME") else _account_folder()) / ".hermes"
-    if "PYTEST_CURRENT_TEST" in env and place == Path(_account_folder()) / ".hermes":
-        raise ConfigError("A test must not open the real home; give it a HERMES_HOME of its own.")
-    return place
+    folder = Path(env["HOME"] if env.get("HOME") else _account_folder()) / ".hermes"
+    if "PYTEST_CURRENT_TEST" in env and folder == Path(_account_folder()) / ".hermes":
+        raise ConfigError("A test must not open the real home; set HERMES_HOME.")
+    return folder
 
 
 def _account_folder() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # a container may run under a number that has no account
+    except KeyError:  # a container may run as a user id without an account
         return "/"
 
 
 def root_home(home: Home) -> Home:
-    """The home in which this one is a profile; itself if it is none."""
+    """The home that contains this profile; itself if it is not a profile."""
     return Home(_root_of(home.root))
 
 
@@ -109,7 +110,7 @@ def _root_of(path: Path) -> Path:
 
 
 def sticky_profile(home: Home) -> str:
-    """The profile that is used when none is named; "" for the root home itself."""
+    """The profile used when none is named; "" for the root home."""
     try:
         return home.active_profile.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError):
@@ -117,14 +118,14 @@ def sticky_profile(home: Home) -> str:
 
 
 def profile_home(root: Home, name: str) -> Home:
-    """The home of a profile, by name; UsageError, or NotFound with the names there are."""
+    """The home of a profile; raises UsageError, or NotFound with the existing names."""
     if name == "default":
         return root
     check_profile_name(name)
     folder = root.profiles / name
     if not folder.is_dir():
         known = profile_names(root)
-        hint = f"; there are {', '.join(known)}" if known else ""
+        hint = f"; existing profiles: {', '.join(known)}" if known else ""
         raise NotFound(f"There is no profile {name!r} at {folder}{hint}.", near=known)
     return Home(folder)
 
@@ -132,7 +133,7 @@ def profile_home(root: Home, name: str) -> Home:
 def check_profile_name(name: str) -> None:
     if not re.fullmatch(PROFILE_NAME, name):
         raise UsageError(
-            f"{name!r} cannot name a profile; use small letters, digits, '-' and '_', at most 64."
+            f"{name!r} is not a profile name; use up to 64 lower-case letters, digits, '-' and '_'."
         )
 
 
@@ -145,7 +146,7 @@ def profile_names(root: Home) -> tuple[str, ...]:
 
 
 def _missing(path: Path) -> list[Path]:
-    """The folders to make, outermost first: all of them private, unlike `mkdir(parents=True)`."""
+    """The folders to create, outermost first. `mkdir(parents=True)` would not make all private."""
     found: list[Path] = []
     while not path.is_dir():
         found.append(path)

@@ -1,4 +1,4 @@
-"""Kinds of values that several settings share."""
+"""Types shared by several settings."""
 
 from __future__ import annotations
 

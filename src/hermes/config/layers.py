@@ -1,4 +1,4 @@
-"""The places a setting may come from, each read into values by key."""
+"""Reads each source of settings (flags, session, variables, config.yaml) into values by key."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SourceKind = Literal["flag", "session", "environment", "env_file", "file", "defa
 
 
 class Source(Value):
-    """Where a value comes from; `name` is the variable, where there is one."""
+    """The origin of a value; `name` is the variable, if any."""
 
     kind: SourceKind
     name: str = ""
 
     def __str__(self) -> str:
-        words = {
+        labels = {
             "flag": "command line",
             "session": "this session",
             "environment": f"{self.name} in the environment",
@@ -48,11 +48,11 @@ class Source(Value):
             "file": "config.yaml",
             "default": "default",
         }
-        return words[self.kind]
+        return labels[self.kind]
 
 
 class Held(Value):
-    """A value and where it stands."""
+    """A value with its origin."""
 
     value: Any
     source: Source
@@ -62,13 +62,13 @@ Layer = dict[Path, Held]
 
 
 def given_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]) -> Layer:
-    """What the program itself was told, by key; UsageError when a value cannot be used."""
+    """Values from the command line or the session, by key; raises UsageError for a bad value."""
     source = Source(kind=kind)
     found: Layer = {}
     for key, value in given.items():
         setting = find_setting(Settings, parse_key(key))
         if setting is None:
-            raise UsageError(f"There is no setting {key}.")
+            raise UsageError(f"Unknown setting {key}.")
         try:
             found[setting.path] = Held(value=from_data(setting.kind, value), source=source)
         except WrongKind as error:
@@ -81,7 +81,7 @@ def variable_layers(
     places: Sequence[tuple[VariablePlace, Mapping[str, str]]],
     findings: list[Finding],
 ) -> list[Layer]:
-    """One layer per variable and place, strongest first: several variables may name one key."""
+    """One layer per variable and place, strongest first: several variables may set one key."""
     overrides = tuple(overrides)
     layers: list[Layer] = []
     for kind, variables in places:
@@ -104,14 +104,15 @@ def _variable_layer(
     try:
         value = from_text(setting.kind, text)
     except WrongKind as error:
-        words = f"{source} is ignored: {override.key} {error}, not {text!r}"
-        findings.append(warning("wrong_type", words, fix=f"unset {source.name}", key=override.key))
+        message = f"{source} is ignored: {override.key} {error}, not {text!r}"
+        fix = f"unset {source.name}"
+        findings.append(warning("wrong_type", message, fix=fix, key=override.key))
         return []
     return [{setting.path: Held(value=value, source=source)}]
 
 
 class FileReader:
-    """Reads the data of config.yaml into a layer. What cannot be used becomes a finding."""
+    """Reads the data of config.yaml into a layer. Bad values become findings."""
 
     def __init__(self, variables: Mapping[str, str], findings: list[Finding]) -> None:
         self._variables = variables
@@ -130,9 +131,9 @@ class FileReader:
                 self._report_unknown(path)
             elif is_section(setting.kind):
                 self._read_mapping(setting.kind, _long_form(path, value), path)
-            elif (held := section_by_name(setting.kind)) is not None:
+            elif (inner_section := section_by_name(setting.kind)) is not None:
                 for own, inner in self._entries(value, path):
-                    self._read_mapping(held, inner, (*path, own))
+                    self._read_mapping(inner_section, inner, (*path, own))
             else:
                 self._read_value(setting, value, path)
 
@@ -142,17 +143,17 @@ class FileReader:
     def _entries(self, value: JsonValue, path: Path) -> Iterable[tuple[str, JsonValue]]:
         if isinstance(value, dict):
             return value.items()
-        if value is not None:  # `agent:` with nothing below it says nothing
+        if value is not None:  # `agent:` with nothing below it is allowed
             self._report_kind(path, "must be a mapping", value)
         return ()
 
     def _read_value(self, setting: Setting, value: JsonValue, path: Path) -> None:
-        meant = expanded(value, self._variables)
+        resolved = expanded(value, self._variables)
         try:
-            if isinstance(meant, str) and meant != value:
-                result = from_text(setting.kind, meant)
+            if isinstance(resolved, str) and resolved != value:
+                result = from_text(setting.kind, resolved)
             else:
-                result = from_data(setting.kind, meant)
+                result = from_data(setting.kind, resolved)
         except WrongKind:
             self._report_kind(
                 path, f"must be {describe(setting.kind)}", "***" if setting.secret else value
@@ -162,20 +163,20 @@ class FileReader:
 
     def _report_kind(self, path: Path, wanted: str, value: JsonValue) -> None:
         key = format_key(path)
-        words = f"config.yaml: {key} {wanted}, not {_short(value)}; the default is used"
+        message = f"config.yaml: {key} {wanted}, not {_short(value)}; the default is used"
         fix = f"correct it, or remove it with `hermes config unset {key}`"
-        self._findings.append(warning("wrong_type", words, fix=fix, key=key))
+        self._findings.append(warning("wrong_type", message, fix=fix, key=key))
 
     def _report_unknown(self, path: Path) -> None:
-        # Only a slip needs the list of all keys and the comparison of words.
+        # Loaded only for an unknown key: difflib and the list of all keys are slow.
         from hermes.config.nearest import nearest_keys
 
         key = format_key(path)
         near = nearest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
         fix = f"rename it to {near[0]}" if near else f"remove it with `hermes config unset {key}`"
-        words = f"config.yaml: there is no setting {key}{hint}"
-        self._findings.append(warning("unknown_key", words, fix=fix, key=key))
+        message = f"config.yaml: unknown setting {key}{hint}"
+        self._findings.append(warning("unknown_key", message, fix=fix, key=key))
 
 
 def _long_form(path: Path, value: JsonValue) -> JsonValue:
@@ -189,7 +190,7 @@ def _short(value: JsonValue) -> str:
 
 
 def expanded(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
-    """`${NAME}` in strings replaced where the variable has a value, kept as written where not."""
+    """Replaces `${NAME}` in strings; a variable without a value stays as written."""
     if isinstance(value, str):
         if "${" not in value:
             return value

@@ -1,5 +1,4 @@
-"""Older ways to write down endpoints, fallbacks, summaries and old sessions, read as if they were
-written today."""
+"""Translates deprecated settings to their current keys."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _MODES = {
     "messages": "anthropic_messages",
     "anthropic": "anthropic_messages",
 }
-# Other names of the settings of an endpoint.
+# Deprecated names of endpoint settings.
 _NAMES = {"api": "base_url", "url": "base_url", "transport": "api_mode", "model": "default_model"}
 
 _SUMMARY = "summary_"
@@ -27,8 +26,8 @@ _RETENTION = {
 
 
 def modernised(data: JsonObject) -> JsonObject:
-    """The same settings in today's keys; the document itself when it needs no change. What is
-    written in both ways counts as it is written today."""
+    """The settings under current keys; the same object if nothing changes. If both forms of a
+    setting are present, the current one wins."""
     found = dict(data)
     if isinstance(listed := found.pop("custom_providers", None), list):
         found["providers"] = {**_by_name(listed), **_mapping(found.get("providers"))}
@@ -47,29 +46,29 @@ def modernised(data: JsonObject) -> JsonObject:
 
 
 def _summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
-    """Who writes summaries stands with the other models for side work today."""
-    named = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
-             if key.startswith(_SUMMARY))  # fmt: skip
-    meant = {key: value for key, value in named if value not in (None, "")}
-    if not meant:
+    """`compression.summary_…` moved to `auxiliary.compression`."""
+    renamed = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
+               if key.startswith(_SUMMARY))  # fmt: skip
+    given = {key: value for key, value in renamed if value not in (None, "")}
+    if not given:
         return {}
-    task = {**meant, **_mapping(auxiliary.get("compression"))}
+    task = {**given, **_mapping(auxiliary.get("compression"))}
     kept = {key: value for key, value in held.items() if not key.startswith(_SUMMARY)}
     return {"compression": kept, "auxiliary": {**auxiliary, "compression": task}}
 
 
 def _by_name(listed: list[JsonValue]) -> JsonObject:
-    """Entries without a name are called after their place."""
+    """An entry without a name is named after its position."""
     found: JsonObject = {}
-    for place, entry in enumerate(listed, start=1):
+    for position, entry in enumerate(listed, start=1):
         if isinstance(entry, dict):
             held = {key: value for key, value in entry.items() if key != "name"}
-            found[_plain(entry.get("name")) or f"custom-{place}"] = held
+            found[_plain(entry.get("name")) or f"custom-{position}"] = held
     return found
 
 
 def _plain(name: JsonValue) -> str:
-    """A name that can be typed: `My Box` becomes `my-box`."""
+    """`My Box` becomes `my-box`."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()) if isinstance(name, str) else ""
 
 
@@ -87,12 +86,12 @@ def _endpoint(held: JsonValue) -> JsonValue:
 
 
 def _sessions(held: JsonObject) -> JsonObject:
-    """`auto_prune`, `retention_days` and `min_interval_hours` stand in `retention` today."""
+    """`auto_prune`, `retention_days` and `min_interval_hours` moved to `retention`."""
     kept = {key: value for key, value in held.items() if key not in _RETENTION}
-    meant: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
-    if "mode" in meant and isinstance(meant["mode"], bool):
-        meant["mode"] = "prune" if meant["mode"] else "off"
-    return {**kept, "retention": {**meant, **_mapping(kept.get("retention"))}} if meant else held
+    given: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
+    if "mode" in given and isinstance(given["mode"], bool):
+        given["mode"] = "prune" if given["mode"] else "off"
+    return {**kept, "retention": {**given, **_mapping(kept.get("retention"))}} if given else held
 
 
 def _spare(given: JsonValue) -> JsonValue:

@@ -1,5 +1,5 @@
-"""Finds the value of every setting: command line over session over environment over file over
-default, and can say for each where it came from and what it hides."""
+"""Loads the settings of a home. Precedence: command line, session, environment, config.yaml,
+default. Each value can be explained."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DEFAULT = Source(kind="default")
 
 
 class Explanation(Value):
-    """What holds for one key, who says so, and whom that hides, strongest first."""
+    """The value of a key with its source, and the values it overrides, strongest first."""
 
     setting: Setting
     value: Any
@@ -63,7 +63,7 @@ class Explanation(Value):
 
 
 class Config:
-    """The settings and secrets of a run, with their origin."""
+    """The settings and secrets of a run, with their sources."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Config:
         self._layers = tuple(layers)
 
     def explain(self, key: str) -> Explanation:
-        """NotFound when there is no such setting."""
+        """Raises NotFound for an unknown key."""
         setting = _leaf(key)
         held = [layer[setting.path] for layer in self._layers if setting.path in layer]
         held.append(Held(value=setting.default, source=DEFAULT))
@@ -89,26 +89,25 @@ class Config:
         )
 
     def known_keys(self) -> tuple[str, ...]:
-        """Every key that has a value: the whole schema, and the names that the user chose."""
+        """Every key that has a value: the whole schema, and user-defined names."""
         chosen = (format_key(path) for layer in self._layers for path in layer)
         return tuple(dict.fromkeys((*_schema_keys(), *chosen)))
 
     def secret_values(self) -> frozenset[str]:
-        """Everything that must not be shown, wherever it was configured."""
-        held = (item for layer in self._layers for item in layer.items())
+        """All configured secrets, from every source."""
+        items = (item for layer in self._layers for item in layer.items())
         found: set[str] = set(self.secrets.values())
-        for path, said in held:
+        for path, entry in items:
             setting = find_setting(Settings, path)
             if setting is not None and (setting.secret or looks_secret(path[-1])):
-                found.update(_texts(said.value))
-            elif isinstance(said.value, dict):
-                found.update(named_secrets(said.value))
+                found.update(_texts(entry.value))
+            elif isinstance(entry.value, dict):
+                found.update(named_secrets(entry.value))
         return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
 
 
 @lru_cache(maxsize=1)
 def _schema_keys() -> tuple[str, ...]:
-    """Every key that has a value in every home."""
     paths = (setting.path for setting in all_settings(Settings))
     return tuple(format_key(path) for path in paths if ANY_NAME not in path)
 
@@ -122,8 +121,8 @@ def load(
     use_file: bool = True,
     steps: Sequence[Migration] = MIGRATIONS,
 ) -> Config:
-    """The settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
-    What is wrong in files and variables becomes a finding; only a wrong flag raises."""
+    """Loads the settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
+    Errors in files and variables become findings; only a bad flag raises."""
     process = environment() if env is None else env
     env_file = read_env_file(home)
     document = read_document(home) if use_file else Document()
@@ -150,30 +149,29 @@ def load(
 def _current(data: JsonObject, findings: list[Finding], steps: Sequence[Migration]) -> JsonObject:
     version, newest = version_of(data), newest_version(steps)
     if version > newest:
-        words = f"config.yaml is of version {version}; this program knows {newest}"
+        message = f"config.yaml has version {version}; this program supports up to {newest}"
         findings.append(
-            warning("version", words, fix="update the program; settings are not written meanwhile")
+            warning("version", message, fix="update Hermes; until then settings are not written")
         )
     elif data and version < newest:
-        words = f"config.yaml is of version {version}, the newest is {newest}; it is read as if new"
-        findings.append(warning("version", words, fix="run `hermes config migrate`"))
+        message = f"config.yaml has version {version}, the newest is {newest}; it still works"
+        findings.append(warning("version", message, fix="run `hermes config migrate`"))
     try:
         return migrated(data, steps)
     except ConfigError as error:
-        findings.append(warning("version", f"{error} It is read as it is."))
+        findings.append(warning("version", f"{error} It is used unmigrated."))
         return data
 
 
 def _shadowing(strong: Sequence[Layer], file_layer: Layer) -> list[Finding]:
-    """A variable that someone set long ago and forgot is the usual cause of "my setting does
-    nothing", so it is told."""
+    """A forgotten variable is the usual cause of "my setting does nothing"."""
     found: dict[Path, Finding] = {}
     for layer in strong:
         for path, held in layer.items():
             if path in file_layer and file_layer[path].value != held.value:
-                words = f"{held.source} wins over {format_key(path)} in config.yaml"
+                message = f"{held.source} overrides {format_key(path)} in config.yaml"
                 fix = f"unset {held.source.name}, or `hermes config unset {format_key(path)}`"
-                finding = warning("shadowed", words, fix=fix, key=format_key(path))
+                finding = warning("shadowed", message, fix=fix, key=format_key(path))
                 found.setdefault(path, finding)
     return list(found.values())
 
@@ -184,14 +182,14 @@ def _leaf(key: str) -> Setting:
     setting = find_setting(Settings, path)
     if setting is not None and not is_section(setting.kind) and not section_by_name(setting.kind):
         return setting
-    # Only a slip needs the list of all keys and the comparison of words.
+    # Loaded only for an unknown key: difflib and the list of all keys are slow.
     from hermes.config.nearest import nearest_keys
 
     if setting is not None:
         raise NotFound(f"{key} is a section; see `hermes config show`.")
     near = nearest_keys(path)
     hint = f"; did you mean {near[0]}?" if near else "; see `hermes config show`."
-    raise NotFound(f"There is no setting {key}{hint}", near=near)
+    raise NotFound(f"Unknown setting {key}{hint}", near=near)
 
 
 def _texts(value: Any) -> Iterable[str]:
@@ -201,7 +199,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def named_secrets(value: dict[str, Any]) -> Iterable[str]:
-    """What stands under a name that tells it, however deep."""
+    """Values under names that mark a secret, at any depth."""
     for name, held in value.items():
         if looks_secret(name) or name.lower() == "authorization":
             yield from _texts(held)
@@ -214,7 +212,7 @@ def named_secrets(value: dict[str, Any]) -> Iterable[str]:
 
 
 class _Leaf:
-    """Tells a value that is a mapping from a section."""
+    """Distinguishes a value that is a mapping from a section."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

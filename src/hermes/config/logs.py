@@ -1,4 +1,4 @@
-"""The log of a home: which lines go where, how a line looks, and what never stands in it."""
+"""Configures logging for a home: files, line format, redaction and rate limiting."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from hermes.config.load import Config
 from hermes.config.rotation import RotatingFile
 from hermes.config.secrets import SHORTEST_MASKED, masked
 
-# The session that the running task works for; the tag of each line.
+# The session of the running task, shown in each log line.
 session_tag: ContextVar[str] = ContextVar("session_tag", default="")
 
 AGENT_LOG = "agent.log"
 ERRORS_LOG = "errors.log"
 REPEAT_SECONDS = 60.0
 _REMEMBERED_FAULTS = 256
-# Libraries that tell a story about each request.
+# Libraries that log every request.
 _NOISY = ("asyncio", "markdown_it")
 _OWN_FIELDS = frozenset(
     {*logging.makeLogRecord({}).__dict__, "message", "asctime", "session_id", "repeated"}
 )
 
-# Control characters but the tab.
+# Control characters except tab.
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 Redact = Callable[[str], str]
 
 
 def masking(values: Iterable[str]) -> Redact:
-    """Masks these values wherever they stand in a text."""
+    """Returns a function that masks these values in a text."""
     known = sorted({v for v in values if len(v) >= SHORTEST_MASKED}, key=len, reverse=True)
 
     def redact(text: str) -> str:
@@ -45,8 +45,8 @@ def masking(values: Iterable[str]) -> Redact:
 
 
 class LineFormatter(logging.Formatter):
-    """`2026-02-25 14:30:52.123 INFO [session] logger: message fact=value`, and tracebacks indented
-    below it, so that a line that begins with a date begins an entry."""
+    """`2026-02-25 14:30:52.123 INFO [session] logger: message fact=value`, with the
+    traceback indented below, so that a line that begins with a date begins an entry."""
 
     def __init__(self, redact: Redact) -> None:
         super().__init__()
@@ -70,22 +70,22 @@ def _body(record: logging.LogRecord) -> str:
 
 
 def fault_text(record: logging.LogRecord) -> str:
-    """What a record says, with its facts."""
+    """The message of a record with its `extra` fields."""
     facts = [f" {k}={v}" for k, v in record.__dict__.items() if k not in _OWN_FIELDS]
     try:
         message = record.getMessage()
-    except (TypeError, ValueError):  # placeholders and arguments that do not match
+    except (TypeError, ValueError):  # placeholders and arguments do not match
         message = str(record.msg)
     return message + "".join(facts)
 
 
 def _one_line(text: str) -> str:
-    """Text from outside can neither forge an entry nor steer the terminal that shows it."""
+    """Escapes control characters: untrusted text can neither forge an entry nor control the terminal."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class OncePerMinute(logging.Filter):
-    """Lets one of several identical warnings through per minute, and says how many there were."""
+    """Passes one of several identical warnings per minute, with the number suppressed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def _error_kind(record: logging.LogRecord) -> object:
 
 
 class Logging:
-    """The log of this process, until closed. Nothing is written or made before the first line."""
+    """The log handlers of this process, until closed. No file exists before the first line."""
 
     def __init__(self, handlers: Iterable[logging.Handler]) -> None:
         self._handlers = tuple(handlers)
@@ -132,9 +132,9 @@ class Logging:
 def start_logging(
     config: Config, *, redact: Redact | None = None, verbose: bool = False
 ) -> Logging:
-    """`agent.log` from the level of the settings, `errors.log` from WARNING, and with `verbose`
-    the terminal too. `redact` sees every line before it is written; without one, the secrets that
-    are configured are masked. No setting switches that off."""
+    """Logs to `agent.log` from the configured level, to `errors.log` from WARNING, and with
+    `verbose` to the terminal. `redact` filters every line; by default it masks the configured
+    secrets. No setting disables redaction."""
     home, settings = config.home, config.settings.logging
     formatter = LineFormatter(redact or masking(config.secret_values()))
     handlers: list[logging.Handler] = []

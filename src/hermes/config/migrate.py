@@ -1,4 +1,4 @@
-"""Brings the settings of older versions up to date, as pure steps from one document to the next."""
+"""Migrates settings of older versions, as pure functions from one document to the next."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ VERSION_KEY = "_config_version"
 
 
 class Migration(Value):
-    """The step to version `to`. `change` gets a document of its own and may alter it; keys that
-    it does not know stay as they are. Running it on a document that is new already is harmless."""
+    """The step to version `to`. `change` may modify the document it gets, keeps unknown keys, and
+    does nothing to a document that is already new."""
 
     to: int
     change: Callable[[JsonObject], JsonObject]
@@ -29,14 +29,14 @@ def newest_version(steps: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def version_of(document: JsonObject) -> int:
-    """The version that a document says it has; one that says none is of the first."""
-    said = document.get(VERSION_KEY)
-    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else 1
+    """The version of a document; 1 if it names none."""
+    version = document.get(VERSION_KEY)
+    is_version = isinstance(version, int) and not isinstance(version, bool) and version > 0
+    return version if is_version else 1
 
 
 def migrated(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:
-    """The document in the newest version; the given one is left alone. ConfigError when it holds
-    something that a step cannot work with."""
+    """A copy of the document in the newest version; raises ConfigError if a step fails on it."""
     version = version_of(document)
     if version >= newest_version(steps):
         return document
@@ -52,12 +52,12 @@ def _changed(step: Migration, document: JsonObject) -> JsonObject:
         return step.change(document)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
-            f"config.yaml cannot be brought to version {step.to} ({error!r}); correct it by hand."
+            f"config.yaml cannot be migrated to version {step.to} ({error!r}); correct it by hand."
         ) from error
 
 
 class Removed(Value):
-    """Says that a key goes away."""
+    """Marks a key to be removed."""
 
 
 REMOVED = Removed()
@@ -65,7 +65,7 @@ Changes = dict[Path, JsonValue]
 
 
 def changes_between(old: JsonObject, new: JsonObject, before: Path = ()) -> Changes:
-    """What to set and what to remove (REMOVED) in order to come from the one to the other."""
+    """The keys to set or remove (REMOVED) that turn `old` into `new`."""
     found: Changes = {}
     for name in {**old, **new}:
         path = (*before, name)

@@ -1,4 +1,4 @@
-"""Guesses which name was meant."""
+"""Suggests similar names for a misspelled one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hermes.config.settings import Settings
 
 
 def nearest(word: str, among: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
-    """The names most like a word, best first; none when none is alike."""
+    """The most similar names, best first; empty if none is similar."""
     return tuple(difflib.get_close_matches(word, list(among), n=count, cutoff=0.6))
 
 
 def nearest_keys(path: Path) -> tuple[str, ...]:
-    """The keys most like a path: first those beside it, then a last name that is right but stands
-    elsewhere, then anything that looks alike."""
+    """The most similar keys: first those of the same section, then the same name in another
+    section, then any similar key."""
     beside = nearest(path[-1], _beside(path[:-1]))
     here = tuple(format_key((*path[:-1], name)) for name in beside)
     keys = [setting.key for setting in all_settings(Settings)]

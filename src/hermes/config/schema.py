@@ -1,4 +1,4 @@
-"""Reads a tree of Values as a schema: which keys there are, of which kind, meaning what."""
+"""Reads a tree of settings classes as a schema: keys, types, defaults and descriptions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 
 Path = tuple[str, ...]
-# Stands in a path for a name that the user chooses.
+# Placeholder in a path for a user-defined name.
 ANY_NAME = "<name>"
 _SEGMENT = r'"((?:[^"\\]|\\.)*)"|([^."]+)'
 
 
 class Secret(Value):
-    """Marks a setting whose value is never shown."""
+    """Marks a setting whose value must be masked."""
 
 
 SECRET = Secret()
 
 
 class Setting(Value):
-    """One key. `kind` still holds the bounds of a number; `path` may hold ANY_NAME."""
+    """One key. `kind` includes the bounds of a number; `path` may contain ANY_NAME."""
 
     path: Path
     kind: Any
@@ -42,7 +42,7 @@ class Setting(Value):
 
 
 def parse_key(key: str) -> Path:
-    """`a.b."c.d"` as a path; UsageError when it is none."""
+    """Parses `a.b."c.d"`; raises UsageError."""
     path: list[str] = []
     end = 0
     for match in re.finditer(_SEGMENT, key):
@@ -74,7 +74,7 @@ def field_of(section: type[Struct], name: str) -> Setting | None:
 
 @lru_cache(maxsize=512)
 def _field(section: type[Struct], name: str) -> Setting:
-    # One annotation at a time: a start that looks at three settings does not evaluate a hundred.
+    # One annotation at a time: a start that reads three settings should not evaluate a hundred.
     alone = types.SimpleNamespace(__annotations__={name: section.__annotations__[name]})
     names = vars(sys.modules[section.__module__])
     hint = get_type_hints(alone, globalns=names, include_extras=True)[name]
@@ -96,14 +96,14 @@ def is_section(kind: Any) -> bool:
 
 
 def section_by_name(kind: Any) -> type[Struct] | None:
-    """The section that a `dict[str, Section]` holds under each name."""
+    """The section type of a `dict[str, Section]`."""
     if get_origin(kind) is dict and is_section(held := get_args(kind)[1]):
         return held  # type: ignore[no-any-return]
     return None
 
 
 def all_settings(section: type[Struct], before: Path = ()) -> Iterator[Setting]:
-    """Every leaf below a section, depth first, in the order of the schema."""
+    """Every leaf below a section, depth first, in schema order."""
     for name, setting in fields_of(section).items():
         path = (*before, name)
         if is_section(setting.kind):
@@ -115,7 +115,7 @@ def all_settings(section: type[Struct], before: Path = ()) -> Iterator[Setting]:
 
 
 def find_setting(section: type[Struct], path: Path) -> Setting | None:
-    """The setting or section at a path, with its whole path; None when there is none."""
+    """The setting or section at a path, with its full path."""
     if not path or (setting := field_of(section, path[0])) is None:
         return None
     kind: Any = setting.kind
@@ -147,7 +147,7 @@ def without_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:
-    """The members of a union, or the kind itself."""
+    """The members of a union, or the type itself."""
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
@@ -161,7 +161,7 @@ _WORDS: dict[Any, str] = {
 
 
 def describe(kind: Any) -> str:
-    """The kind in words that complete "must be …"."""
+    """Describes a type so that it completes "must be …"."""
     plain, metas = without_bounds(kind)
     members = alternatives(plain)
     if len(members) > 1:

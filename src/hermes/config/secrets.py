@@ -1,4 +1,4 @@
-"""The process environment, the `.env` file, and the secrets that come from either."""
+"""The process environment, the `.env` file, and the secrets from both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.codec.values import JsonValue, Value
 from hermes.config.findings import Finding, warning
 from hermes.config.home import Home
 
-# Patterns are compiled when they are first used: most starts need none of them.
+# Patterns are compiled on first use: most starts need none of them.
 _LINE = r"(?s)\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z"
 _SECRET_NAME = (
     r"(?i)(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)"
@@ -20,10 +20,10 @@ _SECRET_NAME = (
 _BARE_VALUE = r"[A-Za-z0-9_./:@%+,=~^-]*"
 _USER_INFO = r"://[^/@\s]+@"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-# Shorter values turn up in ordinary words; masking them would garble every line.
+# Shorter values occur in ordinary words; masking them would garble every line.
 SHORTEST_MASKED = 8
 
-# What people write in place of a secret, and what stands in examples.
+# Placeholders that people write instead of a secret.
 _NO_SECRETS = frozenset(
     (
         "changeme", "default", "disabled", "enabled", "example", "localhost", "optional",
@@ -35,7 +35,7 @@ SecretSource = Literal[".env", "environment"]
 
 
 def environment() -> dict[str, str]:
-    """The variables of this process, as they are now."""
+    """A copy of the variables of this process."""
     return dict(os.environ)
 
 
@@ -45,12 +45,12 @@ def looks_secret(name: str) -> bool:
 
 
 def masked(value: str) -> str:
-    """Enough of a secret to recognise it, not enough to use it."""
+    """Shortens a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(value) < 18 else f"{value[:6]}...{value[-4:]}"
 
 
 def shown(value: JsonValue, *, secret: bool = False) -> JsonValue:
-    """A setting's value as it may be shown: secrets and the passwords in addresses masked."""
+    """A setting's value for display: secrets and passwords in URLs are masked."""
     if isinstance(value, dict):
         return {name: shown(held, secret=secret) for name, held in value.items()}
     if isinstance(value, str) and value:
@@ -59,8 +59,8 @@ def shown(value: JsonValue, *, secret: bool = False) -> JsonValue:
 
 
 def worth_hiding(value: str) -> bool:
-    """Whether a configured value is a secret at all: hiding a common word, a place in the file
-    system or a small number wherever it stands would make every text unreadable."""
+    """Whether a configured value should be masked: masking a common word, a path or a small number
+    everywhere would make texts unreadable."""
     if len(value) < SHORTEST_MASKED or value.lower() in _NO_SECRETS:
         return False
     if value.startswith(("/", "~/", "./")) and " " not in value and "=" not in value:
@@ -69,7 +69,7 @@ def worth_hiding(value: str) -> bool:
 
 
 class EnvFile(Value):
-    """The variables of a `.env` file, and what could not be read in it."""
+    """The variables of a `.env` file, and its errors."""
 
     variables: dict[str, str] = {}
     findings: tuple[Finding, ...] = ()
@@ -85,13 +85,13 @@ def read_env_file(home: Home) -> EnvFile:
         return EnvFile()
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        found = warning("not_readable", f"{home.env_file} cannot be read ({why}); no secret of it")
+        found = warning("not_readable", f"{home.env_file} cannot be read ({why}) and is ignored")
         return EnvFile(findings=(found,))
     return parse_env(text)
 
 
 def parse_env(text: str) -> EnvFile:
-    """`NAME=value` lines, with or without `export` and quotes. A bad line is named and skipped."""
+    """Parses `NAME=value` lines, with optional `export` and quotes. Bad lines become findings."""
     variables: dict[str, str] = {}
     findings: list[Finding] = []
     for number, line in env_lines(text):
@@ -105,7 +105,7 @@ def parse_env(text: str) -> EnvFile:
 
 
 def env_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines that say something."""
+    """The lines with content, numbered from 1."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line
@@ -119,7 +119,7 @@ def env_assignment(line: str) -> tuple[str, str] | None:
 
 
 def _unquoted(text: str) -> str | None:
-    """The value of the right-hand side; None when a quote is left open."""
+    """The value of the right-hand side; None for an unclosed quote."""
     if text[:1] == "'":
         inner, quote, rest = text[1:].partition("'")
         return inner if quote and _only_comment(rest) else None
@@ -146,7 +146,7 @@ def _only_comment(rest: str) -> bool:
 
 
 def env_line(name: str, value: str) -> str:
-    """The line that `parse_env` reads back as this value."""
+    """The line that `parse_env` reads as this value."""
     if re.fullmatch(_BARE_VALUE, value):
         return f"{name}={value}"
     for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
@@ -155,18 +155,18 @@ def env_line(name: str, value: str) -> str:
 
 
 class Secrets:
-    """Values by name. What `.env` says wins over the process: it belongs to this home."""
+    """Secrets by name. `.env` overrides the process environment: it belongs to this home."""
 
     def __init__(self, file: Mapping[str, str], process: Mapping[str, str]) -> None:
         self._file = dict(file)
         self._process = process
 
     def get(self, name: str) -> str:
-        """The value, or "" when there is none."""
+        """The value, or ""."""
         return self._file.get(name) or self._process.get(name, "")
 
     def add(self, name: str, value: str) -> None:
-        """What was written to `.env` just now."""
+        """Adds a variable that was just written to `.env`."""
         self._file[name] = value
 
     def source(self, name: str) -> SecretSource | None:
@@ -175,12 +175,12 @@ class Secrets:
         return "environment" if self._process.get(name) else None
 
     def names(self) -> tuple[str, ...]:
-        """The variables that look like secrets and have a value."""
+        """The names of non-empty variables that look like secrets."""
         known = {*self._file, *self._process}
         return tuple(sorted(name for name in known if looks_secret(name) and self.get(name)))
 
     def values(self) -> frozenset[str]:
-        """All values that must not be shown, the shadowed ones too."""
+        """All secret values, including overridden ones."""
         pairs = (*self._file.items(), *self._process.items())
         return frozenset(
             value for name, value in pairs if looks_secret(name) and len(value) >= SHORTEST_MASKED

@@ -1,4 +1,4 @@
-"""config.yaml as something to change: read, changed key by key, replaced whole."""
+"""Writes changes to config.yaml and migrates it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hermes.core.errors import ConfigError
 
 
 class SettingsFile:
-    """The file as it is now; ConfigError when it is broken or of a newer version."""
+    """The current file; raises ConfigError if it is invalid or of a newer version."""
 
     def __init__(self, home: Home, steps: Sequence[Migration] = MIGRATIONS) -> None:
         self._home = home
@@ -36,18 +36,18 @@ class SettingsFile:
             self._text, self.data = "", {}
         except BadYaml as error:
             raise ConfigError(
-                f"config.yaml is broken ({error}); mend it with `hermes config edit`."
+                f"config.yaml is invalid ({error}); fix it with `hermes config edit`."
             ) from error
         except OSError as error:
             raise ConfigError(f"Cannot read {home.config} ({error.strerror}).") from error
         if version_of(self.data) > newest_version(steps):
             raise ConfigError(
-                f"config.yaml is of version {version_of(self.data)}, newer than this program; "
-                "update first."
+                f"config.yaml has version {version_of(self.data)}, newer than this program; "
+                "update Hermes first."
             )
 
     def write(self, changes: Changes) -> None:
-        """Apply the changes. A file that begins here says of which version it is."""
+        """Applies the changes. A new file gets a version."""
         if not self.data:
             changes = {(VERSION_KEY,): newest_version(self._steps), **changes}
         try:
@@ -58,7 +58,7 @@ class SettingsFile:
             replace_file(self._home, self._home.config, fresh.encode())
 
     def migrate(self) -> Changes:
-        """Bring the file to the newest version, after a copy of it; what was changed."""
+        """Backs up the file and migrates it to the newest version; returns the changes."""
         changes = changes_between(self.data, migrated(self.data, self._steps)) if self.data else {}
         if changes:
             config = self._home.config
@@ -68,7 +68,7 @@ class SettingsFile:
         return changes
 
     def _long_forms(self, changes: Changes) -> Changes:
-        """`model: NAME` must become a mapping before another key of `model` can stand in it."""
+        """`model: NAME` must become a mapping before another key of `model` can be set."""
         found: Changes = {}
         for key, inner in SHORT_FORMS.items():
             path = tuple(key.split("."))

@@ -1,4 +1,4 @@
-"""Variables that are switches."""
+"""Boolean environment variables."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 
 
 def is_set(env: Mapping[str, str], name: str) -> bool:
-    """Whether a variable says yes."""
+    """Whether a variable is set to a true word."""
     return env.get(name, "").strip().lower() in TRUE_WORDS

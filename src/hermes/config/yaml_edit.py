@@ -1,8 +1,8 @@
-"""Changes single keys in the text of a YAML file so that every other line stays as it is.
+"""Changes single keys in a YAML text and keeps every other line.
 
-Positions come from the library's node tree; the text between them is never written anew. The
-result of a change is parsed again and compared with what was wanted. Where that fails (anchors,
-keys taken out of a `{…}`), the library writes the document anew and keeps the comments it can.
+Positions come from the library's node tree; only the changed span is replaced. The result is
+parsed again and compared with the wanted data. If they differ (anchors, keys removed from a
+`{…}`), the library writes the whole document and keeps the comments it can.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hermes.config.yaml_write import block_lines, flow, flow_pair
 
 
 def changed(text: str, changes: Changes) -> str:
-    """The text with keys set or, where the value is REMOVED, taken out; BadYaml."""
+    """Sets keys, or removes those whose value is REMOVED; raises BadYaml."""
     for path, value in changes.items():
         text = _with_change(text, path, value)
     return text
@@ -60,7 +60,7 @@ def _reads_as(text: str, wanted: JsonObject) -> bool:
 
 
 def _normal(value: JsonValue) -> JsonValue:
-    """Sorted by key, and without the difference between `a:` and an `a` whose keys are gone."""
+    """Sorts keys, and treats `a:` and an empty `a` as equal."""
     if isinstance(value, dict):
         return {name: _normal(value[name]) for name in sorted(value)} or None
     return value
@@ -75,7 +75,7 @@ def _edited(text: str, path: Path, value: JsonValue) -> str | None:
 
 
 class _Editor:
-    """One change of one text. None means that this text needs the other way."""
+    """Applies one change; None means that the text must be rewritten instead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -105,7 +105,7 @@ class _Editor:
         return self._with_lines(self._line_end(_end(node)), lines)
 
     def _fill(self, key: Node, path: Path, value: JsonValue) -> str:
-        """The first key below a bare `name:`. A comment on that line stays there."""
+        """Inserts the first key below a bare `name:`; a comment on that line stays."""
         lines = block_lines(path, value, key.start_mark.column + 2)
         return self._with_lines(self._line_end(self._behind_colon(key)), lines)
 
@@ -115,7 +115,7 @@ class _Editor:
         if _is_empty(held):
             return self._spliced(colon, colon, f" {flow(value)}")
         if "\n" in self._text[colon:start]:
-            # The old value stands on lines of its own; the new one goes behind the colon.
+            # The old value is on its own lines; the new one follows the colon.
             kept = self._text[colon:start].rstrip()
             return self._spliced(colon, end, f" {flow(value)}{kept}")
         tail = self._newline if self._text[end - 1] == "\n" else ""
@@ -132,7 +132,7 @@ class _Editor:
         return self._text.index(":", key.end_mark.index) + 1
 
     def _line_end(self, index: int) -> int:
-        """Before the line break that follows, or that has just been passed."""
+        """The index before the next line break, or before the one at `index - 1`."""
         if self._text[index - 1] == "\n":
             index -= 1
         found = self._text.find("\n", index)
@@ -151,8 +151,8 @@ def _is_empty(node: Node) -> bool:
 
 
 def _end(node: Node) -> int:
-    """Behind the last character of a value; the mark of a block is behind its comments too, as is
-    that of an empty value."""
+    """The index after the last character of a value. The end mark of a block or an empty value is
+    after its comments."""
     if isinstance(node, CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         key, held = last if isinstance(last, tuple) else (last, last)

@@ -1,4 +1,4 @@
-"""Parses YAML into plain data, with errors that name line and column."""
+"""Parses YAML into plain data; errors name line and column."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ruamel.yaml.nodes import Node
 from hermes.codec.json import decode, encode
 from hermes.codec.values import JsonObject
 
-# The deepest nesting that a settings file may have; a value that holds itself has no depth.
+# Limit of nesting; it also stops a value that contains itself.
 DEEPEST = 50
 
 
 class BadYaml(ValueError):
-    """Says what is wrong, with line and column where they are known."""
+    """Invalid YAML; the message has line and column if known."""
 
 
 def parse_yaml(raw: bytes) -> JsonObject:
-    """The mapping in a document as JSON would hold it; an empty document is an empty mapping."""
+    """The mapping of a document as JSON data; an empty document is an empty mapping."""
     return parse_text(text_of(raw))
 
 
@@ -47,7 +47,7 @@ def parse_text(text: str) -> JsonObject:
 
 
 def compose_text(text: str) -> Node | None:
-    """The node tree of a text that `parse_text` accepts; None when there is nothing in it."""
+    """The node tree of a text that `parse_text` accepts; None if it is empty."""
     node: Node | None = _library().compose(text)
     return node
 

@@ -1,4 +1,4 @@
-"""Writes plain data as the YAML that goes into a settings file."""
+"""Writes plain data as YAML for a settings file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hermes.codec.values import JsonValue
 from hermes.config.schema import Path
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.@+-]*(?::[A-Za-z0-9_/][A-Za-z0-9_/.@+-]*)*")
-_SPOKEN_FOR = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _UNPRINTABLE = re.compile(
     r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 
 
 def block_lines(path: Path, value: JsonValue, indent: int) -> list[str]:
-    """The lines of a new key, its missing parents included."""
+    """The lines of a new key, including its missing parents."""
     margin = " " * indent
     if len(path) > 1:
         return [f"{margin}{scalar(path[0])}:", *block_lines(path[1:], value, indent + 2)]
@@ -42,10 +42,10 @@ def flow(value: JsonValue) -> str:
 
 
 def scalar(value: JsonValue) -> str:
-    """Text is quoted unless it can be nothing but text."""
+    """Quotes text unless it can only be read as text."""
     if not isinstance(value, str):
         return encode(value).decode()
-    if _PLAIN.fullmatch(value) and value.lower() not in _SPOKEN_FOR:
+    if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + _UNPRINTABLE.sub(lambda found: _escape(ord(found[0])), escaped) + '"'

@@ -1,4 +1,4 @@
-"""The time zone in which this process tells times."""
+"""Sets the time zone of this process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 
 
 def use_zone(name: str) -> str:
-    """From now on times are told as they are there, by the commands that we run too. What is wrong
-    with the name, in a sentence; then nothing changes."""
-    # Few people set one.
+    """Sets the time zone of this process and its children. Returns an error message for an unknown
+    name, else ""."""
+    # Slow to load and rarely needed.
     from zoneinfo import ZoneInfo
 
     try:
         ZoneInfo(name)
     except (ValueError, OSError, LookupError):
-        return f"timezone: there is no {name!r}; a name like Europe/Berlin is wanted."
+        return f"timezone: unknown zone {name!r}; use a name like Europe/Berlin."
     os.environ["TZ"] = name
     time.tzset()
     return ""
