@@ -136,7 +136,7 @@ def test_a_key_is_unset_once(home: Home) -> None:
 def test_a_broken_or_newer_file_is_not_written(home: Home) -> None:
     home.folder(home.root)
     for text, words in (
-        ("a: [\n", "config.yaml is broken .line 2, column 1"),
+        ("a: [\n", "config.yaml is invalid .line 2, column 1"),
         ("_config_version: 99\n", "newer than this program"),
     ):
         home.config.write_text(text)

@@ -52,8 +52,8 @@ def test_a_model_may_be_written_short(home: Home) -> None:
 def test_unknown_keys_are_told_with_a_guess_and_stop_nothing(home: Home) -> None:
     write(home, "agent:\n  max_turn: 5\n  api_max_retries: 1\nwhatever: 1\n_config_version: 1\n")
     assert texts(home) == [
-        "config.yaml: there is no setting agent.max_turn; did you mean agent.max_turns?",
-        "config.yaml: there is no setting whatever",
+        "config.yaml: unknown setting agent.max_turn; did you mean agent.max_turns?",
+        "config.yaml: unknown setting whatever",
     ]
     assert load(home, env={}).settings.agent.api_max_retries == 1
 
@@ -155,7 +155,7 @@ def test_a_stale_variable_is_ignored_or_told(home: Home) -> None:
         "number from 1, not 'lots'"
     ]
     assert texts(home, {"HERMES_MAX_ITERATIONS": "7"}) == [
-        "HERMES_MAX_ITERATIONS in the environment wins over agent.max_turns in config.yaml"
+        "HERMES_MAX_ITERATIONS in the environment overrides agent.max_turns in config.yaml"
     ]
     assert texts(home, {"HERMES_MAX_ITERATIONS": "5"}) == []
     assert texts(home, {"HERMES_MAX_ITERATIONS": ""}) == []
@@ -164,7 +164,7 @@ def test_a_stale_variable_is_ignored_or_told(home: Home) -> None:
 def test_a_wrong_flag_is_a_usage_error(home: Home) -> None:
     with pytest.raises(UsageError, match=r"agent\.max_turns must be a whole number"):
         load(home, flags={"agent.max_turns": "x"}, env={})
-    with pytest.raises(UsageError, match=r"no setting agent\.x"):
+    with pytest.raises(UsageError, match=r"nknown setting agent\.x"):
         load(home, session={"agent.x": 1}, env={})
 
 
@@ -218,11 +218,11 @@ def test_a_step_that_fails_does_not_stop_the_start(home: Home) -> None:
     steps = [Migration(to=2, change=lambda data: data["nothing"])]
     config = load(home, env={}, steps=steps)
     assert config.settings.agent.max_turns == 5
-    assert "cannot be brought to version 2" in config.findings[1].text
+    assert "cannot be migrated to version 2" in config.findings[1].text
 
 
 def test_a_newer_file_is_told(home: Home) -> None:
     write(home, "_config_version: 99\nagent: {max_turns: 5}\n")
     config = load(home, env={})
     assert config.settings.agent.max_turns == 5
-    assert config.findings[0].text == "config.yaml is of version 99; this program knows 1"
+    assert config.findings[0].text == "config.yaml has version 99; this program supports up to 1"

@@ -1,4 +1,4 @@
-"""Settings about what a model sees: compaction, personalities, hints, the tools behind a search."""
+"""Settings of compaction and of the model's context."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ Share = Annotated[float, Meta(gt=0)]
 
 
 class CompressionSettings(Value):
-    """When a long conversation is shortened, and what stays as it is."""
+    """When a long conversation is compacted, and what stays verbatim."""
 
-    enabled: Annotated[bool, "Shorten conversations before they fill the window."] = True
-    threshold: Annotated[Share, "Share of the window from which on; small windows take more."] = 0.5
-    target_ratio: Annotated[Share, "Share of that for the newest messages."] = 0.2
-    protect_last_n: Annotated[Count, "Newest messages that stay, as far as there is room."] = 20
+    enabled: Annotated[bool, "Compact conversations before they fill the context window."] = True
+    threshold: Annotated[
+        Share, "Share of the window that triggers compaction; more for small windows."
+    ] = 0.5
+    target_ratio: Annotated[Share, "Share of the threshold that the newest messages may use."] = 0.2
+    protect_last_n: Annotated[Count, "Newest messages kept verbatim, if they fit."] = 20
     abort_on_summary_failure: Annotated[
-        bool, "Without a summary only prune, and stop when that is not enough."
+        bool, "If the summary fails, only prune; end the turn if that is not enough."
     ] = False
-    hygiene_hard_message_limit: Annotated[Positive, "Messages from which on to shorten."] = 5_000
-    model_thresholds: Annotated[
-        dict[str, float], "Thresholds for models whose name contains this."
-    ] = {}
+    hygiene_hard_message_limit: Annotated[
+        Positive, "Number of messages that triggers compaction."
+    ] = 5_000
+    model_thresholds: Annotated[dict[str, float], "Thresholds by part of a model name."] = {}
 
 
 class ContextSettings(Value):
-    engine: Annotated[str, "What shortens conversations; plugins may bring others."] = "compressor"
+    engine: Annotated[str, "Compaction engine; plugins may add others."] = "compressor"
     direct_tool_tokens: Annotated[
-        Count, "Tokens of tools that every request names; the others are found by search."
+        Count, "Tokens of tool schemas in every request; other tools are found by `tool_search`."
     ] = 2_250

@@ -58,7 +58,7 @@ def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Ed
 
 
 def unset(home: Home, key: str) -> Edited:
-    """Removes a key from config.yaml or a variable from `.env`; raises NotFound if it is not set."""
+    """Removes a key from config.yaml or a variable from `.env`; raises NotFound if not set."""
     place: Literal["config.yaml", ".env"] = (
         ".env" if re.fullmatch(_VARIABLE, key) else "config.yaml"
     )

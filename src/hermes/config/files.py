@@ -13,8 +13,8 @@ from hermes.config.home import Home, unwritable
 
 
 def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace a file atomically with mode 0600; raises ConfigError. The target of a symbolic link
-    is replaced, not the link. Without `durable` a power cut may lose the write but never tears it."""
+    """Replaces a file atomically with mode 0600; raises ConfigError. The target of a symbolic
+    link is replaced, not the link. Without `durable` a power cut may lose the write."""
     home.folder(path.parent)
     try:
         whole_files.replace_file(path, data, mode=whole_files.PRIVATE, durable=durable)

@@ -1,4 +1,4 @@
-"""The settings of hooks: programs that are told what happens."""
+"""Settings of shell hooks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hermes.config.kinds import Seconds
 
 
 class ShellHookSettings(Value):
-    """A program that is run at a hook."""
+    """A program that runs at a hook."""
 
-    command: Annotated[str, "The program with its arguments; no shell reads it."] = ""
-    matcher: Annotated[str, "A pattern that the whole name of the tool matches."] = ""
-    timeout: Annotated[Seconds, "Seconds until it is ended; 300 at most."] = 60
-    fail_closed: Annotated[bool, "A call is not made if the program fails to say yes."] = False
+    command: Annotated[str, "Program with arguments; it runs without a shell."] = ""
+    matcher: Annotated[str, "Pattern that must match the full tool name."] = ""
+    timeout: Annotated[Seconds, "Seconds until it is killed; at most 300."] = 60
+    fail_closed: Annotated[bool, "Block the tool call if the program fails."] = False
 
 
 ShellHooks: TypeAlias = Annotated[
     dict[str, tuple[ShellHookSettings, ...]], "Programs by hook: `pre_tool_call: [{command: …}]`."
 ]
-AutoAccept: TypeAlias = Annotated[bool, "Run hooks of the settings without asking first."]
+AutoAccept: TypeAlias = Annotated[bool, "Run configured hooks without asking first."]

@@ -1,4 +1,4 @@
-"""The settings about pictures: who draws them, with which model, how long and how many at once."""
+"""Settings of image generation."""
 
 from __future__ import annotations
 
@@ -9,57 +9,59 @@ from hermes.config.kinds import Positive, Seconds
 
 
 class ImageModelSettings(Value):
-    model: Annotated[str, "Which of its models draws; empty takes the first of its list."] = ""
+    model: Annotated[str, "Model; empty uses the first of its list."] = ""
 
 
 class XaiImageSettings(Value):
-    model: Annotated[str, "Which of its models draws; empty takes the first of its list."] = ""
-    resolution: Annotated[Literal["1k", "2k"], "How fine the picture is."] = "1k"
+    model: Annotated[str, "Model; empty uses the first of its list."] = ""
+    resolution: Annotated[Literal["1k", "2k"], "Image resolution."] = "1k"
 
 
 class CompatibleImageSettings(Value):
-    """A server that speaks the format of OpenAI's images, for example LocalAI."""
+    """A server with the OpenAI images API, for example LocalAI."""
 
-    base_url: Annotated[str, "Its address, up to `/v1`; it is used when this is given."] = ""
-    model: Annotated[str, "What it calls the model; empty takes `image_gen.model`."] = ""
+    base_url: Annotated[str, "Base URL, up to `/v1`; setting it enables this provider."] = ""
+    model: Annotated[str, "Model name; empty uses `image_gen.model`."] = ""
     size_by_aspect: Annotated[
-        dict[str, str], "Sizes by `landscape`, `square`, `portrait`, as `1536x1024`."
+        dict[str, str], "Sizes for `landscape`, `square`, `portrait`, such as `1536x1024`."
     ] = {}
     params: Annotated[JsonObject, "Fields added to each request."] = {}
-    timeout: Annotated[Seconds | None, "Seconds for one picture."] = None
+    timeout: Annotated[Seconds | None, "Timeout of one image, in seconds."] = None
 
 
 class ComfySettings(Value):
-    """A ComfyUI server of your own."""
+    """A ComfyUI server."""
 
-    base_url: Annotated[str, "Its address; it is used when this is given."] = ""
-    model: Annotated[str, "File name of the checkpoint; empty takes the server's first."] = ""
+    base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
+    model: Annotated[str, "Checkpoint file name; empty uses the server's first."] = ""
     workflow: Annotated[
-        str, "A workflow in API format, in which {prompt}, {width}, {height}, {seed} are filled in."
+        str, "Workflow in API format; {prompt}, {width}, {height} and {seed} are replaced."
     ] = ""
-    negative_prompt: Annotated[str, "What is not wanted in a picture."] = ""
-    steps: Annotated[Positive, "Steps of the sampler."] = 20
+    negative_prompt: Annotated[str, "Negative prompt."] = ""
+    steps: Annotated[Positive, "Sampling steps."] = 20
 
 
 class WebUiSettings(Value):
-    """A Stable Diffusion web UI (AUTOMATIC1111, Forge) that was started with `--api`."""
+    """A Stable Diffusion web UI (AUTOMATIC1111, Forge) started with `--api`."""
 
-    base_url: Annotated[str, "Its address; it is used when this is given."] = ""
-    model: Annotated[str, "Title of the checkpoint; empty leaves the one that is loaded."] = ""
-    negative_prompt: Annotated[str, "What is not wanted in a picture."] = ""
-    steps: Annotated[Positive, "Steps of the sampler."] = 20
-    params: Annotated[JsonObject, "Fields added to each request, as `sampler_name`."] = {}
+    base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
+    model: Annotated[str, "Checkpoint title; empty keeps the loaded one."] = ""
+    negative_prompt: Annotated[str, "Negative prompt."] = ""
+    steps: Annotated[Positive, "Sampling steps."] = 20
+    params: Annotated[JsonObject, "Fields added to each request, such as `sampler_name`."] = {}
 
 
 class ImageGenSettings(Value):
-    """Who draws pictures. Nothing is offered where nobody can."""
+    """Image generation. The tool is offered only if a provider is configured."""
 
-    provider: Annotated[str, "Who draws; empty takes the first that has a key."] = ""
-    model: Annotated[str, "The model that draws, if the provider has one of this name."] = ""
-    timeout: Annotated[Seconds, "Seconds for one picture."] = 300
-    max_parallel_requests: Annotated[Positive, "Pictures that are drawn at the same time."] = 4
-    cache_days: Annotated[Positive, "Days that pictures are kept in `cache/images`."] = 7
-    cache_mb: Annotated[Positive, "Size of all that are kept; the oldest go first."] = 500
+    provider: Annotated[str, "Provider; empty uses the first that has a key."] = ""
+    model: Annotated[str, "Model, if the provider has one of this name."] = ""
+    timeout: Annotated[Seconds, "Timeout of one image, in seconds."] = 300
+    max_parallel_requests: Annotated[Positive, "Images generated in parallel."] = 4
+    cache_days: Annotated[Positive, "Days that images are kept in `cache/images`."] = 7
+    cache_mb: Annotated[
+        Positive, "Maximum size of `cache/images` in MB; the oldest are deleted first."
+    ] = 500
     openai: ImageModelSettings = ImageModelSettings()
     openai_codex: ImageModelSettings = ImageModelSettings()
     xai: XaiImageSettings = XaiImageSettings()
@@ -70,5 +72,5 @@ class ImageGenSettings(Value):
     comfyui: ComfySettings = ComfySettings()
     sdwebui: WebUiSettings = WebUiSettings()
     options: Annotated[
-        dict[str, JsonObject], "The same for providers of plugins: `my-backend: {model: …}`."
+        dict[str, JsonObject], "Options of plugin providers: `my-backend: {model: …}`."
     ] = {}

@@ -80,7 +80,7 @@ def fault_text(record: logging.LogRecord) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escapes control characters: untrusted text can neither forge an entry nor control the terminal."""
+    """Escapes control characters, so that text cannot forge an entry or control a terminal."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

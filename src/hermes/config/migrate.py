@@ -31,8 +31,9 @@ def newest_version(steps: Sequence[Migration] = MIGRATIONS) -> int:
 def version_of(document: JsonObject) -> int:
     """The version of a document; 1 if it names none."""
     version = document.get(VERSION_KEY)
-    is_version = isinstance(version, int) and not isinstance(version, bool) and version > 0
-    return version if is_version else 1
+    if isinstance(version, int) and not isinstance(version, bool) and version > 0:
+        return version
+    return 1
 
 
 def migrated(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:

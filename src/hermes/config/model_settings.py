@@ -1,4 +1,4 @@
-"""The settings about models: which one answers, who serves it, what it may cost."""
+"""Settings of models, providers, fallbacks and budgets."""
 
 from __future__ import annotations
 
@@ -13,133 +13,139 @@ PoolStrategy = Literal["fill_first", "round_robin", "least_used", "random"]
 
 
 class ModelSettings(Value):
-    """Which model answers. `model: NAME` is short for `model: {default: NAME}`."""
+    """The main model. `model: NAME` is short for `model: {default: NAME}`."""
 
-    default: Annotated[str, "Name of the model, as its provider spells it."] = ""
-    provider: Annotated[str, "Who serves it; empty chooses by the keys that are there."] = ""
-    base_url: Annotated[str, "Address of the endpoint, for a custom provider."] = ""
-    api_key: Annotated[str, SECRET, "Key of the endpoint; better kept in `.env`."] = ""
-    api_mode: Annotated[ApiMode, "Wire format; empty takes the provider's own."] = ""
+    default: Annotated[str, "Model name, as its provider spells it."] = ""
+    provider: Annotated[str, "Provider; empty chooses by the configured keys."] = ""
+    base_url: Annotated[str, "Base URL, for a custom provider."] = ""
+    api_key: Annotated[str, SECRET, "API key; better kept in `.env`."] = ""
+    api_mode: Annotated[ApiMode, "Wire format; empty uses the provider's default."] = ""
     context_length: Annotated[
-        Positive | None, "Context window in tokens; null takes what is known of the model."
+        Positive | None, "Context window in tokens; null uses the known value of the model."
     ] = None
     max_tokens: Annotated[
-        Positive | None, "Longest answer in tokens; null leaves it to the provider."
+        Positive | None, "Maximum answer length in tokens; null uses the provider's default."
     ] = None
     ollama_num_ctx: Annotated[
-        Positive | None, "Window to ask an Ollama server for; null asks for what the model can."
+        Positive | None, "Context window to request from Ollama; null requests the model's maximum."
     ] = None
-    persist_switch_by_default: Annotated[bool, "`/model` also changes the saved choice."] = False
+    persist_switch_by_default: Annotated[bool, "`/model` also saves the choice."] = False
 
 
 class ProviderModelSettings(Value):
-    """What is known of one model of a provider."""
+    """Properties of one model of a provider."""
 
     context_length: Annotated[Positive | None, "Context window in tokens."] = None
-    max_output_tokens: Annotated[Positive | None, "Longest answer in tokens."] = None
-    timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
-    price_input: Annotated[Price | None, "Dollars per million prompt tokens."] = None
-    price_output: Annotated[Price | None, "Dollars per million answer tokens."] = None
-    price_cache_read: Annotated[Price | None, "Dollars per million cached prompt tokens."] = None
-    price_cache_write: Annotated[Price | None, "Dollars per million tokens put into the cache."] = (
+    max_output_tokens: Annotated[Positive | None, "Maximum answer length in tokens."] = None
+    timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
+    price_input: Annotated[Price | None, "Dollars per million input tokens."] = None
+    price_output: Annotated[Price | None, "Dollars per million output tokens."] = None
+    price_cache_read: Annotated[Price | None, "Dollars per million tokens read from the cache."] = (
         None
     )
+    price_cache_write: Annotated[
+        Price | None, "Dollars per million tokens written to the cache."
+    ] = None
     tool_calls: Annotated[
-        str, "How it writes tool calls as text, e.g. `hermes`, `qwen`, `auto`."
+        str, "Format of tool calls written as text, e.g. `hermes`, `qwen`, `auto`."
     ] = ""
-    vision: Annotated[bool | None, "Whether it sees pictures."] = None
+    vision: Annotated[bool | None, "The model accepts images."] = None
 
 
 class ProviderSettings(Value):
-    """An endpoint of your own, or other values for one that is built in."""
+    """A custom endpoint, or overrides of a built-in provider."""
 
-    name: Annotated[str, "How it is called on screens."] = ""
-    enabled: Annotated[bool, "Whether it may be chosen."] = True
-    base_url: Annotated[str, "Address of the endpoint."] = ""
-    api_key: Annotated[str, SECRET, "Its key; better kept in `.env` and named by `key_env`."] = ""
-    key_env: Annotated[str, "The variable that holds its key."] = ""
-    api_mode: Annotated[ApiMode, "Its wire format."] = ""
-    default_model: Annotated[str, "The model to use when none is named."] = ""
-    request_timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
-    stale_timeout_seconds: Annotated[Seconds | None, "Longest silence within a stream."] = None
+    name: Annotated[str, "Display name."] = ""
+    enabled: Annotated[bool, "The provider may be used."] = True
+    base_url: Annotated[str, "Base URL."] = ""
+    api_key: Annotated[str, SECRET, "API key; better kept in `.env` and named by `key_env`."] = ""
+    key_env: Annotated[str, "Variable that holds the API key."] = ""
+    api_mode: Annotated[ApiMode, "Wire format."] = ""
+    default_model: Annotated[str, "Model to use if none is named."] = ""
+    request_timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
+    stale_timeout_seconds: Annotated[Seconds | None, "Longest pause within a stream."] = None
     extra_headers: Annotated[dict[str, str], SECRET, "Headers added to each request."] = {}
     extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
-    discover_models: Annotated[bool, "Ask the endpoint which models it has."] = True
+    discover_models: Annotated[bool, "Query the endpoint for its models."] = True
     models: dict[str, ProviderModelSettings] = {}
 
 
 class FallbackSettings(Value):
-    """A model that goes on when the one before it cannot."""
+    """A model to use if the previous one fails."""
 
-    provider: Annotated[str, "Who serves it."] = ""
-    model: Annotated[str, "Name of the model, as that provider spells it."] = ""
-    base_url: Annotated[str, "Address of the endpoint, for a custom provider."] = ""
-    key_env: Annotated[str, "The variable that holds its key."] = ""
+    provider: Annotated[str, "Provider."] = ""
+    model: Annotated[str, "Model name, as that provider spells it."] = ""
+    base_url: Annotated[str, "Base URL, for a custom provider."] = ""
+    key_env: Annotated[str, "Variable that holds the API key."] = ""
     context_length: Annotated[Positive | None, "Context window in tokens."] = None
 
 
 class RoutingSettings(Value):
     """Which upstream providers OpenRouter may use. No effect elsewhere."""
 
-    sort: Annotated[Literal["", "price", "throughput", "latency"], "What to prefer."] = ""
-    only: Annotated[tuple[str, ...], "The only ones to use."] = ()
-    ignore: Annotated[tuple[str, ...], "Ones never to use."] = ()
-    order: Annotated[tuple[str, ...], "Ones to try first, in this order."] = ()
-    require_parameters: Annotated[bool, "Only ones that know every parameter of a request."] = False
-    data_collection: Annotated[Literal["", "allow", "deny"], "Whether they may keep prompts."] = ""
-    zdr: Annotated[bool, "Only ones that keep nothing at all."] = False
+    sort: Annotated[Literal["", "price", "throughput", "latency"], "Preference."] = ""
+    only: Annotated[tuple[str, ...], "Only use these."] = ()
+    ignore: Annotated[tuple[str, ...], "Never use these."] = ()
+    order: Annotated[tuple[str, ...], "Try these first, in this order."] = ()
+    require_parameters: Annotated[bool, "Only those that support every parameter of a request."] = (
+        False
+    )
+    data_collection: Annotated[
+        Literal["", "allow", "deny"], "Allow providers that store prompts."
+    ] = ""
+    zdr: Annotated[bool, "Only those with zero data retention."] = False
 
 
 class OpenRouterSettings(Value):
-    response_cache: Annotated[
-        bool, "Let OpenRouter answer an identical request from its cache."
-    ] = False
-    response_cache_ttl: Annotated[Positive, "Seconds that such an answer stays good."] = 300
+    response_cache: Annotated[bool, "Let OpenRouter answer identical requests from its cache."] = (
+        False
+    )
+    response_cache_ttl: Annotated[Positive, "Seconds until a cached answer expires."] = 300
 
 
 class CooldownSettings(Value):
-    """How long a key rests when the provider names no time."""
+    """Cooldown of a key, in seconds, if the provider names no time."""
 
     rate_limit: Annotated[Seconds, "After a rate limit."] = 3600
     billing: Annotated[Seconds, "After a billing error."] = 86_400
-    auth: Annotated[Seconds, "After it was refused."] = 300
+    auth: Annotated[Seconds, "After an authentication error."] = 300
 
 
 class CapSettings(Value):
     """A limit in dollars, in tokens, or both."""
 
     usd: Annotated[Price | None, "Dollars."] = None
-    tokens: Annotated[Positive | None, "Tokens, also of models whose price is not known."] = None
+    tokens: Annotated[Positive | None, "Tokens, including models without a known price."] = None
 
 
 class BudgetSettings(Value):
-    """What model calls may cost. At a limit work pauses and asks."""
+    """Spending limits of model calls. At a limit, Hermes pauses and asks."""
 
     day: CapSettings = CapSettings()
     month: CapSettings = CapSettings()
-    person: Annotated[CapSettings, "For each person, on one day."] = CapSettings()
-    job: Annotated[CapSettings, "For a session with all its sub-sessions."] = CapSettings()
-    task: Annotated[CapSettings, "For the answer to one message."] = CapSettings()
+    person: Annotated[CapSettings, "Per person and day."] = CapSettings()
+    job: Annotated[CapSettings, "Per session with all its sub-sessions."] = CapSettings()
+    task: Annotated[CapSettings, "Per message."] = CapSettings()
     ask_seconds: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 600
 
 
 class AuxiliaryTaskSettings(Value):
-    """Which model does one kind of side work."""
+    """The model for one auxiliary task."""
 
-    provider: Annotated[str, "Who serves it: `auto`, `main`, or a provider."] = "auto"
-    model: Annotated[str, "Name of the model; empty takes a small one of that provider."] = ""
-    base_url: Annotated[str, "Address of an endpoint of its own."] = ""
-    api_key: Annotated[str, SECRET, "Key of that endpoint."] = ""
-    timeout: Annotated[Seconds | None, "Seconds that a call may take."] = None
-    reasoning_effort: Annotated[Effort, "How hard to think."] = ""
+    provider: Annotated[str, "`auto`, `main`, or a provider."] = "auto"
+    model: Annotated[str, "Model name; empty uses a small model of the provider."] = ""
+    base_url: Annotated[str, "Base URL of a separate endpoint."] = ""
+    api_key: Annotated[str, SECRET, "API key of that endpoint."] = ""
+    timeout: Annotated[Seconds | None, "Timeout of one call, in seconds."] = None
+    reasoning_effort: Annotated[Effort, "Reasoning effort."] = ""
     extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
-    fallback_chain: Annotated[tuple[FallbackSettings, ...], "Models to try after it."] = ()
+    fallback_chain: Annotated[tuple[FallbackSettings, ...], "Fallback models."] = ()
 
 
 class AuxiliarySettings(Value):
-    """Models for side work. `auto` never chooses a model that costs more than the main one."""
+    """Models for auxiliary tasks. `auto` never uses a model that costs more than the main one."""
 
-    transient_retries: Annotated[Count, "Attempts after the first for passing troubles."] = 2
+    transient_retries: Annotated[Count, "Retries after transient errors."] = 2
     vision: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     web_extract: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     compression: AuxiliaryTaskSettings = AuxiliaryTaskSettings()

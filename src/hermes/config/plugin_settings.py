@@ -1,4 +1,4 @@
-"""The settings of plugins."""
+"""Settings of plugins."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from hermes.config.kinds import Positive, Price, Seconds
 
 
 class PluginGrantSettings(Value):
-    """What a plugin may have that it does not have by itself."""
+    """Permissions of a plugin; none by default."""
 
-    network: Annotated[bool, "Reach the network."] = False
-    paths: Annotated[tuple[str, ...], "Folders that it may read and change."] = ()
-    env: Annotated[tuple[str, ...], "Keys of model providers that it may have."] = ()
-    llm: Annotated[bool, "Ask the model of the session; it is paid like all else."] = False
+    network: Annotated[bool, "Use the network."] = False
+    paths: Annotated[tuple[str, ...], "Folders it may read and write."] = ()
+    env: Annotated[tuple[str, ...], "API keys of model providers it may read."] = ()
+    llm: Annotated[bool, "Call the session's model; counts towards budgets."] = False
     processes: Annotated[bool, "Start programs."] = False
 
 
 class PluginEntrySettings(Value):
-    """One plugin."""
+    """Settings of one plugin."""
 
     isolation: Annotated[
         Literal["", "process", "in_process"],
-        "`in_process` runs it inside Hermes, with all that Hermes can do.",
+        "`in_process` runs it inside Hermes, with all its permissions.",
     ] = ""
-    allow_tool_override: Annotated[bool, "Its tools may take the names of others."] = False
-    development: Annotated[bool, "Follow changes of its files without asking."] = False
+    allow_tool_override: Annotated[bool, "Its tools may replace tools of the same name."] = False
+    development: Annotated[bool, "Reload changed files without asking."] = False
     grants: PluginGrantSettings = PluginGrantSettings()
-    config: Annotated[dict[str, object], "Whatever the plugin wants to be told."] = {}
+    config: Annotated[dict[str, object], "Settings passed to the plugin."] = {}
 
 
 class PluginSettings(Value):
-    """Code of others: which, and how far it reaches."""
+    """Which plugins are loaded, and their limits."""
 
     enabled: Annotated[tuple[str, ...], "Plugins to load, by key or name."] = ()
-    disabled: Annotated[tuple[str, ...], "Plugins that are never loaded; this wins."] = ()
-    safe_mode: Annotated[bool, "Load nothing but what comes with the program."] = False
-    project: Annotated[bool, "Look for plugins in `.hermes/plugins` of the project, too."] = False
-    debug: Annotated[bool, "Log why each folder was taken or passed over."] = False
+    disabled: Annotated[tuple[str, ...], "Plugins that are never loaded; overrides `enabled`."] = ()
+    safe_mode: Annotated[bool, "Load only bundled plugins."] = False
+    project: Annotated[bool, "Also load plugins from `.hermes/plugins` of the project."] = False
+    debug: Annotated[bool, "Log why each folder was loaded or skipped."] = False
     sandbox: Annotated[
         Literal["auto", "require", "off"],
-        "`auto` confines plugins where the system can, `require` loads none where it cannot.",
+        "`auto` sandboxes plugins if the system supports it; `require` loads none otherwise.",
     ] = "auto"
     block_on_scan: Annotated[
-        Literal["", "high"], "`high` refuses to enable what the scan finds most suspicious."
+        Literal["", "high"], "`high` refuses plugins with a high-severity scan finding."
     ] = ""
     allow_override: Annotated[
-        tuple[str, ...], "Plugins of memory that others may take the place of."
+        tuple[str, ...], "Memory plugins that other plugins may replace."
     ] = ()
-    load_timeout: Annotated[Seconds, "Seconds that a plugin may take to load."] = 20
-    tool_timeout: Annotated[Seconds, "Seconds that a call of a plugin's tool may take."] = 120
-    hook_timeout: Annotated[Price, "Seconds that a hook of a plugin may take; 0 for no limit."] = 30
-    data_mb: Annotated[Positive, "Megabytes that a plugin may keep in its folder."] = 512
+    load_timeout: Annotated[Seconds, "Timeout of loading a plugin, in seconds."] = 20
+    tool_timeout: Annotated[Seconds, "Timeout of a plugin tool call, in seconds."] = 120
+    hook_timeout: Annotated[Price, "Timeout of a plugin hook, in seconds; 0 for none."] = 30
+    data_mb: Annotated[Positive, "Maximum size of a plugin's data folder, in MB."] = 512
     entries: dict[str, PluginEntrySettings] = {}
 
 

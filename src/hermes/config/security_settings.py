@@ -1,4 +1,4 @@
-"""Settings of what nobody is asked about: secrets, addresses, folders and texts."""
+"""Settings of redaction, URL filtering, trusted folders and text scanning."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from hermes.codec.values import Value
 
 
 class BlocklistSettings(Value):
-    """Websites that are not visited."""
+    """Blocked websites."""
 
-    enabled: Annotated[bool, "Use the list."] = False
-    domains: Annotated[tuple[str, ...], "Names, with all below them, or patterns with `*`."] = ()
-    shared_files: Annotated[tuple[str, ...], "Files with one name or pattern in each line."] = ()
+    enabled: Annotated[bool, "Enforce the list."] = False
+    domains: Annotated[tuple[str, ...], "Domains, including subdomains, or patterns with `*`."] = ()
+    shared_files: Annotated[tuple[str, ...], "Files with one domain or pattern per line."] = ()
 
 
 class SecuritySettings(Value):
     redact_secrets: Annotated[
-        bool, "Mask what looks like a secret; configured values are masked in any case."
+        bool, "Mask text that looks like a secret; configured secrets are always masked."
     ] = True
     allow_private_urls: Annotated[
-        bool, "Fetch from this machine and private networks too; metadata services never."
+        bool, "Allow URLs of this machine and private networks, but never metadata services."
     ] = False
     website_blocklist: BlocklistSettings = BlocklistSettings()
     trusted_dirs: Annotated[
-        tuple[str, ...], "If given, files elsewhere count as text of strangers, as web pages do."
+        tuple[str, ...], "If set, files outside these folders are untrusted, like web pages."
     ] = ()
     context_scan: Annotated[
         Literal["block", "warn", "off"],
-        "What becomes of a project file that reads like a prompt injection.",
+        "What happens to a project file that looks like a prompt injection.",
     ] = "block"
     trusted_hosts: Annotated[
         tuple[str, ...],
-        "Hosts that may be sent what a stranger's text asks for, without a question.",
+        "Hosts that may receive data without a question, even if untrusted text asks for it.",
     ] = ()
     write_safe_roots: Annotated[
         tuple[str, ...],
-        "If given, files are written, changed and deleted below these folders only.",
+        "If set, files are written and deleted only below these folders.",
     ] = ()

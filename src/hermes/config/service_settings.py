@@ -1,4 +1,4 @@
-"""The settings of providers that plugins bring: who searches the web, who speaks, who listens."""
+"""Settings of web search, text to speech and speech to text."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ SoundFormat = Literal["", "wav", "mp3", "ogg", "flac"]
 
 
 class WebSettings(Value):
-    """Who searches the web and reads pages. Nothing is offered where nobody can."""
+    """Web search and page reading. The tools are offered only if a provider is configured."""
 
-    provider: Annotated[str, "Who is asked; empty takes the first that can."] = ""
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
 
 
 class TtsSettings(Value):
-    """Who speaks."""
+    """Text to speech."""
 
-    provider: Annotated[str, "Who speaks; empty takes the first that can."] = ""
-    voice: Annotated[str, "The voice; empty is the provider's own."] = ""
-    model: Annotated[str, "The model; empty is the provider's own."] = ""
-    speed: Annotated[Seconds, "How fast, 1 is as usual."] = 1.0
-    format: Annotated[SoundFormat, "The kind of file; empty is the provider's own."] = ""
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+    voice: Annotated[str, "Voice; empty uses the provider's default."] = ""
+    model: Annotated[str, "Model; empty uses the provider's default."] = ""
+    speed: Annotated[Seconds, "Speaking rate; 1 is normal."] = 1.0
+    format: Annotated[SoundFormat, "File format; empty uses the provider's default."] = ""
 
 
 class SttSettings(Value):
-    """Who listens."""
+    """Speech to text."""
 
-    provider: Annotated[str, "Who listens; empty takes the first that can."] = ""
-    language: Annotated[str, "The language that is spoken, such as `en`; empty to find out."] = ""
-    model: Annotated[str, "The model; empty is the provider's own."] = ""
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+    language: Annotated[str, "Spoken language, such as `en`; empty detects it."] = ""
+    model: Annotated[str, "Model; empty uses the provider's default."] = ""

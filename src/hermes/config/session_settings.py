@@ -1,4 +1,4 @@
-"""Settings of past sessions: what is kept of them, for how long, and how they are searched."""
+"""Settings of session recording, retention and search."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from hermes.config.kinds import Positive
 
 
 class RetentionSettings(Value):
-    """What becomes of old sessions. Nothing happens to them unless this says so."""
+    """Retention of old sessions; by default all are kept."""
 
     mode: Annotated[
-        Literal["off", "prune", "archive"], "Keep all, delete old ones, or move them to `archive/`."
+        Literal["off", "prune", "archive"],
+        "Keep all sessions, delete old ones, or move them to `archive/`.",
     ] = "off"
-    days: Annotated[Positive, "Age in days from which a session is old."] = 90
-    min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
+    days: Annotated[Positive, "Days after which a session is old."] = 90
+    min_interval_hours: Annotated[Positive, "Hours between two clean-ups."] = 24
 
 
 class SessionSettings(Value):
     record: Annotated[
-        bool, "Keep the raw bytes of model calls, so that sessions can be replayed."
+        bool, "Record the raw bytes of model calls, so that sessions can be replayed."
     ] = False
     retention: RetentionSettings = RetentionSettings()
     write_json_snapshots: Annotated[
@@ -29,8 +30,8 @@ class SessionSettings(Value):
 
 
 class SessionSearchSettings(Value):
-    """How the agent looks back."""
+    """The session search tool."""
 
     summarize: Annotated[
-        bool, "A model recaps what is found unless a call says otherwise; it costs and takes time."
+        bool, "Summarise results with a model by default; slower, and costs tokens."
     ] = False

@@ -1,7 +1,7 @@
-"""Every setting there is, with its kind, default and meaning, and the variables that override it.
+"""All settings with types, defaults and descriptions, and the variables that override them.
 
-Documentation, checks, `hermes config` and the loader all read these classes: a key is added here,
-in one of the `…_settings` modules beside it and nowhere else.
+Documentation, checks, `hermes config` and the loader read these classes: a setting is declared
+once, here or in one of the `…_settings` modules.
 """
 
 from __future__ import annotations
@@ -37,40 +37,38 @@ from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 class AgentSettings(Value):
     """How a turn runs."""
 
-    max_turns: Annotated[Positive, "Model calls that one turn may make."] = 90
-    api_max_retries: Annotated[Positive, "Attempts at one model call before giving up."] = 3
-    reasoning_effort: Annotated[Effort, "How hard to think; empty is the provider's default."] = ""
+    max_turns: Annotated[Positive, "Maximum model calls in one turn."] = 90
+    api_max_retries: Annotated[Positive, "Attempts per model call."] = 3
+    reasoning_effort: Annotated[Effort, "Reasoning effort; empty uses the provider's default."] = ""
     reasoning_overrides: Annotated[
-        dict[str, Effort], "How hard models think whose name contains this."
+        dict[str, Effort], "Reasoning effort by part of a model name."
     ] = {}
-    service_tier: Annotated[str, "Service tier to ask for, where a provider has several."] = ""
-    system_prompt: Annotated[str, "Text added to the end of the system prompt."] = ""
+    service_tier: Annotated[str, "Service tier to request, if the provider has several."] = ""
+    system_prompt: Annotated[str, "Text appended to the system prompt."] = ""
     clarify_timeout: Annotated[
-        Seconds, "Seconds to wait for an answer to a question of the agent."
+        Seconds, "Seconds to wait for an answer to the agent's question."
     ] = 120
-    tool_timeout: Annotated[
-        Seconds, "Seconds after which a call of a tool is given up; 0 waits for ever."
-    ] = 660
+    tool_timeout: Annotated[Seconds, "Timeout of a tool call, in seconds; 0 for none."] = 660
     disabled_toolsets: Annotated[tuple[str, ...], "Toolsets that are never offered."] = ()
-    task_completion_guidance: Annotated[bool, "Tell the model to finish what it began."] = True
+    task_completion_guidance: Annotated[bool, "Tell the model to finish its task."] = True
     parallel_tool_call_guidance: Annotated[bool, "Tell the model to batch independent calls."] = (
         True
     )
-    environment_hint: Annotated[str, "A note on this machine for the system prompt."] = ""
+    environment_hint: Annotated[str, "Note about this machine in the system prompt."] = ""
     environment_probe: Annotated[bool, "Tell the model what is unusual about this machine."] = True
     tool_use_enforcement: Annotated[
-        str, "Tell models to act, not to promise: `auto` by family, `true`, `false`, or names."
+        str, "Tell models to act instead of promising: `auto` by family, `true`, `false`, or names."
     ] = "auto"
-    personalities: Annotated[dict[str, object], "The same as `personalities`."] = {}
+    personalities: Annotated[dict[str, object], "Same as `personalities`."] = {}
     local_stream_stale_timeout: Annotated[
         Seconds | None,
-        "Seconds without a byte after which a local model counts as stuck; null waits as long as "
-        "its server shows that it works.",
+        "Seconds without data until a local model counts as stuck; null waits while its server "
+        "reports activity.",
     ] = None
 
 
 class ToolOutputSettings(Value):
-    """How much of a tool's output the model sees."""
+    """Limits of tool output in the prompt."""
 
     max_bytes: Annotated[Positive, "Bytes of command output."] = 50_000
     max_lines: Annotated[Positive, "Lines of a file or listing."] = 2_000
@@ -78,70 +76,78 @@ class ToolOutputSettings(Value):
 
 
 class GuardrailSettings(Value):
-    """When a turn that goes in circles is warned or stopped."""
+    """When a turn that repeats itself is warned or stopped."""
 
     hard_stop_enabled: Annotated[bool, "End the turn at the `stop_…` counts."] = False
-    warn_same_failure: Annotated[Positive, "Same call failed: warn after."] = 2
-    warn_tool_failure: Annotated[Positive, "Same tool failed: warn after."] = 3
-    warn_same_answer: Annotated[Positive, "Same call, same answer: warn after."] = 2
-    refuse_same_failure: Annotated[Positive, "Same call failed: refuse it after."] = 3
-    stop_same_failure: Annotated[Positive, "Same call failed: end the turn after."] = 5
-    stop_tool_failure: Annotated[Positive, "Same tool failed: end the turn after."] = 8
-    stop_same_answer: Annotated[Positive, "Same call, same answer: end the turn after."] = 5
+    warn_same_failure: Annotated[Positive, "Warn after this many failures of the same call."] = 2
+    warn_tool_failure: Annotated[Positive, "Warn after this many failures of the same tool."] = 3
+    warn_same_answer: Annotated[
+        Positive, "Warn after this many identical results of the same call."
+    ] = 2
+    refuse_same_failure: Annotated[Positive, "Refuse a call after this many failures."] = 3
+    stop_same_failure: Annotated[
+        Positive, "End the turn after this many failures of the same call."
+    ] = 5
+    stop_tool_failure: Annotated[
+        Positive, "End the turn after this many failures of the same tool."
+    ] = 8
+    stop_same_answer: Annotated[
+        Positive, "End the turn after this many identical results of the same call."
+    ] = 5
 
 
 class ApprovalSettings(Value):
-    """Who decides about risky effects."""
+    """Approval of risky effects."""
 
     mode: Annotated[
         Literal["manual", "smart", "off"],
-        "`manual` asks; `smart` lets a model allow what is simple; `off` allows all but the worst.",
+        "`manual` asks; `smart` lets a model approve simple cases; `off` blocks only the worst.",
     ] = "manual"
     timeout: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 60
     noninteractive_mode: Annotated[
-        Literal["deny", "approve"], "The answer where nobody can be asked."
+        Literal["deny", "approve"], "Answer if no person can be asked."
     ] = "deny"
-    deny: Annotated[tuple[str, ...], "Command patterns that are always refused."] = ()
-    destructive_slash_confirm: Annotated[
-        bool, "Slash commands that throw something away want to be confirmed."
-    ] = True
+    deny: Annotated[tuple[str, ...], "Command patterns that are always denied."] = ()
+    destructive_slash_confirm: Annotated[bool, "Destructive slash commands must be confirmed."] = (
+        True
+    )
 
 
 class CachingSettings(Value):
-    """Marks for providers that cache prompts on request."""
+    """Cache markers for providers that cache prompts on request."""
 
-    cache_ttl: Annotated[Literal["5m", "1h"], "How long a provider should keep a prompt."] = "5m"
+    cache_ttl: Annotated[Literal["5m", "1h"], "Lifetime of a cached prompt."] = "5m"
 
 
 class CheckpointSettings(Value):
-    """What is kept so that changes to files can be taken back."""
+    """File checkpoints for undo."""
 
-    enabled: Annotated[bool, "Keep what files held before a turn changes them."] = True
-    max_snapshots: Annotated[Positive, "Turns of one project that can be taken back."] = 20
-    max_total_size_mb: Annotated[Positive, "Size of all that is kept."] = 2_000
-    max_file_size_mb: Annotated[Positive, "Size of a file from which it is not copied."] = 100
-    max_files: Annotated[Positive, "Files of a project from which it is not followed."] = 50_000
-    auto_prune: Annotated[bool, "Remove what is old by itself."] = True
-    retention_days: Annotated[Positive, "Days after which it is old."] = 7
-    min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
+    enabled: Annotated[bool, "Save files before a turn changes them."] = True
+    max_snapshots: Annotated[Positive, "Turns per project that can be undone."] = 20
+    max_total_size_mb: Annotated[Positive, "Maximum size of all checkpoints, in MB."] = 2_000
+    max_file_size_mb: Annotated[Positive, "Larger files are not saved, in MB."] = 100
+    max_files: Annotated[Positive, "Larger projects are not tracked."] = 50_000
+    auto_prune: Annotated[bool, "Delete old checkpoints automatically."] = True
+    retention_days: Annotated[Positive, "Days until a checkpoint is old."] = 7
+    min_interval_hours: Annotated[Positive, "Hours between two clean-ups."] = 24
 
 
 class MemorySettings(Value):
-    """What is known from one session to the next."""
+    """Memory across sessions."""
 
-    memory_enabled: Annotated[bool, "Keep notes in `memories/MEMORY.md` and show them."] = True
-    user_profile_enabled: Annotated[bool, "Keep who you are in `memories/USER.md`."] = True
-    memory_char_limit: Annotated[Positive, "Characters of MEMORY.md."] = 2_200
-    user_char_limit: Annotated[Positive, "Characters of USER.md."] = 1_375
+    memory_enabled: Annotated[bool, "Use notes in `memories/MEMORY.md`."] = True
+    user_profile_enabled: Annotated[bool, "Use the user profile in `memories/USER.md`."] = True
+    memory_char_limit: Annotated[Positive, "Maximum characters of MEMORY.md."] = 2_200
+    user_char_limit: Annotated[Positive, "Maximum characters of USER.md."] = 1_375
     nudge_interval: Annotated[
-        Count, "Turns without a change of memory after which it is reviewed; 0 for never."
+        Count, "Turns without a memory change until a review; 0 for never."
     ] = 10
     flush_min_turns: Annotated[
-        Count, "Turns that a conversation has before memory is saved on shortening it; 0 for never."
+        Count, "Minimum turns before compaction saves memory first; 0 for never."
     ] = 6
-    write_approval: Annotated[bool, "Everything waits for `hermes memory accept`."] = False
+    write_approval: Annotated[bool, "Changes wait for `hermes memory accept`."] = False
     provider: Annotated[
-        str, "What models the user besides the files: `local`, `honcho`, or one that was added."
+        str, "User modelling besides the files: `local`, `honcho`, or a plugin."
     ] = ""
 
 
@@ -149,73 +155,72 @@ class LoggingSettings(Value):
     """The files in `logs/`."""
 
     level: Annotated[
-        Literal["DEBUG", "INFO", "WARNING", "ERROR"], "Least important lines in `agent.log`."
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"], "Minimum level of `agent.log`."
     ] = "INFO"
-    max_size_mb: Annotated[Positive, "Size at which a file is rotated."] = 5
-    backup_count: Annotated[Count, "Rotated files that are kept."] = 3
+    max_size_mb: Annotated[Positive, "Size at which a file is rotated, in MB."] = 5
+    backup_count: Annotated[Count, "Rotated files to keep."] = 3
 
 
 class LocalSettings(Value):
     """The model that runs inside this process."""
 
     model: Annotated[str, "A GGUF file, or the name of an installed model."] = ""
-    threads: Annotated[Positive | None, "Threads to compute with; null leaves one core free."] = (
-        None
-    )
+    threads: Annotated[Positive | None, "Threads; null leaves one core free."] = None
 
 
 class UpdateSettings(Value):
-    """What `hermes update` does first."""
+    """Backups before `hermes update`."""
 
     pre_update_backup: Annotated[
-        Literal["quick", "full", "off"], "Back up settings, keys and sessions, or the whole home."
+        Literal["quick", "full", "off"],
+        "Back up settings, keys and sessions, the whole home, or nothing.",
     ] = "quick"
-    backup_keep: Annotated[Positive, "Quick backups before updates that are kept."] = 5
+    backup_keep: Annotated[Positive, "Quick backups to keep."] = 5
 
 
 class NetworkSettings(Value):
-    """How the outside world is reached."""
+    """Network access."""
 
-    ca_bundle: Annotated[str, "A PEM file of certificates to trust instead of the system's."] = ""
-    proxy: Annotated[str, "Proxy for requests that leave this machine."] = ""
-    no_proxy: Annotated[str, "Hosts reached without the proxy, with commas between them."] = ""
-    force_ipv4: Annotated[bool, "Never IPv6, where that leads nowhere."] = False
-    request_timeout_seconds: Annotated[Seconds, "Longest model request."] = 1800
-    stream_read_timeout_seconds: Annotated[Seconds, "Longest wait for the next bytes."] = 120
-    stream_stale_timeout_seconds: Annotated[Seconds, "Longest silence within a stream."] = 180
-    stream_stale_giveup: Annotated[Positive, "Silent streams in a row after which to give up."] = 5
+    ca_bundle: Annotated[str, "PEM file of certificates to trust instead of the system's."] = ""
+    proxy: Annotated[str, "Proxy for outgoing requests."] = ""
+    no_proxy: Annotated[str, "Hosts that bypass the proxy, comma-separated."] = ""
+    force_ipv4: Annotated[bool, "Never use IPv6."] = False
+    request_timeout_seconds: Annotated[Seconds, "Timeout of a model request."] = 1800
+    stream_read_timeout_seconds: Annotated[Seconds, "Timeout of one read."] = 120
+    stream_stale_timeout_seconds: Annotated[Seconds, "Longest pause within a stream."] = 180
+    stream_stale_giveup: Annotated[Positive, "Consecutive stalled streams before giving up."] = 5
 
 
 class PrivacySettings(Value):
     redact_pii: Annotated[
-        bool, "In chats with others, show models no phone numbers, addresses and ids of people."
+        bool, "In group chats, hide phone numbers, addresses and ids of people from models."
     ] = False
 
 
 class ApiServerSettings(Value):
     """The HTTP server of `hermes serve`."""
 
-    host: Annotated[str, "Address to listen at."] = "127.0.0.1"
-    port: Annotated[Count, "Port to listen at; 0 takes a free one."] = 8642
-    hosts: Annotated[tuple[str, ...], "Names it may be called by, besides its address."] = ()
-    cors_origins: Annotated[tuple[str, ...], "Origins whose pages may call it."] = ()
-    model_name: Annotated[str, "Name it goes by in `/v1/models`; empty is the profile's."] = ""
-    direct_models: Annotated[bool, "Requests may name any model, not only an alias."] = False
-    max_concurrent_runs: Annotated[Count, "Turns at the same time; 0 for no limit."] = 10
-    stored_responses: Annotated[Positive, "Responses kept to be gone on from."] = 1_000
-    show_reasoning: Annotated[bool, "Clients see the model's reasoning."] = False
-    ignore_client_tools: Annotated[
-        bool, "Requests may bring tools, which go unused; else they are refused."
-    ] = False
-    inline_media: Annotated[bool, "Pictures stand in the text of answers, as data URLs."] = False
-    drain_seconds: Annotated[Count, "Seconds that running turns get when it is stopped."] = 10
+    host: Annotated[str, "Address to listen on."] = "127.0.0.1"
+    port: Annotated[Count, "Port to listen on; 0 uses a free one."] = 8642
+    hosts: Annotated[tuple[str, ...], "Accepted host names, besides the address."] = ()
+    cors_origins: Annotated[tuple[str, ...], "Allowed CORS origins."] = ()
+    model_name: Annotated[str, "Model name in `/v1/models`; empty uses the profile name."] = ""
+    direct_models: Annotated[bool, "Requests may name any model, not only aliases."] = False
+    max_concurrent_runs: Annotated[Count, "Concurrent turns; 0 for no limit."] = 10
+    stored_responses: Annotated[Positive, "Responses kept for `previous_response_id`."] = 1_000
+    show_reasoning: Annotated[bool, "Send the model's reasoning to clients."] = False
+    ignore_client_tools: Annotated[bool, "Ignore tools in requests instead of refusing them."] = (
+        False
+    )
+    inline_media: Annotated[bool, "Embed images in answers as data URLs."] = False
+    drain_seconds: Annotated[Count, "Seconds that running turns get at shutdown."] = 10
 
 
 class AcpSettings(Value):
     """Sessions in editors."""
 
     use_client_terminal: Annotated[
-        bool, "Commands run in terminals of the editor, where it has them; nothing confines them."
+        bool, "Run commands in the editor's terminal if it has one; they are not confined."
     ] = False
 
 
@@ -224,22 +229,19 @@ class Settings(Value):
 
     toolsets: Annotated[tuple[str, ...], "Toolsets that are offered."] = ("hermes-cli",)
     platform_toolsets: Annotated[
-        dict[str, tuple[str, ...]], "Toolsets by surface (`cli`, `acp`), in place of `toolsets`."
+        dict[str, tuple[str, ...]], "Toolsets by surface (`cli`, `acp`), instead of `toolsets`."
     ] = {}
-    timezone: Annotated[
-        str, "Where times are told, such as `Europe/Berlin`; empty is this machine's zone."
-    ] = ""
+    timezone: Annotated[str, "Time zone, such as `Europe/Berlin`; empty uses this machine's."] = ""
     prefill_messages_file: Annotated[
-        str, "A JSON list of `{role, content}` that every request begins with; from the home."
+        str, "JSON list of `{role, content}` that starts every request; relative to the home."
     ] = ""
-    file_read_max_chars: Annotated[Positive, "Characters that one read of a file may give."] = (
-        100_000
-    )
+    file_read_max_chars: Annotated[Positive, "Maximum characters of one file read."] = 100_000
     context_file_max_chars: Annotated[
-        Positive | None, "Characters of one project file in the prompt; null scales with the model."
+        Positive | None,
+        "Maximum characters of a project file in the prompt; null scales with the model.",
     ] = None
     command_allowlist: Annotated[
-        tuple[str, ...], "Effects that were allowed for ever; written by the answer `always`."
+        tuple[str, ...], "Effects that are always allowed; the answer `always` adds them."
     ] = ()
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
@@ -250,7 +252,7 @@ class Settings(Value):
     prompt_caching: CachingSettings = CachingSettings()
     compression: CompressionSettings = CompressionSettings()
     context: ContextSettings = ContextSettings()
-    personalities: Annotated[dict[str, object], "Personalities of your own: `pirate: Arr …`."] = {}
+    personalities: Annotated[dict[str, object], "User-defined personalities: `pirate: Arr …`."] = {}
     quick_commands: dict[str, QuickCommand] = {}
     platform_hints: Annotated[
         dict[str, object], "Hints by surface: text to append, or `replace` and `append`."
@@ -272,12 +274,12 @@ class Settings(Value):
     updates: UpdateSettings = UpdateSettings()
     model_aliases: Annotated[dict[str, str], "Short names for models: `fast: openrouter:…`."] = {}
     fallback_providers: Annotated[
-        tuple[FallbackSettings, ...], "Models that go on when the chosen one cannot, in order."
+        tuple[FallbackSettings, ...], "Models to use if the main one fails, in order."
     ] = ()
     provider_routing: RoutingSettings = RoutingSettings()
     openrouter: OpenRouterSettings = OpenRouterSettings()
     credential_pool_strategies: Annotated[
-        dict[str, PoolStrategy], "How a key is picked from several of one provider."
+        dict[str, PoolStrategy], "How to choose among several keys of a provider."
     ] = {}
     credential_pool_cooldowns: CooldownSettings = CooldownSettings()
     budget: BudgetSettings = BudgetSettings()
@@ -295,8 +297,8 @@ class Settings(Value):
 
 
 class Override(Value):
-    """A variable that a setting may come from. A `weak` one yields to config.yaml; one with
-    `when_true` is a switch: a true word gives that value, anything else says nothing."""
+    """A variable that overrides a setting. A `weak` one yields to config.yaml. With `when_true`, a
+    true word sets that value and anything else is ignored."""
 
     variable: str
     key: str
@@ -318,7 +320,7 @@ OVERRIDES = (
     Override(variable="HERMES_RECORD", key="sessions.record"),
     *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
     Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept"),
-    # Before the one that asks nothing, so that whoever sets both is asked.
+    # Before HERMES_YOLO_MODE: if both are set, Hermes asks.
     Override(variable="HERMES_EXEC_ASK", key="approvals.mode", when_true="manual"),
     Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
     Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
@@ -349,7 +351,7 @@ OVERRIDES = (
     Override(variable="API_SERVER_MODEL_NAME", key="api_server.model_name"),
 )
 
-# `model: NAME` in a file means `model.default: NAME`, `budget.day: 2` means two dollars.
+# `model: NAME` means `model.default: NAME`, `budget.day: 2` means two dollars.
 SHORT_FORMS = {
     "model": "default",
     **{f"budget.{period}": "usd" for period in ("day", "month", "person", "job", "task")},

@@ -1,4 +1,4 @@
-"""The settings about skills: which ones there are, who may write them, how they are kept."""
+"""Settings of skills and their curator."""
 
 from __future__ import annotations
 
@@ -9,65 +9,64 @@ from hermes.config.kinds import Count, Positive, Seconds
 
 
 class SkillSettings(Value):
-    """Procedures that the agent can load, and write itself."""
+    """Procedures that the agent can load and write."""
 
     enabled: Annotated[bool, "List skills in the prompt."] = True
-    external_dirs: Annotated[tuple[str, ...], "More folders with skills; they are only read."] = ()
+    external_dirs: Annotated[tuple[str, ...], "Additional skill folders, read-only."] = ()
     trusted_projects: Annotated[
-        tuple[str, ...], "Project folders whose own skills are read; `hermes skills trust` adds."
+        tuple[str, ...], "Projects whose skills are loaded; `hermes skills trust` adds one."
     ] = ()
-    disabled: Annotated[tuple[str, ...], "Skills that are switched off."] = ()
+    disabled: Annotated[tuple[str, ...], "Disabled skills."] = ()
     platform_disabled: Annotated[
-        dict[str, tuple[str, ...]], "Skills that are off on one surface: `acp: [name]`."
+        dict[str, tuple[str, ...]], "Disabled skills by surface: `cli: [name]`."
     ] = {}
-    config: Annotated[dict[str, Any], "Values of the settings that skills declare."] = {}
-    template_vars: Annotated[bool, "Fill in `${HERMES_SKILL_DIR}` and `${HERMES_SESSION_ID}`."] = (
+    config: Annotated[dict[str, Any], "Values of settings that skills declare."] = {}
+    template_vars: Annotated[bool, "Expand `${HERMES_SKILL_DIR}` and `${HERMES_SESSION_ID}`."] = (
         True
     )
-    inline_shell: Annotated[bool, "Run !`commands` in the text of a skill when it is loaded."] = (
+    inline_shell: Annotated[bool, "Run !`commands` in the text of a loaded skill."] = False
+    inline_shell_timeout: Annotated[Seconds, "Timeout of each command, in seconds."] = 10
+    guard_agent_created: Annotated[
+        bool, "Refuse skills written by the agent if the scan finds them dangerous."
+    ] = True
+    write_approval: Annotated[bool, "Skills written by the agent wait for `/skills approve`."] = (
         False
     )
-    inline_shell_timeout: Annotated[Seconds, "Seconds for each of them."] = 10
-    guard_agent_created: Annotated[
-        bool, "Refuse a skill of the agent's that the scan calls bad."
-    ] = True
-    write_approval: Annotated[bool, "What the agent writes waits for `/skills approve`."] = False
     creation_nudge_interval: Annotated[
-        Count, "Tool calls of a session after which it is looked back upon; 0 for never."
+        Count, "Tool calls of a session after which it is reviewed; 0 for never."
     ] = 10
     review_calls: Annotated[
-        Count, "Tool calls of one task after which it is looked back upon; 0 for never."
+        Count, "Tool calls of one task after which it is reviewed; 0 for never."
     ] = 5
     rehearse: Annotated[
-        Count, "Recorded sessions that a change is tried on before it is used; 0 for none."
+        Count, "Recorded sessions on which a change is tested before use; 0 for none."
     ] = 3
     unrehearsed: Annotated[
         Literal["new", "all", "none"],
-        "What comes into use where no session can be played again: new skills, also changes, or "
-        "nothing before you approve it.",
+        "What is enabled if no session can be replayed: new skills, all changes, or nothing "
+        "before you approve it.",
     ] = "new"
-    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 1_960
+    index_max_chars: Annotated[Count, "Characters of the skill list in the prompt."] = 1_960
     hub_urls: Annotated[
         dict[str, str],
-        "Addresses to use instead of the usual: github_api, github_raw, skills_sh, clawhub, "
-        "lobehub.",
+        "Replacement URLs for: github_api, github_raw, skills_sh, clawhub, lobehub.",
     ] = {}
 
 
 class CuratorBackupSettings(Value):
-    enabled: Annotated[bool, "Copy all skills before some are moved."] = True
-    keep: Annotated[Positive, "Copies of all skills that are kept."] = 5
+    enabled: Annotated[bool, "Back up all skills before some are archived."] = True
+    keep: Annotated[Positive, "Number of backups to keep."] = 5
 
 
 class CuratorSettings(Value):
-    """What becomes of skills of the agent's own that nobody uses. They are never deleted."""
+    """Archives unused skills that the agent wrote. Skills are never deleted."""
 
-    enabled: Annotated[bool, "Look after them from time to time."] = True
-    interval_hours: Annotated[Positive, "Hours between two looks."] = 168
-    min_idle_hours: Annotated[Count, "Hours without a session before a look."] = 2
-    stale_after_days: Annotated[Positive, "Days without use after which one counts as stale."] = 30
-    archive_after_days: Annotated[Positive, "Days without use after which one is archived."] = 90
-    most_skills: Annotated[Count, "How many are kept at hand; 0 for any number."] = 100
-    consolidate: Annotated[bool, "Also let a model merge those that are about the same."] = False
-    prune_builtins: Annotated[bool, "Also skills that came with Hermes."] = False
+    enabled: Annotated[bool, "Run the curator."] = True
+    interval_hours: Annotated[Positive, "Hours between two runs."] = 168
+    min_idle_hours: Annotated[Count, "Idle hours before a run."] = 2
+    stale_after_days: Annotated[Positive, "Days without use until a skill is stale."] = 30
+    archive_after_days: Annotated[Positive, "Days without use until a skill is archived."] = 90
+    most_skills: Annotated[Count, "Maximum number of active skills; 0 for no limit."] = 100
+    consolidate: Annotated[bool, "Let a model merge similar skills."] = False
+    prune_builtins: Annotated[bool, "Also archive bundled skills."] = False
     backup: CuratorBackupSettings = CuratorBackupSettings()

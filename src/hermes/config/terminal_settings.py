@@ -1,4 +1,4 @@
-"""Settings of where commands run, and the variables that override them."""
+"""Settings of the terminal backend, and the variables that override them."""
 
 from __future__ import annotations
 
@@ -14,70 +14,68 @@ IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20"
 class TerminalSettings(Value):
     """Where and how commands run."""
 
-    backend: Annotated[Backend, "The place of files and commands; `local` is this machine."] = (
-        "local"
-    )
-    cwd: Annotated[str, "Folder in which sessions start; `.` is the folder of the call."] = "."
-    timeout: Annotated[Seconds, "Seconds that a command may take unless it asks for more."] = 180
-    max_foreground_timeout: Annotated[Seconds, "The most that a command may ask for."] = 600
-    persistent_shell: Annotated[bool, "Keep folder, variables and functions between commands."] = (
-        True
-    )
+    backend: Annotated[Backend, "Where files and commands live; `local` is this machine."] = "local"
+    cwd: Annotated[str, "Start folder of sessions; `.` is the current folder."] = "."
+    timeout: Annotated[Seconds, "Default timeout of a command, in seconds."] = 180
+    max_foreground_timeout: Annotated[Seconds, "Maximum timeout a command may request."] = 600
+    persistent_shell: Annotated[
+        bool, "Keep the folder, variables and functions between commands."
+    ] = True
     env_passthrough: Annotated[
-        tuple[str, ...], "Variables that commands may see although they look secret."
+        tuple[str, ...], "Variables passed to commands although they look like secrets."
     ] = ()
     shell_init_files: Annotated[tuple[str, ...], "Files to source when a shell starts."] = ()
     auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
     confinement: Annotated[
         Literal["off", "auto", "bubblewrap", "landlock"],
-        "What keeps commands inside the workspace; `auto` takes what works here, if anything.",
+        "Sandbox that confines commands to the workspace; `auto` uses the best available.",
     ] = "auto"
     confinement_strict: Annotated[
-        bool, "No tool folders, no sockets and temporary files of its own for confined commands."
+        bool, "Confined commands get no tool folders, no sockets and private temporary files."
     ] = False
     confinement_network: Annotated[bool, "Confined commands may use the network."] = True
     confinement_hidden: Annotated[
-        tuple[str, ...], "Paths that confined commands cannot see, besides the usual ones."
+        tuple[str, ...], "Additional paths hidden from confined commands."
     ] = ()
     confinement_writable: Annotated[
-        tuple[str, ...], "Paths outside the workspace that confined commands may change."
+        tuple[str, ...], "Paths outside the workspace that confined commands may write."
     ] = ()
-    ssh_host: Annotated[str, "ssh: the machine, or its name in your ssh settings."] = ""
-    ssh_user: Annotated[str, "ssh: who to be there."] = ""
-    ssh_port: Annotated[Positive, "ssh: the port."] = 22
-    ssh_key: Annotated[str, "ssh: a file with a private key; empty leaves it to ssh."] = ""
-    ssh_config: Annotated[str, "ssh: a file to read instead of ~/.ssh/config."] = ""
-    docker_image: Annotated[str, "docker, podman: the image."] = IMAGE
-    docker_volumes: Annotated[tuple[str, ...], "docker, podman: what is mounted, `from:to`."] = ()
+    ssh_host: Annotated[str, "ssh: host, or an alias of your ssh configuration."] = ""
+    ssh_user: Annotated[str, "ssh: user."] = ""
+    ssh_port: Annotated[Positive, "ssh: port."] = 22
+    ssh_key: Annotated[str, "ssh: private key file; empty uses the default of ssh."] = ""
+    ssh_config: Annotated[str, "ssh: configuration file to use instead of ~/.ssh/config."] = ""
+    docker_image: Annotated[str, "docker, podman: image."] = IMAGE
+    docker_volumes: Annotated[tuple[str, ...], "docker, podman: volumes, `from:to`."] = ()
     docker_mount_cwd_to_workspace: Annotated[
-        bool, "docker, podman: the folder of the call becomes /workspace."
+        bool, "docker, podman: mount the current folder as /workspace."
     ] = False
     docker_forward_env: Annotated[
-        tuple[str, ...], "docker, podman: variables of this machine to take along."
+        tuple[str, ...], "docker, podman: variables to forward from this machine."
     ] = ()
     docker_env: Annotated[dict[str, str], "docker, podman: variables to set."] = {}
-    docker_network: Annotated[bool, "docker, podman: with a network."] = True
-    docker_run_as_host_user: Annotated[bool, "docker, podman: run as you, not as root."] = False
-    docker_extra_args: Annotated[
-        tuple[str, ...], "docker, podman: more options of the engine's `run`."
-    ] = ()
+    docker_network: Annotated[bool, "docker, podman: enable the network."] = True
+    docker_run_as_host_user: Annotated[bool, "docker, podman: run as your user, not as root."] = (
+        False
+    )
+    docker_extra_args: Annotated[tuple[str, ...], "docker, podman: extra options of `run`."] = ()
     docker_engine_args: Annotated[
-        tuple[str, ...], "docker, podman: options of the engine itself."
+        tuple[str, ...], "docker, podman: global options of the engine."
     ] = ()
-    singularity_image: Annotated[str, "singularity: the image."] = f"docker://{IMAGE}"
-    scratch_dir: Annotated[str, "singularity: where changes are kept."] = ""
-    modal_image: Annotated[str, "modal: the image."] = IMAGE
-    daytona_image: Annotated[str, "daytona: the image; empty is the service's own."] = ""
-    container_cpu: Annotated[Price, "Processors of a container or sandbox; 0 for no limit."] = 1
-    container_memory: Annotated[Count, "Its memory in MB; 0 for no limit."] = 5_120
-    container_disk: Annotated[Count, "Its disk in MB, where that can be limited."] = 51_200
-    container_persistent: Annotated[bool, "Keep its files when a session is left."] = True
+    singularity_image: Annotated[str, "singularity: image."] = f"docker://{IMAGE}"
+    scratch_dir: Annotated[str, "singularity: folder for changes."] = ""
+    modal_image: Annotated[str, "modal: image."] = IMAGE
+    daytona_image: Annotated[str, "daytona: image; empty uses the default of the service."] = ""
+    container_cpu: Annotated[Price, "CPUs of a container or sandbox; 0 for no limit."] = 1
+    container_memory: Annotated[Count, "Memory of a container in MB; 0 for no limit."] = 5_120
+    container_disk: Annotated[Count, "Disk of a container in MB, if it can be limited."] = 51_200
+    container_persistent: Annotated[bool, "Keep the files of a container after a session."] = True
     lifetime_seconds: Annotated[
-        Count, "Seconds after which an idle container or sandbox is stopped; 0 for never."
+        Count, "Idle seconds until a container or sandbox is stopped; 0 for never."
     ] = 300
 
 
-# Variable: the key below `terminal`.
+# Variable: key below `terminal`.
 TERMINAL_VARIABLES = {
     "TERMINAL_ENV": "backend",
     "TERMINAL_CWD": "cwd",

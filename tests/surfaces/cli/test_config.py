@@ -60,7 +60,7 @@ def test_a_value_is_explained_with_all_that_it_hides(
     monkeypatch.setenv("HERMES_MAX_ITERATIONS", "7")
     assert hermes("config", "explain", "agent.max_turns").out == (
         "agent.max_turns = 7\n"
-        "  Model calls that one turn may make. Must be a whole number from 1.\n"
+        "  Maximum model calls in one turn. Must be a whole number from 1.\n"
         "  from     HERMES_MAX_ITERATIONS in the environment\n"
         "  hides    40  (config.yaml)\n"
         "  hides    90  (default)\n"
@@ -80,7 +80,7 @@ def test_setting_what_a_variable_hides_is_told(
     result = hermes("config", "set", "agent.max_turns", "40")
     assert result.code == 0
     assert result.err == (
-        "warning: HERMES_MAX_ITERATIONS in the environment wins over agent.max_turns in "
+        "warning: HERMES_MAX_ITERATIONS in the environment overrides agent.max_turns in "
         "config.yaml\n"
     )
 

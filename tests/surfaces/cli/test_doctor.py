@@ -195,6 +195,6 @@ def test_a_profile_that_is_gone_is_told_with_the_way_back(hermes: Terminal) -> N
     (hermes.home / "active_profile").write_text("gone\n")
     result = hermes("doctor")
     assert result.code == 1
-    assert "`hermes -p default profile use default` mends it" in result.err
+    assert "`hermes -p default profile use default`" in result.err
     assert hermes("-p", "default", "profile", "use", "default").code == 0
     assert hermes("config", "path").code == 0
