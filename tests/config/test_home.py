@@ -63,7 +63,9 @@ def test_the_sticky_profile_is_used_unless_another_is_named(tmp_path: Path) -> N
 
 def test_a_profile_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
     (tmp_path / "profiles" / "work").mkdir(parents=True)
-    with pytest.raises(NotFound, match=r"There is no profile 'wrok'.*existing profiles: work") as caught:
+    with pytest.raises(
+        NotFound, match=r"There is no profile 'wrok'.*existing profiles: work"
+    ) as caught:
         resolve_home({"HERMES_HOME": str(tmp_path)}, profile="wrok")
     assert caught.value.near == ("work",)
     assert [entry.name for entry in (tmp_path / "profiles").iterdir()] == ["work"]

@@ -96,13 +96,13 @@ async def test_what_is_stored_is_the_key_and_nothing_borrowed(home: Home) -> Non
 
 @pytest.mark.parametrize("key", ["", "abc", "changeme", "***********"])
 async def test_what_cannot_be_a_key_is_refused(home: Home, key: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a key"):
+    with pytest.raises(UsageError, match="not an API key"):
         await Desk(Bench(home.root).wallet).add_key("p", key)
 
 
 async def test_a_key_is_added_once(home: Home) -> None:
     desk = Desk(Bench(home.root, keys="A").wallet)
-    with pytest.raises(UsageError, match="already: number 1"):
+    with pytest.raises(UsageError, match="already has this key as number 1"):
         await desk.add_key("p", "secret-A")
 
 

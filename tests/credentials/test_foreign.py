@@ -104,7 +104,7 @@ async def test_an_old_login_is_not_renewed_by_us(person: Path) -> None:
     before = path.read_bytes()
     desk = bench(person, "anthropic")
     desk.clock.passed += 4000
-    with pytest.raises(ProviderError, match="renewed by `claude`"):
+    with pytest.raises(ProviderError, match="refresh it with `claude`"):
         await desk.pool.pick()
     assert path.read_bytes() == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,12 +12,19 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, ProviderError
-from hermes.credentials.oauth.callback import Returned, read_returned
-from hermes.credentials.oauth.grants import discovered, exchanged, refreshed
+from hermes.credentials.oauth.callback import Returned, listening, read_returned
+from hermes.credentials.oauth.grants import discovered, exchanged
 from hermes.credentials.oauth.login import log_in
 from hermes.credentials.oauth.logins import Login, Logins
 from hermes.credentials.oauth.pkce import new_proof
-from hermes.credentials.oauth.tokens import Refusal, Tokens, claims
+from hermes.credentials.oauth.tokens import (
+    Refusal,
+    TokenEndpoint,
+    Tokens,
+    claims,
+    refresh_tokens,
+    request_tokens,
+)
 from hermes.providers.http import Http, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import START, HandClock, write_login
@@ -223,7 +231,7 @@ async def test_a_visit_without_our_state_is_ignored(
     work = asyncio.create_task(log_in(browser(authority), person, http=http, clock=clock))
     await person.shown.wait()
     assert person.visit is not None
-    assert "does not belong" in await person.visit
+    assert "belongs to another login" in await person.visit
     redirect = parse_qs(urlsplit(person.pages[0]).query)["redirect_uri"][0]
     assert (await get(http, redirect))[0] == 404
     assert not work.done()
@@ -292,18 +300,66 @@ async def test_refreshing_keeps_a_token_that_is_not_replaced(
     authority.rotates = False
     tokens = authority.issue("f")
     for _ in range(2):
-        found = await refreshed(
-            device(authority), tokens["refresh_token"], client_id="", http=http, clock=clock
+        found = await refresh_tokens(
+            device(authority).token_endpoint(), tokens["refresh_token"], http=http, now=clock.now()
         )
         assert isinstance(found, Tokens)
         assert found.refresh_token == tokens["refresh_token"]
 
 
-async def test_a_server_that_is_away_is_a_refusal_of_its_own(http: Http, clock: HandClock) -> None:
-    login = Login(provider="x", flow="device", token_url="http://127.0.0.1:9/token")
-    found = await refreshed(login, "r", client_id="c", http=http, clock=clock)
+async def test_an_unreachable_server_is_a_refusal(http: Http) -> None:
+    endpoint = TokenEndpoint(url="http://127.0.0.1:9/token", client_id="c")
+    found = await refresh_tokens(endpoint, "r", http=http, now=START)
     assert isinstance(found, Refusal)
     assert found.code == "unreachable"
+
+
+async def test_a_client_can_authenticate_with_basic_and_name_a_resource(
+    authority: Authority, http: Http
+) -> None:
+    endpoint = TokenEndpoint(
+        url=f"{authority.url}/token",
+        client_id=CLIENT,
+        client_secret="s:1",
+        auth_method="client_secret_basic",
+        resource="https://api.test/mcp",
+    )
+    token = authority.issue("f")["refresh_token"]
+    found = await refresh_tokens(endpoint, token, http=http, now=START)
+    assert isinstance(found, Tokens)
+    asked = authority.asked[-1]
+    assert asked.fields == {
+        "grant_type": "refresh_token",
+        "refresh_token": token,
+        "client_id": CLIENT,
+        "resource": "https://api.test/mcp",
+    }
+    basic = base64.b64encode(f"{CLIENT}:s%3A1".encode()).decode()
+    assert asked.headers["authorization"] == f"Basic {basic}"
+    assert "s:1" not in repr(endpoint)
+
+
+async def test_a_grant_that_the_server_refuses_keeps_its_code(
+    authority: Authority, http: Http
+) -> None:
+    endpoint = TokenEndpoint(url=f"{authority.url}/token", client_id=CLIENT)
+    fields = {"grant_type": "client_credentials", "scope": "read"}
+    found = await request_tokens(endpoint, fields, http=http, now=START)
+    assert found == Refusal(code="invalid_request", text="invalid request", status=400)
+
+
+async def test_a_redirect_is_refused_until_its_state_is_known(http: Http) -> None:
+    async with listening(host="localhost") as callback:
+        assert callback.url.startswith("http://localhost:")
+        assert (await get(http, f"{callback.url}?code=c&state="))[0] == 400
+        callback.state = "s"
+        assert (await get(http, f"{callback.url}?code=c&state=x"))[0] == 400
+        assert (await get(http, f"{callback.url}?code=c&state=s&iss=https://idp.test"))[0] == 200
+        found = await callback.wait(asyncio.Event().wait, 5)  # type: ignore[arg-type]
+        assert found == Returned(code="c", state="s", issuer="https://idp.test")
+        with pytest.raises(TimeoutError):
+            async with listening("s") as silent:
+                await silent.wait(asyncio.Event().wait, 0.01)  # type: ignore[arg-type]
 
 
 def test_the_shipped_logins_have_no_client_id(home: Home) -> None:

@@ -1,4 +1,4 @@
-"""How the keys of one provider are doing: who rests, who tries a rested key, who is used most."""
+"""Tracks the health of one provider's keys: cooldowns, probes and request counts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NOTE_LENGTH = 200
 
 
 class Conditions:
-    """What all processes know, as this one saw it at its last `look` or change. A look costs no
-    more than the file's date; only news is written, and how often keys were used along with it."""
+    """A view of the state that all processes share, as of the last `look` or change. A look costs
+    one stat call. Request counts are written together with the next change."""
 
     def __init__(
         self, provider: str, states: StateFile, world: World, cooldowns: Cooldowns
@@ -49,7 +49,7 @@ class Conditions:
         return self.of(held).requests + self._uses.get(held.id, 0)
 
     async def claim(self, held: Held) -> str:
-        """A name for the try of a key that has rested; "" when somebody else was first."""
+        """Claims the probe of a key after its cooldown; "" if another task was first."""
         token = self._world.new_id("probe")
         now = self._now()
 
@@ -65,7 +65,7 @@ class Conditions:
         return await self._change(change)
 
     async def accept(self, credential: Credential) -> None:
-        """A rested key works again. What comes of calls from before the rest proves nothing."""
+        """A probe succeeded. Calls that began before the cooldown prove nothing."""
         if not credential.probe:
             return
 
@@ -82,8 +82,8 @@ class Conditions:
         await self._change(lambda states: self._rested(states, held, error, probe))
 
     def release(self, credential: Credential) -> None:
-        """Somebody else may find out soon whether the key works; not at once, because whatever
-        stopped this try may stop the next one too."""
+        """Lets another task probe the key after a short delay: the next probe may fail for the
+        same reason."""
         until = self._now() + UNCLEAR_SECONDS
 
         def change(states: States) -> None:
@@ -119,7 +119,7 @@ class Conditions:
         state = _matching(states.get(self._name(held.id)), held)
         until = now + rest_seconds(error, failures=state.failures, cooldowns=self._cooldowns)
         if state.is_resting(now):
-            # News of a call from before the rest began.
+            # The call began before the cooldown.
             states[self._name(held.id)] = replace(state, until=max(state.until, until))
         elif not state.is_probed(now) or state.probe == probe:
             states[self._name(held.id)] = replace(
@@ -153,7 +153,7 @@ class Conditions:
 
 
 def _matching(state: KeyState | None, held: Held) -> KeyState:
-    """What was known of another secret under this name says nothing of this one."""
+    """The state, or a fresh one if it belongs to another secret with this id."""
     if state is None or (state.fingerprint and state.fingerprint != held.fingerprint):
         return KeyState(fingerprint=held.fingerprint)
     return state if state.fingerprint else replace(state, fingerprint=held.fingerprint)

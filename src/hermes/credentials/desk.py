@@ -1,4 +1,4 @@
-"""What people do with their keys: look at them, add and remove them, log in and out."""
+"""Lists, adds and removes keys, and logs in and out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LOGIN_SOURCES = {"device": "device_code", "codex": "device_code", "pkce": "herm
 
 
 class AccountRow(Value):
-    """One key or login, without anything secret. `left_seconds` is how long it still rests;
-    `why` tells what is wrong with it; `current` is the one that is used next."""
+    """One key or login without secrets. `left_seconds` is the rest of its cooldown; `why` explains
+    its status; `current` marks the key that is used next."""
 
     provider: str
     index: int
@@ -56,10 +56,10 @@ class Desk:
         return tuple(self._marked(rows))
 
     async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
-        """A key that the person brought. In the keyring of the system where there is one."""
+        """Stores a key, in the system keyring if there is one."""
         key = key.strip()
         if not usable(key):
-            raise UsageError("That cannot be a key: it is too short, or only stands for one.")
+            raise UsageError("This is not an API key: it is too short, or a placeholder.")
         if borrowed := await self._lift_suppression(provider, key):
             return borrowed
         await self._refuse_repeat(provider, key)
@@ -72,7 +72,7 @@ class Desk:
         return await self._row_of(provider, entry.id)
 
     async def remove(self, provider: str, which: str) -> AccountRow:
-        """By number, id or label. What is borrowed stays where it is, but is used no more."""
+        """Removes a key by number, id or label. A borrowed key is only ignored from now on."""
         row = await self._find(provider, which)
         entry = (await self._wallet.store.read()).entry(provider, row.id)
         if entry is None or entry.is_borrowed:
@@ -84,7 +84,7 @@ class Desk:
         return row
 
     async def reset(self, provider: str) -> int:
-        """Let all keys of a provider be used at once; how many rested."""
+        """Ends the cooldowns of a provider's keys; returns their number."""
         now = self._wallet.world.clock.now()
 
         def change(states: States) -> int:
@@ -98,7 +98,7 @@ class Desk:
         return await self._wallet.states.change(change)
 
     async def log_in(self, provider: str, screen: Screen, *, label: str = "") -> AccountRow:
-        """NotFound when there is no way to log in there."""
+        """Raises NotFound if the provider has no login."""
         login = self._wallet.logins.get(provider)
         if login is None:
             raise NotFound(
@@ -120,8 +120,8 @@ class Desk:
         return await self._row_of(provider, kept)
 
     async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
-        """Forget all logins of a provider, after taking their tokens back where that is possible;
-        the rows tell by `why` which could not be taken back."""
+        """Revokes and removes all logins of a provider; `why` of a row is "kept" if its token could
+        not be revoked."""
         rows = [row for row in await self.rows(provider) if row.type == "oauth"]
         document = await self._wallet.store.read()
         gone = []
@@ -191,7 +191,7 @@ class Desk:
         return next(row for row in rows if row.id == key_id)
 
     async def _lift_suppression(self, provider: str, key: str) -> AccountRow | None:
-        """Adding a key that is borrowed but was removed means: use it again."""
+        """Adding a borrowed key that was removed enables it again."""
         removed = (await self._wallet.store.read()).suppressed(provider)
         borrowed = self._wallet.holdings(provider).borrowed
         held = next((h for h in borrowed if h.key == key and h.source in removed), None)
@@ -207,7 +207,7 @@ class Desk:
         held = await self._wallet.holdings(provider).now()
         same = next((number for number, h in enumerate(held, 1) if key in (h.key, h.root)), 0)
         if same:
-            raise UsageError(f"{provider} has this key already: number {same}.")
+            raise UsageError(f"{provider} already has this key as number {same}.")
 
     def _new_entry(self, *, label: str, access_token: str = "") -> Entry:
         world = self._wallet.world
@@ -227,7 +227,7 @@ class Desk:
         document.put(provider, entry)
 
     def _logged_in(self, document: Document, provider: str, entry: Entry) -> str:
-        """In place of the login with the same label, or of one that is over; its id."""
+        """Replaces the login with the same label, or a dead one; returns its id."""
         document.forget_dead(self._wallet.world.clock.now())
         for known in document.entries(provider):
             if known.auth_type == "oauth" and (known.label == entry.label or known.is_dead):

@@ -1,4 +1,4 @@
-"""One key or login as auth.json keeps it."""
+"""An entry of auth.json: one key or login."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _SHOWN_BY_REPR = ("id", "label", "auth_type", "source", "last_status")
 
 
 class Entry(Value):
-    """`source` tells whose secret it is: `manual` and logins are ours and keep their tokens here;
-    `env:NAME`, `config:NAME` and names of other programs are borrowed, and only their fingerprint
-    is kept. With `kept_in` "keyring" the token is in the keyring of the system. `last_status` is
-    only ever "dead"; what passes is kept elsewhere."""
+    """`source` is `manual`, a login, or a borrowed source (`env:NAME`, `config:NAME`, the name of
+    another program), of which only a fingerprint is stored. With `kept_in` "keyring" the token is
+    in the system keyring. `last_status` is only ever "dead"; temporary states are elsewhere."""
 
     id: str
     label: str = ""
@@ -62,7 +61,7 @@ _FIELDS = frozenset(Entry.__struct_fields__)
 
 
 def read_entry(raw: JsonObject) -> Entry:
-    """DecodeError. Other programs write moments as text, and null for what is missing."""
+    """Raises DecodeError. Other programs write times as text and null for missing values."""
     known = {name: value for name, value in raw.items() if name in _FIELDS and value is not None}
     for name in ("expires_at", "last_status_at"):
         if isinstance(known.get(name), str):
@@ -71,7 +70,7 @@ def read_entry(raw: JsonObject) -> Entry:
 
 
 def write_entry(entry: Entry, over: JsonObject) -> JsonObject:
-    """The entry as it is stored. What we do not understand of the older form stays in it."""
+    """The entry as JSON; unknown fields of the old form are kept."""
     foreign = {name: value for name, value in over.items() if name not in _FIELDS}
     own: JsonObject = {}
     for name, default in zip(Entry.__struct_fields__[1:], Entry.__struct_defaults__, strict=True):
@@ -82,7 +81,7 @@ def write_entry(entry: Entry, over: JsonObject) -> JsonObject:
 
 
 def moment(text: str) -> float | None:
-    """Seconds since 1970 of an ISO moment in UTC, None for anything else."""
+    """Seconds since 1970 of an ISO time in UTC; None if it is not one."""
     try:
         return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
     except ValueError:
@@ -91,10 +90,10 @@ def moment(text: str) -> float | None:
 
 @lru_cache(maxsize=256)
 def fingerprint(secret: str) -> str:
-    """Enough to see that a secret is still the same, and no way back to it."""
+    """A hash that identifies a secret without revealing it."""
     return f"sha256:{hashlib.sha256(secret.encode()).hexdigest()[:16]}" if secret else ""
 
 
 def borrowed_id(provider: str, source: str) -> str:
-    """The same for all processes, though nobody stores it."""
+    """A stable id: the same in every process, and stored nowhere."""
     return hashlib.sha256(f"{provider}\n{source}".encode()).hexdigest()[:6]

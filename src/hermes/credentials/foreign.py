@@ -1,5 +1,4 @@
-"""Logins that other programs on this machine keep: read where they are, never changed, renewed or
-removed by us."""
+"""Reads logins of other programs on this machine; never writes, refreshes or removes them."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _MOST_BYTES = 1_000_000
 
 
 class Found(Value):
-    """A login as its keeper wrote it. `expires_at` is None when that is not told."""
+    """A login of another program; `expires_at` is None if unknown."""
 
     token: str
     expires_at: float | None = None
@@ -35,8 +34,8 @@ Reader = Callable[[bytes], Found | None]
 
 
 class Keeper(Value):
-    """A program that keeps a login for one provider. `variable` names another folder than the
-    usual one; `command` renews the login."""
+    """A program that stores a login of one provider. `variable` overrides its folder; `command`
+    refreshes the login."""
 
     source: str
     provider: str
@@ -87,8 +86,8 @@ KEEPERS = (
 
 
 class OtherPrograms:
-    """What they keep for one provider. Read again whenever the file has changed: its owner may
-    have renewed the login."""
+    """The login of another program for one provider. It is read again when the file changes: its
+    owner may have refreshed it."""
 
     def __init__(self, provider: str, env: Mapping[str, str]) -> None:
         self._keeper = next((k for k in KEEPERS if k.provider == provider), None)
@@ -117,7 +116,7 @@ class OtherPrograms:
             url=found.url,
             account_id=found.account_id,
             scope=LOGIN,
-            note=f"renewed by `{self._keeper.command}`",
+            note=f"refresh it with `{self._keeper.command}`",
         )
 
     async def _found(self) -> Found | None:
@@ -196,8 +195,7 @@ def _gh(data: bytes) -> Found | None:
 
 
 async def token_of_gh(program: str = "gh") -> str:
-    """GitHub's own program is asked: its newer versions keep the token in the keyring of the
-    system. "" when it has none."""
+    """Asks `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
     try:
         process = await asyncio.create_subprocess_exec(
             program,

@@ -1,4 +1,4 @@
-"""A key that can be used now, wherever it is kept."""
+"""A key of a provider, from any source."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HIDDEN = ("key", "root", "headers")
 
 
 class Held(Value):
-    """`key` is what is sent. `root` is what a new key is made from: a refresh token, or a token
-    that is exchanged; "" when this key cannot be renewed. `own` means that auth.json keeps it;
-    everything else is only borrowed and never written anywhere. `scope` tells to whom it may be
-    sent: the variable that its provider's keys are in, LOGIN, or "" for any address of the user."""
+    """`key` is sent to the provider. `root` yields new keys: a refresh token, or a token to
+    exchange; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
+    are borrowed and never written. `scope` limits where it may be sent: the variable of its
+    provider's keys, LOGIN, or "" for any configured address."""
 
     id: str
     provider: str
@@ -40,7 +40,7 @@ class Held(Value):
 
     @property
     def fingerprint(self) -> str:
-        """Of what lasts: a login stays the same while its tokens change."""
+        """Identifies the secret; a login keeps its fingerprint while its tokens change."""
         return f"login:{self.id}" if self.root and self.own else fingerprint(self.root or self.key)
 
     def expires_within(self, seconds: float, now: float) -> bool:
@@ -68,7 +68,7 @@ class Held(Value):
 
 
 def borrowed(provider: str, source: str, key: str, *, label: str = "", **more: Any) -> Held:
-    """A key that somebody else keeps."""
+    """A key that auth.json does not store."""
     return Held(
         id=borrowed_id(provider, source),
         provider=provider,
@@ -80,7 +80,7 @@ def borrowed(provider: str, source: str, key: str, *, label: str = "", **more: A
 
 
 def without_repeats(keys: list[Held]) -> list[Held]:
-    """Each secret once, under its first name; what cannot be a key is left out."""
+    """Drops repeated secrets and placeholders; keeps the first of each."""
     seen: set[str] = set()
     kept = []
     for key in keys:

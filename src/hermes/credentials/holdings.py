@@ -1,4 +1,4 @@
-"""All keys of one provider, wherever they are kept, best first."""
+"""Collects all keys of one provider from every source, best first."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 class Holdings:
-    """`borrowed` are the keys of the environment and the settings. Logins come first, because
-    they can be renewed; then what is borrowed; then what was added by hand, whose scope is
-    `scope`. A login of another program is used only when there is nothing else."""
+    """`borrowed` are keys of the environment and the settings. Logins come first, because they can
+    be refreshed; then borrowed keys; then keys added by hand, which get `scope`. A login of
+    another program is used only if there is no other key."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class Holdings:
 
     @property
     def has_other_program(self) -> bool:
-        """Another program on this machine may keep a login for this provider."""
+        """Another program on this machine may have a login for this provider."""
         return self._others.signature is not None
 
     async def now(self) -> tuple[Held, ...]:
-        """ConfigError when auth.json is damaged and nothing else is there."""
+        """Raises ConfigError if auth.json is damaged and there is no other key."""
         signature = (self._store.signature, self._others.signature)
         if self._known is None or self._known[0] != signature:
             self._known = (signature, await self._read())
         return self._known[1]
 
     def keyring_secrets(self) -> tuple[str, ...]:
-        """What was read from the keyring so far."""
+        """The secrets read from the keyring so far."""
         return tuple(self._secrets.values())
 
     def of_entry(self, entry: Entry, key: str = "") -> Held:
-        """An entry as a key. `key` is what a keyring holds for it."""
+        """Builds a key from an entry; `key` is its secret from the keyring, if any."""
         is_login = entry.auth_type == "oauth"
         return self._dressed(
             Held(
@@ -101,7 +101,7 @@ class Holdings:
         except ConfigError as error:
             if not self.borrowed:
                 raise
-            log.warning("auth.json is left out", extra={"error": str(error)})
+            log.warning("auth.json is ignored", extra={"error": str(error)})
             return Document()
 
     async def _own(self, entry: Entry) -> Held:
@@ -112,25 +112,25 @@ class Holdings:
         return self.of_entry(entry, self._secrets[entry.id])
 
     def _usable_borrowed(self, document: Document) -> list[Held]:
-        """What an entry says of a borrowed key (its label, its place) counts."""
-        said = {e.source: e for e in document.entries(self.provider) if e.is_borrowed}
+        """Entries override label and priority of a borrowed key."""
+        overrides = {e.source: e for e in document.entries(self.provider) if e.is_borrowed}
         suppressed = document.suppressed(self.provider)
         found: list[Held] = []
         for held in self.borrowed:
             if held.source in suppressed:
                 continue
-            if entry := said.get(held.source):
+            if entry := overrides.get(held.source):
                 held = replace(held, priority=entry.priority, label=entry.label or held.label)
             found.append(self._dressed(held))
         return found
 
     def _dressed(self, held: Held) -> Held:
-        """With what this provider wants to see next to a token."""
+        """Adds the authentication and headers that the provider's login requires."""
         login = self.login
         if login is None:
             return held
         if login.refused_prefix and (held.root or held.key).startswith(login.refused_prefix):
-            return replace(held, dead=True, note=f"{login.name} takes no classic tokens")
+            return replace(held, dead=True, note=f"{login.name} does not accept classic tokens")
         if login.exchange_url and not held.root:
             held = replace(held, root=held.key, key="", oauth=True, scope=LOGIN)
         is_token = login.bearer_prefix and held.key.startswith(login.bearer_prefix)

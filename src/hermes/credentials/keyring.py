@@ -1,4 +1,4 @@
-"""The keyring of the operating system, where it is installed and willing."""
+"""Access to the system keyring."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 SERVICE = "hermes-agent"
-# Some keyrings ask the person to unlock them; without anybody there they would wait for ever.
+# Some keyrings ask a person to unlock them and would otherwise wait for ever.
 _SECONDS = 20.0
 
 
 class Keyring:
-    """Secrets by name. `account` keeps homes apart. No method raises: a keyring that does not
-    work is one that has nothing and takes nothing."""
+    """Secrets by name. `account` separates homes. No method raises: a broken keyring is treated as
+    empty."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -30,7 +30,7 @@ class Keyring:
         return await self._call("get_password", name) or ""
 
     async def put(self, name: str, secret: str) -> bool:
-        """Whether it can be read back."""
+        """Returns whether the secret can be read back."""
         await self._call("set_password", name, secret)
         return await self.get(name) == secret
 
@@ -50,6 +50,6 @@ class Keyring:
             async with asyncio.timeout(_SECONDS):
                 return await asyncio.to_thread(work)
         except Exception as error:
-            # Its many back ends raise errors of their own kinds; none of them may end a call.
+            # Each backend raises its own kinds of errors.
             log.warning("keyring failed", extra={"function": function, "error": type(error)})
             return None

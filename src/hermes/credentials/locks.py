@@ -1,5 +1,4 @@
-"""A lock that the processes of a home share: held by one at a time, given back by the system when
-its holder dies."""
+"""A file lock between the processes of a home; the system releases it when its holder dies."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ _LONGEST_PAUSE = 0.05
 
 
 class SharedLock:
-    """Each holder opens the file anew, so it excludes tasks and threads of this process too.
-    Waiting occupies no thread, and is in real time: another process knows no other."""
+    """Each holder opens the file separately, so the lock also excludes tasks and threads of this
+    process. Waiting blocks no thread and uses real time."""
 
     def __init__(self, home: Home, path: Path, *, patience: float = PATIENCE_SECONDS) -> None:
         self._home = home
@@ -29,14 +28,14 @@ class SharedLock:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """ConfigError when another process holds it for too long."""
+        """Raises ConfigError if another process holds the lock for too long."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._patience, _FIRST_PAUSE
         while (descriptor := self._taken()) < 0:
             if loop.time() >= until:
                 raise ConfigError(
-                    f"Another program keeps {self.path} locked for more than "
-                    f"{self._patience:.0f} s; end it and try again."
+                    f"Another process has locked {self.path} for more than "
+                    f"{self._patience:.0f} s; stop it and try again."
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -47,7 +46,7 @@ class SharedLock:
 
     @contextmanager
     def held_at_once(self) -> Iterator[bool]:
-        """Whether we are inside; not when anybody else is."""
+        """Yields whether the lock was free."""
         descriptor = self._taken()
         try:
             yield descriptor >= 0
@@ -56,11 +55,11 @@ class SharedLock:
                 os.close(descriptor)
 
     def _taken(self) -> int:
-        """The descriptor that holds the lock, -1 when somebody else does."""
+        """The descriptor that holds the lock; -1 if it is taken."""
         descriptor = self._opened()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever removed the file meanwhile left us with a lock that nobody else sees.
+            # If the file was removed meanwhile, nobody else sees this lock.
             if os.fstat(descriptor).st_ino == self.path.stat().st_ino:
                 return descriptor
         except (BlockingIOError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Keys that stand in for each other: picks one, and remembers what happened to it for all."""
+"""Chooses among the keys of a provider and reacts to their failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_RENEWALS = 2
 
 
 class Pool:
-    """The keys of one provider, for all sessions of this process; see Keys."""
+    """The keys of one provider for all sessions of this process; implements Keys."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Pool:
         self._conditions.release(credential)
 
     async def close(self) -> None:
-        """Finish what is under way, and write down what was only counted so far."""
+        """Waits for running refreshes and writes the request counts."""
         await self._renewal.close()
         await self._conditions.flush()
 
@@ -98,7 +98,7 @@ class Pool:
         return next((held for held in await self._all() if held.id == credential.id), None)
 
     def _is_able(self, held: Held) -> bool:
-        """It is healthy, or has rested and nobody is trying it."""
+        """Whether the key is healthy, or past its cooldown and not being probed."""
         now, state = self._world.clock.now(), self._conditions.of(held)
         alive = not held.dead and bool(held.root or not held.expires_within(0, now))
         return alive and not state.is_resting(now) and not state.is_probed(now)
@@ -106,7 +106,7 @@ class Pool:
     async def _taken(
         self, able: list[Held], keys: tuple[Held, ...], again: str
     ) -> tuple[Held, str] | None:
-        """One of those that are able, and the name of the try if it has rested before."""
+        """One of the able keys, with the probe token if it had a cooldown."""
         while able:
             held = self._chosen(able, keys, again)
             if not self._conditions.of(held).rests:
@@ -135,8 +135,7 @@ class Pool:
         return key_id if moment else ""
 
     async def _wait_for_a_try(self, keys: tuple[Held, ...], avoid: frozenset[str]) -> None:
-        """Returns when it is worth looking again: somebody is trying a rested key, and what comes
-        of it is known soon. ProviderError when nobody is."""
+        """Waits a moment if another task is probing a key; raises ProviderError otherwise."""
         now = self._world.clock.now()
         candidates = (held for held in keys if held.id not in avoid and not held.dead)
         if not any(self._conditions.of(held).is_probed(now) for held in candidates):
@@ -144,7 +143,7 @@ class Pool:
         await self._world.clock.sleep(_LOOK_AGAIN_SECONDS)
 
     async def _ready(self, held: Held) -> Held | None:
-        """The key with a token that is good for a while, None when there is no way to one."""
+        """The key with a valid token, refreshed if needed; None if that fails."""
         held = self._renewal.current(held)
         now = self._world.clock.now()
         if not held.root or not held.expires_within(self._renewal.skew_seconds, now):
@@ -164,7 +163,7 @@ class Pool:
         await self._conditions.accept(credential)
 
     async def _limited(self, credential: Credential, error: ProviderError) -> Verdict:
-        """A limit whose end is not known may be a hiccup: the key gets a second try first."""
+        """A rate limit without an end may be transient: the key gets a second try."""
         held = await self._find(credential)
         known = error.retry_after is not None or bool(credential.probe)
         if known or held is None or self._conditions.of(held).rests:
@@ -183,9 +182,9 @@ class Pool:
             return "rotate"
         held = self._renewal.current(held)
         if held.key and held.key != credential.key:
-            # Renewed meanwhile, by this process or by whoever else keeps the login.
+            # Refreshed meanwhile, by this process or another program.
             return "again"
-        # Sessions that were refused with the same token need one renewal together.
+        # Sessions that were refused with the same token share one refresh.
         refused = self._refused_tokens.setdefault(held.id, set())
         refused.add(credential.key)
         if held.root and len(refused) <= _MOST_RENEWALS:
@@ -196,14 +195,14 @@ class Pool:
         return await self._rests(credential, error)
 
     async def _rests(self, credential: Credential, error: ProviderError) -> Verdict:
-        """For a time that is only guessed, a key rests if another one can do its work; the last
-        one that is left does not, because then any try is better than none."""
+        """Starts the cooldown of a key. The last usable key gets none if its length is only a
+        guess: any attempt is better than none."""
         held = await self._find(credential)
         self._strikes.pop(credential.id, None)
         if held is None or held.dead:
             return "rotate"
-        told = error.retry_after is not None or bool(credential.probe)
-        if not told and not await self._others_are_able(held.id):
+        is_known = error.retry_after is not None or bool(credential.probe)
+        if not is_known and not await self._others_are_able(held.id):
             return "stop"
         await self._conditions.rest(held, error, probe=credential.probe)
         return "rotate"

@@ -1,4 +1,4 @@
-"""How long a key rests after a failure: as long as the provider says, else as the settings say."""
+"""Computes the cooldown of a key after a failure: from the provider, else from the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST_SECONDS = 0.5
 
 
 class Cooldowns(Value):
-    """In seconds, for failures of which the provider does not say when they are over."""
+    """Cooldowns in seconds, for failures without a time from the provider."""
 
     rate_limit: float = 3600.0
     billing: float = 86_400.0
@@ -24,7 +24,7 @@ class Cooldowns(Value):
 
 
 def kind_of(error: ProviderError) -> Rest:
-    """Why a key has to rest after this error; "" when it is not about the key."""
+    """Why this error starts a cooldown; "" if it is not about the key."""
     match error.reason:
         case "rate_limit" | "billing":
             return error.reason
@@ -35,13 +35,13 @@ def kind_of(error: ProviderError) -> Rest:
 
 
 def rest_seconds(error: ProviderError, *, failures: int, cooldowns: Cooldowns) -> float:
-    """`failures` are the rests before this one without a success between them. A guess begins
-    small and grows, because most limits are over soon; so does the rest of a refused key, because
-    most of those stay refused."""
-    said = error.retry_after
+    """`failures` are the previous cooldowns without a success in between. A guess starts small,
+    because most limits end soon, and grows; so does the cooldown of a refused key, because most
+    stay refused."""
+    given = error.retry_after
     match kind_of(error):
-        case "rate_limit" | "auth" if said is not None:
-            return min(max(said, _SHORTEST_SECONDS), LONGEST_SECONDS)
+        case "rate_limit" | "auth" if given is not None:
+            return min(max(given, _SHORTEST_SECONDS), LONGEST_SECONDS)
         case "rate_limit":
             return min(_grown(FIRST_GUESS_SECONDS, 4, failures), cooldowns.rate_limit)
         case "billing":
@@ -52,12 +52,12 @@ def rest_seconds(error: ProviderError, *, failures: int, cooldowns: Cooldowns) -
 
 
 def is_entitlement(error: ProviderError) -> bool:
-    """The key is good, but not for this: neither a rest nor a renewal changes that."""
+    """The key is valid but lacks permission; neither a cooldown nor a refresh helps."""
     return error.reason == "auth" and error.status == 403
 
 
 def accepts_key(error: ProviderError) -> bool:
-    """The provider looked at the request itself, so it had no quarrel with the key."""
+    """Whether the provider rejected the request itself, and so accepted the key."""
     status = error.status or 0
     return 400 <= status < 500 and status not in (401, 402, 403, 408, 429)
 

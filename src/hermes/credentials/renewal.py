@@ -1,4 +1,4 @@
-"""Tokens are renewed once, by one process, before they run out."""
+"""Refreshes tokens before they expire, in one process at a time."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from hermes.core.world import World
 from hermes.credentials.entry import DEAD, Entry
 from hermes.credentials.held import Held
 from hermes.credentials.holdings import Holdings
-from hermes.credentials.oauth.grants import discovered, exchanged, refreshed
+from hermes.credentials.oauth.grants import discovered, exchanged
 from hermes.credentials.oauth.logins import Login
-from hermes.credentials.oauth.tokens import TERMINAL, Refusal, Tokens
+from hermes.credentials.oauth.tokens import TERMINAL, Refusal, Tokens, refresh_tokens
 from hermes.credentials.store import Document, Store
 from hermes.providers.http import Http
 
-# Another program may have used the token just now and be about to write down its successor.
+# Another program may have just used the token and be about to write its successor.
 _LOOK_AGAIN_SECONDS: Sequence[float] = (0.0, 0.2, 0.5, 1.0)
 
 
 class Failed(Value):
-    """No new token. A `final` failure is the end of the login."""
+    """The refresh failed. After a `final` failure the login is dead."""
 
     text: str
     final: bool = False
 
 
 class Renewal:
-    """For one provider. Whoever wants the same login renewed meanwhile waits for the same try."""
+    """Refreshes for one provider. Concurrent requests for the same login share one refresh."""
 
     def __init__(self, holdings: Holdings, *, store: Store, http: Http, world: World) -> None:
         self._holdings = holdings
@@ -45,13 +45,13 @@ class Renewal:
         return login.skew_seconds if login else 0.0
 
     def current(self, held: Held) -> Held:
-        """The key with the token that this process exchanged for it, if it is borrowed."""
+        """The key with the token that this process exchanged for a borrowed one, if any."""
         made = self._made.get(held.id)
         return made if made is not None and made.root == held.root else held
 
     async def renewed(self, held: Held, *, stale: str) -> Held | Failed:
-        """The key with a token other than `stale`. Goes on to its end when the caller is stopped:
-        a refresh token is gone as soon as the server has seen it."""
+        """The key with a token other than `stale`. A cancelled caller does not cancel the refresh:
+        the server invalidates a refresh token on first use."""
         task = self._under_way.get(held.id)
         if task is None:
             task = asyncio.create_task(self._renewed(held, stale))
@@ -65,7 +65,7 @@ class Renewal:
     async def _renewed(self, held: Held, stale: str) -> Held | Failed:
         login = self._holdings.login
         if login is None or not held.root:
-            return Failed(text=held.note or "it cannot be renewed")
+            return Failed(text=held.note or "it cannot be refreshed")
         try:
             login = await discovered(login, http=self._http)
             if held.own:
@@ -92,11 +92,11 @@ class Renewal:
                 document = await self._store.read_fresh()
                 entry = document.entry(held.provider, held.id)
                 if entry is None or entry.is_dead:
-                    return Failed(text="it is no longer there", final=True)
+                    return Failed(text="it was removed", final=True)
                 if entry.access_token != stale and self._is_good(entry):
                     return self._holdings.of_entry(entry)
                 tokens = await self._ask(login, entry.refresh_token, entry.client_id)
-                # From here to the end of the write nothing may come between.
+                # No await between here and the end of the write.
                 if isinstance(tokens, Tokens):
                     return self._kept(document, entry, tokens)
                 if not _is_final(tokens):
@@ -104,7 +104,7 @@ class Renewal:
                 if not await self._replaced(entry):
                     return await self._buried(entry, tokens)
                 stale = entry.access_token
-        return Failed(text="another program keeps renewing it")
+        return Failed(text="another program keeps refreshing it")
 
     def _kept(self, document: Document, entry: Entry, tokens: Tokens) -> Held:
         fresh = replace(
@@ -120,7 +120,7 @@ class Renewal:
         return self._holdings.of_entry(fresh)
 
     async def _replaced(self, entry: Entry) -> bool:
-        """Whether somebody else has put another refresh token in its place."""
+        """Whether another program has stored a new refresh token."""
         for pause in _LOOK_AGAIN_SECONDS:
             await asyncio.sleep(pause)
             now = (await self._store.read_fresh()).entry(self._holdings.provider, entry.id)
@@ -147,7 +147,8 @@ class Renewal:
         clock = self._world.clock
         if login.exchange_url:
             return await exchanged(login, root, http=self._http, clock=clock)
-        return await refreshed(login, root, client_id=client_id, http=self._http, clock=clock)
+        endpoint = login.token_endpoint(client_id)
+        return await refresh_tokens(endpoint, root, http=self._http, now=clock.now())
 
     def _is_good(self, entry: Entry) -> bool:
         now = self._world.clock.now()

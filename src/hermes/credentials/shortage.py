@@ -1,4 +1,4 @@
-"""The error that says why no key can be used, and what to do about it."""
+"""The error that explains why no key can be used, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.credentials.held import Held
 from hermes.credentials.states import KeyState
 from hermes.providers.waits import LONGEST
 
-# A clock that runs a little fast must not wake the caller before the time has come.
+# A clock that runs slightly fast must not wake the caller too early.
 _MARGIN_SECONDS = 0.05
 _SOON_SECONDS = 30.0
 _WHY = {"rate_limit": "rate limit", "billing": "no credit", "auth": "refused"}
@@ -19,7 +19,7 @@ _REASONS: dict[str, Reason] = {"rate_limit": "rate_limit", "billing": "billing",
 def shortage(
     provider: str, keys: Sequence[Held], state_of: Callable[[Held], KeyState], now: float
 ) -> ProviderError:
-    """`retry_after` is None when no key rests: then waiting does not help."""
+    """`retry_after` is None if no key is in cooldown: waiting does not help."""
     alive = [held for held in keys if not held.dead]
     resting = [(state.until, held) for held in alive if (state := state_of(held)).is_resting(now)]
     if resting:
@@ -29,12 +29,11 @@ def shortage(
 
 
 def _resting(provider: str, count: int, state: KeyState, seconds: float) -> ProviderError:
-    all_of_them = f"All {count} keys of {provider} rest" if count > 1 else f"The key of {provider}"
-    verb = "" if count > 1 else " rests"
+    keys = f"All {count} {provider} keys are" if count > 1 else f"The {provider} key is"
     soon = seconds <= (LONGEST if state.rests == "rate_limit" else _SOON_SECONDS)
     return ProviderError(
-        f"{all_of_them}{verb} ({_WHY[state.rests]}); it goes on in {span(seconds)}. "
-        f"`hermes auth list {provider}` shows them, `hermes auth add {provider}` adds another.",
+        f"{keys} in cooldown ({_WHY[state.rests]}) for another {span(seconds)}; add one with "
+        f"`hermes auth add {provider}`, or see `hermes auth list {provider}`.",
         reason=_REASONS[state.rests],
         status=state.code,
         retryable=soon,
@@ -52,12 +51,12 @@ def _missing(provider: str, keys: Sequence[Held]) -> str:
     why = f" ({first.note})" if first.note else ""
     if first.own:
         cure = f"`hermes login {provider}`" if first.oauth else f"`hermes auth add {provider}`"
-        return f"The login {first.label or first.id} of {provider} is over{why}; run {cure}."
-    return f"The key {first.label} of {provider} cannot be used any more{why}."
+        return f"The {provider} login {first.label or first.id} has expired{why}; run {cure}."
+    return f"The {provider} key {first.label} is no longer valid{why}."
 
 
 def span(seconds: float) -> str:
-    """About how long, in the largest unit that fits."""
+    """A duration in its largest unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

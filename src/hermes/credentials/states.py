@@ -1,5 +1,4 @@
-"""What is known of each key at the moment, shared by all processes of a home: who rests until
-when, who tries a rested key first, and how often each was used."""
+"""The state of each key, shared by all processes of a home: cooldown, probe and request count."""
 
 from __future__ import annotations
 
@@ -21,16 +20,16 @@ log = logging.getLogger(__name__)
 
 FORGOTTEN_SECONDS = 30 * 86_400.0
 _PATIENCE_SECONDS = 3.0
-# A rest that began this far in the future was noted by a clock that has been set back since.
+# A cooldown that begins later than this was written before the clock was set back.
 _SKEW_SECONDS = 60.0
 
 Rest = Literal["", "rate_limit", "billing", "auth"]
 
 
 class KeyState(Value):
-    """A key rests while `until` lies ahead. After that it may be tried by the one who put a name
-    into `probe`; nobody else does until `probe_until`, or until it is known how that went.
-    `failures` counts rests in a row. A state belongs to one secret, by its fingerprint."""
+    """A key is in cooldown until `until`. After that, only the task that wrote `probe` may try it,
+    until `probe_until` or the result of the probe. `failures` counts consecutive cooldowns. A
+    state belongs to the secret with `fingerprint`."""
 
     rests: Rest = ""
     since: float = 0.0
@@ -48,7 +47,7 @@ class KeyState(Value):
         return bool(self.rests) and self.until > now and self.since <= now + _SKEW_SECONDS
 
     def is_probed(self, now: float) -> bool:
-        """Somebody is finding out just now whether it works again."""
+        """Another task is testing whether the key works again."""
         return bool(self.rests and self.probe) and now < self.probe_until <= now + 3600
 
 
@@ -61,8 +60,8 @@ States = dict[str, KeyState]
 
 
 class StateFile:
-    """Nothing in it is secret and all of it may be lost: then keys are merely tried once more.
-    Where it cannot be written, this process goes on with what it knows itself."""
+    """Holds no secrets and may be deleted: then keys are tried once more. If it cannot be written,
+    this process uses its own state."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -71,14 +70,14 @@ class StateFile:
         self._known: tuple[Signature | None, States] = (None, {})
 
     def now(self) -> States:
-        """By `provider/id`; not to be changed."""
+        """States by `provider/id`; read-only."""
         found = signature_of(self.path)
         if found != self._known[0]:
             self._known = (found, self._read())
         return self._known[1]
 
     async def change(self, change: Callable[[States], T]) -> T:
-        """Apply a change to what all processes know at that moment."""
+        """Applies a change to the shared state."""
         try:
             async with self._lock.held():
                 return self._changed(change)
@@ -90,7 +89,7 @@ class StateFile:
             return result
 
     def change_at_once(self, change: Callable[[States], None]) -> bool:
-        """The same, unless somebody else is at it."""
+        """Applies a change unless the file is locked."""
         try:
             with self._lock.held_at_once() as inside:
                 if inside:
@@ -116,7 +115,7 @@ class StateFile:
 
 
 def forget_unused(states: States, now: float) -> None:
-    """Drop what nobody has used for a month."""
+    """Drops states that were not used for a month."""
     for name, state in list(states.items()):
         if now - max(state.used_at, state.since) > FORGOTTEN_SECONDS:
             del states[name]

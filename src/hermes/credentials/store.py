@@ -1,4 +1,4 @@
-"""auth.json: the keys and logins that are ours to keep."""
+"""Reads and writes auth.json, the stored keys and logins of a home."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Signature = tuple[int, int, int]
 
 
 class Document:
-    """What the file says. Whatever is not ours in it stays as it is."""
+    """The content of auth.json; unknown parts are kept."""
 
     def __init__(self, raw: JsonObject | None = None) -> None:
         self.raw: JsonObject = raw if raw is not None else {"version": VERSION}
@@ -42,7 +42,7 @@ class Document:
         return tuple(self._pools())
 
     def entries(self, provider: str) -> tuple[Entry, ...]:
-        """Best first. Entries that cannot be read are left out, and stay in the file."""
+        """Best first. Unreadable entries are skipped, and stay in the file."""
         found = [entry for raw in self._list(provider) if (entry := _entry(raw)) is not None]
         return tuple(sorted(found, key=lambda entry: entry.priority))
 
@@ -55,7 +55,7 @@ class Document:
         return frozenset(text for text in found if isinstance(text, str))
 
     def put(self, provider: str, entry: Entry) -> None:
-        """In place of the entry with its id, else at the end."""
+        """Replaces the entry with this id, or appends it."""
         pool = self._pools(make=True).setdefault(provider, [])
         for place, raw in enumerate(pool):
             if isinstance(raw, dict) and raw.get("id") == entry.id:
@@ -75,7 +75,7 @@ class Document:
             del pools[provider]
 
     def suppress(self, provider: str, source: str, *, on: bool = True) -> None:
-        """Sources on this list are not used until somebody adds them again."""
+        """Suppressed sources are ignored until they are added again."""
         sources = {*self.suppressed(provider), source} - (set() if on else {source})
         held = self.raw.setdefault("suppressed_sources", {})
         held[provider] = sorted(sources)
@@ -87,7 +87,7 @@ class Document:
         self.raw["active_provider"] = provider or None
 
     def forget_dead(self, now: float) -> None:
-        """Logins that were added by hand and have been dead for a day."""
+        """Removes logins that were added by hand and have been dead for a day."""
         for provider in self.providers():
             for entry in self.entries(provider):
                 old = entry.last_status_at and now - entry.last_status_at > _DEAD_KEPT_SECONDS
@@ -116,8 +116,8 @@ def _entry(raw: JsonValue) -> Entry | None:
 
 
 class Store:
-    """The file of one home. Read when it has changed; changed under a lock that all processes
-    share, and replaced as a whole."""
+    """The file of one home. It is read when it has changed, and replaced under a lock that all
+    processes share."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -127,26 +127,26 @@ class Store:
 
     @property
     def signature(self) -> Signature | None:
-        """Differs whenever the file does; None when there is none."""
+        """Changes with the file; None if there is none."""
         return signature_of(self.path)
 
     async def read(self) -> Document:
-        """What it says now, not to be changed. ConfigError when it is damaged."""
+        """The current content, read-only. Raises ConfigError if it is damaged."""
         found = self.signature
         if found is None or found != self._known[0]:
             self._known = (found, await self.read_fresh())
         return self._known[1]
 
     def peek(self) -> Document:
-        """The same at once, for those who cannot wait for a program that is writing."""
+        """Like `read`, without waiting for a program that is writing."""
         found = self.signature
         if found is None or found != self._known[0]:
             self._known = (found, self._parsed())
         return self._known[1]
 
     async def read_fresh(self) -> Document:
-        """What it says now, to be changed by the holder of the lock. Programs that write in place
-        are given a moment to finish."""
+        """The current content, for the holder of the lock to change. Retries while another program
+        writes in place."""
         for pause in _READ_AGAIN_SECONDS:
             try:
                 return self._parsed()
@@ -155,7 +155,7 @@ class Store:
         return self._parsed()
 
     async def edit(self, change: Callable[[Document], T]) -> T:
-        """Apply a change to what is in the file at that moment."""
+        """Applies a change under the lock."""
         async with self.lock.held():
             document = await self.read_for_edit()
             result = change(document)
@@ -163,7 +163,7 @@ class Store:
             return result
 
     async def read_for_edit(self) -> Document:
-        """A damaged file is copied, so that nothing in it is lost whatever happens next."""
+        """Copies a damaged file before raising ConfigError."""
         try:
             return await self.read_fresh()
         except ConfigError as error:
@@ -172,7 +172,7 @@ class Store:
             raise ConfigError(f"{error} A copy is in {copy.name}.") from error
 
     def write(self, document: Document) -> None:
-        """Only for the holder of the lock. Durable when it returns."""
+        """Requires the lock. The write is durable on return."""
         data = msgspec.json.format(msgspec.json.encode(document.raw), indent=2)
         replace_file(self._home, self.path, data + b"\n")
 
@@ -187,12 +187,12 @@ class Store:
             raw = decode(dict[str, JsonValue], data)
         except DecodeError as error:
             raise ConfigError(
-                f"{self.path} is damaged ({str(error).rstrip('.')}); mend it, or move it away and "
-                "log in anew."
+                f"{self.path} is damaged ({str(error).rstrip('.')}); repair it, or move it "
+                "away and log in again."
             ) from error
         version = raw.get("version", VERSION)
         if isinstance(version, int) and version > VERSION:
-            raise ConfigError(f"{self.path} is of a newer version ({version}); update Hermes.")
+            raise ConfigError(f"{self.path} has a newer version ({version}); update Hermes.")
         return Document(raw)
 
 

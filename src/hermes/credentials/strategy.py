@@ -1,4 +1,4 @@
-"""Which of several healthy keys is used."""
+"""Selection strategies for several healthy keys."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def choose(
     last: str,
     chance: random.Random,
 ) -> Held:
-    """One of `keys`, which are sorted by priority. `order` are the ids of all keys of the
-    provider, `last` is the one used before."""
+    """Chooses from `keys`, sorted by priority. `order` has the ids of all keys of the provider;
+    `last` is the id of the previous choice."""
     match strategy:
         case "fill_first":
             return keys[0]

@@ -1,4 +1,4 @@
-"""All keys and logins of a home: where they come from, and the pools that share them out."""
+"""All keys and logins of a home, and a key pool for each provider."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WalletSettings(Value):
 
 
 class Source(Value):
-    """What the environment and the settings lend to one provider; `scope` is that of keys which
+    """Keys of one provider from the environment and the settings; `scope` applies to keys that
     are added by hand."""
 
     borrowed: tuple[Held, ...] = ()
@@ -37,8 +37,8 @@ class Source(Value):
 
 
 class Wallet:
-    """`lent` tells what is borrowed for a provider, `env` where other programs keep their files,
-    `secret` the value of a variable. Nothing is read before it is asked for."""
+    """`lent` returns the borrowed keys of a provider, `secret` the value of a variable; `env`
+    locates the files of other programs. Nothing is read before it is needed."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Wallet:
         return self._settings.strategies.get(provider, "fill_first")
 
     def pool(self, provider: str) -> Pool:
-        """One for all sessions of this process."""
+        """The pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
             holdings = self.holdings(provider)
             self._pools[provider] = Pool(
@@ -104,12 +104,11 @@ class Wallet:
             await pool.close()
 
     def asked_keyring(self) -> int:
-        """How many secrets of the keyring were needed so far."""
+        """How many secrets were read from the keyring so far."""
         return sum(len(held.keyring_secrets()) for held in self._holdings.values())
 
     def secret_values(self) -> frozenset[str]:
-        """All secrets in auth.json, and those of the keyring that were needed so far, so that
-        nobody shows them."""
+        """All secrets of auth.json and those read from the keyring so far, for redaction."""
         document = self.store.peek()
         entries = [e for name in document.providers() for e in document.entries(name)]
         values = (value for e in entries for value in (e.access_token, e.refresh_token))

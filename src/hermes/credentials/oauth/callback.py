@@ -1,9 +1,10 @@
-"""The page on this machine that a browser comes back to after a login."""
+"""A local HTTP server that receives the redirect of a browser login."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,10 +20,11 @@ _SECONDS = 10.0
 
 
 class Returned(Value):
-    """What came back. `state` proves that it answers our question and not somebody else's."""
+    """The result of a login in the browser; `state` ties it to our request."""
 
     code: str = ""
     state: str = ""
+    issuer: str = ""
     error: str = ""
 
     def __repr__(self) -> str:
@@ -30,7 +32,7 @@ class Returned(Value):
 
 
 def read_returned(text: str) -> Returned:
-    """From an address with its query, or from `code#state` as pages show it."""
+    """Parses a pasted URL, query, or `code#state`."""
     text = text.strip()
     if "=" in text:
         place = urlsplit(text if "?" in text else f"?{text}")
@@ -42,16 +44,49 @@ def read_returned(text: str) -> Returned:
 def read_query(query: str) -> Returned:
     first = {name: values[0] for name, values in parse_qs(query).items()}
     error = first.get("error_description") or first.get("error", "")
-    return Returned(code=first.get("code", ""), state=first.get("state", ""), error=error)
+    return Returned(
+        code=first.get("code", ""),
+        state=first.get("state", ""),
+        issuer=first.get("iss", ""),
+        error=error,
+    )
 
 
 class Callback:
-    """Listens on loopback, on a port that the system chooses, for one answer."""
+    """Waits for one redirect to `url`. Only an answer with `state` is accepted; `state` may be set
+    after the server has started, when the authorization request is known."""
 
-    def __init__(self, port: int, returned: asyncio.Future[Returned], state: str) -> None:
-        self.url = f"http://127.0.0.1:{port}{PATH}"
-        self.returned = returned
-        self._state = state
+    def __init__(self, url: str = "", state: str = "") -> None:
+        self.url = url
+        self.state = state
+        self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+
+    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> Returned:
+        """The first of the redirect and the pasted text, with `error` set if it has no code or
+        belongs to another login; raises TimeoutError."""
+        by_hand = asyncio.ensure_future(self._read(pasted))
+        try:
+            async with asyncio.timeout(seconds):
+                done, _ = await asyncio.wait(
+                    (by_hand, self._returned), return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            by_hand.cancel()
+            await asyncio.gather(by_hand, return_exceptions=True)
+        return (self._returned if self._returned in done else by_hand).result()
+
+    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> Returned:
+        found = read_returned(await pasted())
+        if found.error:
+            return found
+        if not found.code:
+            return Returned(error="there is no code")
+        if not self._is_ours(found):
+            return Returned(error="the code belongs to another login")
+        return found
+
+    def _is_ours(self, found: Returned) -> bool:
+        return bool(self.state) and hmac.compare_digest(found.state.encode(), self.state.encode())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -71,27 +106,24 @@ class Callback:
         place = urlsplit(target)
         found = read_query(place.query) if place.path == PATH else Returned()
         if not found.code and not found.error:
-            return _response("404 Not Found", "There is nothing here.")
-        # Any page that the browser shows can send it here: without the state it is ignored.
-        if found.state != self._state:
-            return _response("400 Bad Request", "This does not belong to the login under way.")
-        if not self.returned.done():
-            self.returned.set_result(found)
+            return _response("404 Not Found", "Not found.")
+        # Any web page can send the browser here: without our state the request is ignored.
+        if not self._is_ours(found):
+            return _response("400 Bad Request", "This code belongs to another login.")
+        if not self._returned.done():
+            self._returned.set_result(found)
         words = "The login was refused." if found.error else "You are logged in."
         return _response("200 OK", words)
 
 
 @asynccontextmanager
-async def listening(state: str) -> AsyncIterator[Callback]:
-    returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
-    server: asyncio.Server | None = None
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await callback.serve(reader, writer)
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    callback = Callback(server.sockets[0].getsockname()[1], returned, state)
-    async with server:
+async def listening(
+    state: str = "", *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[Callback]:
+    """A callback that is served at `host`; port 0 uses a free one."""
+    callback = Callback(state=state)
+    async with await asyncio.start_server(callback.serve, host, port) as server:
+        callback.url = f"http://{host}:{server.sockets[0].getsockname()[1]}{PATH}"
         yield callback
 
 

@@ -1,22 +1,29 @@
-"""Logging in by a code that the person types in elsewhere (RFC 8628, and one flow of its own)."""
+"""Device flows: the user enters a code in a browser (RFC 8628, and the variant of Codex)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
 from hermes.codec.json import DecodeError, convert
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.world import Clock
-from hermes.credentials.oauth.grants import client_fields
 from hermes.credentials.oauth.logins import Login
 from hermes.credentials.oauth.screen import Screen, login_failed
-from hermes.credentials.oauth.tokens import UNREACHABLE, Refusal, Tokens, granted, number, post
+from hermes.credentials.oauth.tokens import (
+    UNREACHABLE,
+    Refusal,
+    Tokens,
+    granted,
+    number,
+    post,
+    request_tokens,
+)
 from hermes.providers.http import Http
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER_SECONDS = 5.0
 _CODEX_SECONDS = 900.0
-# Answers that a later question may change.
+# Errors after which polling continues.
 _PENDING = frozenset(("authorization_pending", UNREACHABLE, "malformed"))
 
 Poll = Callable[[], Awaitable[JsonObject | Refusal]]
@@ -32,39 +39,41 @@ class DeviceCode(Value):
 
 
 async def device_login(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
-    """Tokens, once the person has agreed; ProviderError when that does not happen in time."""
+    """Waits until the user has approved; raises ProviderError on failure or timeout."""
     scope = {"scope": login.scope} if login.scope else {}
-    answer = await post(http, login.device_url, {**client_fields(login), **scope})
+    client = login.token_endpoint().client_fields()
+    answer = await post(http, login.device_url, {**client, **scope})
     if isinstance(answer, Refusal):
         raise login_failed(login, answer.words)
     try:
         code = convert(DeviceCode, answer, lenient=True)
     except DecodeError as error:
-        raise login_failed(login, f"its answer makes no sense ({error})") from error
+        raise login_failed(login, f"its answer is malformed ({error})") from error
     screen.show_code(
         code.verification_uri,
         code.user_code,
         whole_url=code.verification_uri_complete,
         seconds=code.expires_in,
     )
-    fields = {**client_fields(login), "grant_type": _GRANT, "device_code": code.device_code}
+    fields = {**client, "grant_type": _GRANT, "device_code": code.device_code}
 
     async def poll() -> JsonObject | Refusal:
         return await post(http, login.token_url, fields)
 
     found = await _polled(login, poll, interval=code.interval, seconds=code.expires_in, clock=clock)
-    return _tokens(login, found, clock)
+    tokens = granted(found, now=clock.now(), account_claim=login.account_claim)
+    return _require_tokens(login, tokens)
 
 
 async def codex_login(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
-    """The device flow that gives a code and its verifier in place of tokens."""
+    """A device flow that returns an authorization code with its verifier instead of tokens."""
     base = f"{login.issuer}/api/accounts/deviceauth"
     answer = await post(http, f"{base}/usercode", {"client_id": login.client_id}, body="json")
     if isinstance(answer, Refusal):
         raise login_failed(login, answer.words)
     user_code, device = answer.get("user_code"), answer.get("device_auth_id")
     if not isinstance(user_code, str) or not isinstance(device, str):
-        raise login_failed(login, "its answer makes no sense")
+        raise login_failed(login, "its answer is malformed")
     page = f"{login.issuer}/codex/device"
     screen.show_code(page, user_code, whole_url="", seconds=_CODEX_SECONDS)
     fields = {"device_auth_id": device, "user_code": user_code}
@@ -82,20 +91,22 @@ async def codex_login(login: Login, screen: Screen, *, http: Http, clock: Clock)
         seconds=_CODEX_SECONDS,
         clock=clock,
     )
-    exchange = {
-        **client_fields(login),
+    fields = {
         "grant_type": "authorization_code",
         "code": str(found.get("authorization_code", "")),
         "code_verifier": str(found.get("code_verifier", "")),
         "redirect_uri": login.redirect_uri,
     }
-    return _tokens(login, await post(http, login.token_url, exchange), clock)
+    endpoint = replace(login.token_endpoint(), body="form")
+    return _require_tokens(
+        login, await request_tokens(endpoint, fields, http=http, now=clock.now())
+    )
 
 
 async def _polled(
     login: Login, poll: Poll, *, interval: float, seconds: float, clock: Clock
 ) -> JsonObject:
-    """The first answer that is not "not yet"."""
+    """Polls until the answer is no longer pending."""
     until = clock.monotonic() + seconds
     while clock.monotonic() + interval <= until:
         await clock.sleep(interval)
@@ -113,8 +124,7 @@ async def _polled(
     raise login_failed(login, "the code was not used in time")
 
 
-def _tokens(login: Login, answer: JsonObject | Refusal, clock: Clock) -> Tokens:
-    found = granted(answer, login, now=clock.now())
+def _require_tokens(login: Login, found: Tokens | Refusal) -> Tokens:
     if isinstance(found, Refusal):
         raise login_failed(login, found.words)
     return found

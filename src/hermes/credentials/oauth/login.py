@@ -1,4 +1,4 @@
-"""From the wish to log in to tokens, by whichever flow the vendor has."""
+"""Runs the login flow of a vendor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLOWS = {"device": device_login, "codex": codex_login, "pkce": browser_login}
 
 
 async def log_in(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
-    """ConfigError when there is no client id; ProviderError when the login fails."""
+    """Raises ConfigError without a client id, ProviderError if the login fails."""
     if not login.client_id:
         raise without_client(login)
     login = await discovered(login, http=http)

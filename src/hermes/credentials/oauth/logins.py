@@ -1,4 +1,4 @@
-"""The ways to log in, as data, and the client id that each of them needs."""
+"""The login settings of vendors, from logins.toml and the home."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.providers.addresses import host_of, is_local
-from hermes.providers.endpoint import Auth
+from hermes.credentials.oauth.tokens import BodyFormat, TokenEndpoint
+from hermes.providers.endpoint import Auth, host_of, is_local
 
 OWN_FILE = "oauth.toml"
 _ADDRESSES = (
@@ -29,7 +29,7 @@ _ADDRESSES = (
 
 
 class Login(Value, forbid_unknown_fields=True):
-    """One way to log in; logins.toml tells what the fields mean."""
+    """The login of one vendor; logins.toml documents the fields."""
 
     provider: str
     flow: Literal["device", "codex", "pkce"]
@@ -43,7 +43,7 @@ class Login(Value, forbid_unknown_fields=True):
     revoke_url: str = ""
     redirect_uri: str = ""
     scope: str = ""
-    body: Literal["form", "json"] = "form"
+    body: BodyFormat = "form"
     skew_seconds: float = 120.0
     exchange_url: str = ""
     account_claim: tuple[str, ...] = ()
@@ -63,12 +63,22 @@ class Login(Value, forbid_unknown_fields=True):
     def client_variable(self) -> str:
         return f"HERMES_{self.provider.upper().replace('-', '_')}_CLIENT_ID"
 
+    def token_endpoint(self, client_id: str = "") -> TokenEndpoint:
+        """`client_id` is that of an existing login, which may be older than the setting."""
+        return TokenEndpoint(
+            url=self.token_url,
+            client_id=client_id or self.client_id,
+            client_secret=self.client_secret,
+            body=self.body,
+            account_claim=self.account_claim,
+        )
+
     def __repr__(self) -> str:
         return f"Login(provider={self.provider!r}, flow={self.flow!r})"
 
 
 class Logins:
-    """Those of this package, changed and added to by the home."""
+    """The bundled logins, with changes and additions from the home."""
 
     def __init__(self, home: Home, secret: Callable[[str], str]) -> None:
         self._home = home
@@ -79,7 +89,6 @@ class Logins:
         return tuple(self._all())
 
     def get(self, provider: str) -> Login | None:
-        """With its client id, if there is one."""
         found = self._all().get(provider)
         if found is None:
             return None
@@ -95,12 +104,11 @@ class Logins:
 
 
 def without_client(login: Login) -> ConfigError:
-    """What is missing, and the other road."""
     page = f" (from {login.key_page})" if login.key_page else ""
     key = f"`hermes auth add {login.key_provider or login.provider} --type api-key`{page}"
     return ConfigError(
-        f"A login at {login.name} needs a client id that was issued to this program, and none is "
-        f"configured: set {login.client_variable} if you have one, or use an API key with {key}."
+        f"A login at {login.name} needs a client id that was issued for this program. Set "
+        f"{login.client_variable} if you have one, or use an API key: {key}."
     )
 
 
@@ -119,7 +127,7 @@ def _own_tables(home: Home) -> dict[str, JsonObject]:
         raise ConfigError(f"{path} cannot be used: {error}.") from error
     bad = next((name for name, table in found.items() if not isinstance(table, dict)), None)
     if bad is not None:
-        raise ConfigError(f"{path} cannot be used: {bad!r} stands outside of a [vendor] table.")
+        raise ConfigError(f"{path} cannot be used: {bad!r} is outside a [vendor] table.")
     return found
 
 
@@ -135,7 +143,7 @@ def _login(provider: str, table: JsonObject) -> Login:
 
 
 def require_safe(url: str, what: str) -> None:
-    """ConfigError unless tokens can be sent there without anybody on the way reading them."""
+    """Raises ConfigError unless tokens can be sent there encrypted, or to this machine."""
     if not url.startswith("https://") and not (
         url.startswith("http://") and is_local(host_of(url))
     ):

@@ -1,4 +1,4 @@
-"""What a login needs of the surface that it runs on, and how it says that it failed."""
+"""The user interface that a login needs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hermes.credentials.oauth.logins import Login
 
 class Screen(Protocol):
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
-        """Ask the person to open the address and to type the code there. `whole_url` has the code
-        in it already, "" when there is no such address."""
+        """Asks the user to open `url` and enter the code. `whole_url` already contains the code;
+        "" if there is none."""
         ...
 
     def show_page(self, url: str, *, paste: bool) -> None:
-        """Ask the person to open the address; with `paste` to bring back what it shows."""
+        """Asks the user to open `url`, and with `paste` to paste the resulting code."""
         ...
 
     async def pasted(self) -> str:
-        """What the person pasted. Where nothing can be pasted it never returns."""
+        """The pasted text. Never returns if pasting is not possible."""
         ...
 
 

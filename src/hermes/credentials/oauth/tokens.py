@@ -1,4 +1,4 @@
-"""Questions to an authorization server, and the tokens or refusals that it answers with."""
+"""Requests to an authorization server, and its answers: tokens or an error."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
 
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.errors import ProviderError
-from hermes.credentials.oauth.logins import Login
 from hermes.providers.http import Answer, Http, Timeouts
 
-# After these a login is over; only the person can make a new one.
+# After these errors only a new login helps.
 TERMINAL = frozenset(
     (
         "invalid_grant",
@@ -32,9 +31,40 @@ _MOST_BYTES = 256 * 1024
 _SHOWN = 200
 
 
+AuthMethod = Literal["client_secret_post", "client_secret_basic"]
+BodyFormat = Literal["form", "json"]
+
+
+class TokenEndpoint(Value):
+    """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3). `resource`
+    names the API that the token is for (RFC 8707); `account_claim` is the path of the account id
+    in a token."""
+
+    url: str
+    client_id: str
+    client_secret: str = ""
+    auth_method: AuthMethod = "client_secret_post"
+    body: BodyFormat = "form"
+    resource: str = ""
+    account_claim: tuple[str, ...] = ()
+
+    def client_fields(self) -> dict[str, str]:
+        in_body = self.client_secret and self.auth_method == "client_secret_post"
+        secret = {"client_secret": self.client_secret} if in_body else {}
+        return {"client_id": self.client_id, **secret}
+
+    def client_headers(self) -> dict[str, str]:
+        if not self.client_secret or self.auth_method != "client_secret_basic":
+            return {}
+        pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret, safe='')}"
+        return {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+    def __repr__(self) -> str:
+        return f"TokenEndpoint(url={self.url!r})"
+
+
 class Refusal(Value):
-    """An answer that is not what was asked for. `code` is the server's, "unreachable" when there
-    was no answer."""
+    """An error answer. `code` comes from the server; "unreachable" if there was no answer."""
 
     code: str
     text: str = ""
@@ -46,12 +76,13 @@ class Refusal(Value):
 
 
 class Tokens(Value):
-    """`expires_at` is by our clock: the server tells how long, and its clock may differ. `url` is
-    where the token is good, if that is not the usual place."""
+    """`expires_at` is in our clock, computed from the lifetime. `url` is the API address for the
+    token, if it differs from the default."""
 
     access_token: str
     refresh_token: str = ""
     expires_at: float | None = None
+    scope: str = ""
     account_id: str = ""
     url: str = ""
 
@@ -62,19 +93,49 @@ class Tokens(Value):
         return [("expires_at", self.expires_at)]
 
 
+async def request_tokens(
+    endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: Http, now: float
+) -> Tokens | Refusal:
+    """Sends a grant (`grant_type` and its fields) to the token endpoint."""
+    resource = {"resource": endpoint.resource} if endpoint.resource else {}
+    answer = await post(
+        http,
+        endpoint.url,
+        {**endpoint.client_fields(), **resource, **fields},
+        body=endpoint.body,
+        headers=endpoint.client_headers(),
+    )
+    return granted(answer, now=now, account_claim=endpoint.account_claim)
+
+
+async def refresh_tokens(
+    endpoint: TokenEndpoint, refresh_token: str, *, http: Http, now: float
+) -> Tokens | Refusal:
+    """Refreshes tokens. Servers that rotate refresh tokens accept each only once."""
+    fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+    tokens = await request_tokens(endpoint, fields, http=http, now=now)
+    if isinstance(tokens, Tokens) and not tokens.refresh_token:
+        return replace(tokens, refresh_token=refresh_token)
+    return tokens
+
+
 async def post(
-    http: Http, url: str, fields: Mapping[str, str], *, body: str = "form"
+    http: Http,
+    url: str,
+    fields: Mapping[str, str],
+    *,
+    body: BodyFormat = "form",
+    headers: Mapping[str, str] | None = None,
 ) -> JsonObject | Refusal:
-    """The JSON object that the server answered with."""
     if body == "json":
         kind, data = "application/json", encode(dict(fields))
     else:
         kind, data = "application/x-www-form-urlencoded", urlencode(fields).encode()
-    headers = {"content-type": kind, "accept": "application/json"}
+    sent = {"content-type": kind, "accept": "application/json", **(headers or {})}
     try:
         async with (
             asyncio.timeout(_WHOLE_SECONDS),
-            http.post(url, body=data, headers=headers, timeouts=_TIMEOUTS) as answer,
+            http.post(url, body=data, headers=sent, timeouts=_TIMEOUTS) as answer,
         ):
             return await _read(answer)
     except (ProviderError, TimeoutError) as error:
@@ -93,30 +154,34 @@ async def get(http: Http, url: str, headers: Mapping[str, str]) -> JsonObject | 
         return Refusal(code=UNREACHABLE, text=str(error) or "no answer in time")
 
 
-def granted(answer: JsonObject | Refusal, login: Login, *, now: float) -> Tokens | Refusal:
-    """The tokens in an answer of a token endpoint."""
+def granted(
+    answer: JsonObject | Refusal, *, now: float, account_claim: tuple[str, ...] = ()
+) -> Tokens | Refusal:
+    """Parses the answer of a token endpoint."""
     if isinstance(answer, Refusal):
         return answer
     access = answer.get("access_token")
     if not isinstance(access, str) or not access:
-        return Refusal(code="malformed", text="the answer holds no access token")
+        return Refusal(code="malformed", text="the answer has no access token")
     refresh = answer.get("refresh_token")
     id_token = answer.get("id_token")
     lifetime = number(answer.get("expires_in"))
     if lifetime is None:
         lifetime = _lifetime(claims(access))
-    accounts = (claim(token, login.account_claim) for token in (id_token, access))
+    accounts = (claim(token, account_claim) for token in (id_token, access))
+    scope = answer.get("scope")
     return Tokens(
         access_token=access,
         refresh_token=refresh if isinstance(refresh, str) else "",
         expires_at=None if lifetime is None else now + lifetime,
+        scope=scope if isinstance(scope, str) else "",
         account_id=next((found for found in accounts if found), ""),
     )
 
 
 def claims(token: str) -> JsonObject:
-    """What a signed token says of itself; nothing for tokens of another kind. The signature is
-    not our concern: we only carry the token."""
+    """The claims of a JWT, {} for other tokens. The signature is not verified: the token is only
+    passed on."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -140,7 +205,7 @@ async def _read(answer: Answer) -> JsonObject | Refusal:
         held = decode(dict[str, JsonValue], data)
     except DecodeError:
         return Refusal(code="malformed", text=f"HTTP {answer.status}", status=answer.status)
-    # Some servers tell of errors with status 200.
+    # Some servers report errors with status 200.
     if 200 <= answer.status < 300 and "error" not in held:
         return held
     return _refusal(held, answer.status)
@@ -156,7 +221,7 @@ def _refusal(held: JsonObject, status: int) -> Refusal:
 
 
 def _lifetime(held: JsonObject) -> float | None:
-    """From one moment of the server's clock to another, so that ours does not matter."""
+    """The difference of two server times, independent of our clock."""
     begun, over = number(held.get("iat")), number(held.get("exp"))
     return None if begun is None or over is None else max(0.0, over - begun)
 
