@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
@@ -16,10 +15,8 @@ from hermes.credentials.reactions import (
     kind_of,
     rest_seconds,
 )
-from hermes.credentials.states import KeyState, StateFile, States, forget_unused
+from hermes.credentials.states import KeyState, StateFile, States, T, forget_unused
 from hermes.providers.keys import Credential
-
-T = TypeVar("T")
 
 _NOTED_TOGETHER = 20
 _NOTE_LENGTH = 200

@@ -51,7 +51,8 @@ class Entry(Value):
         return self.source.partition(":")[0] in ("env", "config")
 
     def __repr__(self) -> str:
-        return f"Entry({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({fields})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in _SHOWN_BY_REPR]

@@ -27,7 +27,7 @@ class Found(Value):
     account_id: str = ""
 
     def __repr__(self) -> str:
-        return f"Found(expires_at={self.expires_at})"
+        return f"{type(self).__name__}(expires_at={self.expires_at})"
 
 
 Reader = Callable[[bytes], Found | None]

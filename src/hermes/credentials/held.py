@@ -60,7 +60,8 @@ class Held(Value):
         )
 
     def __repr__(self) -> str:
-        return f"Held({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({fields})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         fields = ((name, getattr(self, name)) for name in self.__struct_fields__)

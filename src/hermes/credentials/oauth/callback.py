@@ -28,7 +28,7 @@ class Returned(Value):
     error: str = ""
 
     def __repr__(self) -> str:
-        return f"Returned(error={self.error!r})"
+        return f"{type(self).__name__}(error={self.error!r})"
 
 
 def read_returned(text: str) -> Returned:

@@ -74,7 +74,7 @@ class Login(Value, forbid_unknown_fields=True):
         )
 
     def __repr__(self) -> str:
-        return f"Login(provider={self.provider!r}, flow={self.flow!r})"
+        return f"{type(self).__name__}(provider={self.provider!r}, flow={self.flow!r})"
 
 
 class Logins:

@@ -29,7 +29,7 @@ class Proof(Value):
         return _text(hashlib.sha256(self.verifier.encode()).digest())
 
     def __repr__(self) -> str:
-        return "Proof(…)"
+        return f"{type(self).__name__}(…)"
 
 
 def new_proof() -> Proof:

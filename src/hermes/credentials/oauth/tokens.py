@@ -60,7 +60,7 @@ class TokenEndpoint(Value):
         return {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
     def __repr__(self) -> str:
-        return f"TokenEndpoint(url={self.url!r})"
+        return f"{type(self).__name__}(url={self.url!r})"
 
 
 class Refusal(Value):
@@ -87,7 +87,7 @@ class Tokens(Value):
     url: str = ""
 
     def __repr__(self) -> str:
-        return f"Tokens(expires_at={self.expires_at})"
+        return f"{type(self).__name__}(expires_at={self.expires_at})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("expires_at", self.expires_at)]
