@@ -17,21 +17,6 @@ from hermes.credentials.entry import Entry, fingerprint, moment, read_entry, wri
 from hermes.credentials.locks import SharedLock
 from hermes.credentials.store import Document, Store
 
-HOLDER = """
-import asyncio, sys
-from pathlib import Path
-from hermes.config.home import Home
-from hermes.credentials.locks import SharedLock
-
-async def main():
-    home = Home(Path(sys.argv[1]))
-    async with SharedLock(home, home.root / "auth.lock").held():
-        print("held", flush=True)
-        await asyncio.sleep(60)
-
-asyncio.run(main())
-"""
-
 
 async def test_what_is_put_is_read_back(home: Home) -> None:
     store = Store(home)
@@ -121,7 +106,11 @@ async def test_a_lock_is_waited_for_and_then_complained_about(home: Home) -> Non
 
 async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
     holder = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HOLDER, str(home.root), stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "tests.credentials.lock_holder",
+        str(home.root),
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         assert holder.stdout is not None

@@ -205,9 +205,9 @@ class Desk:
 
     async def _refuse_repeat(self, provider: str, key: str) -> None:
         held = await self._wallet.holdings(provider).now()
-        same = next((number for number, h in enumerate(held, 1) if key in (h.key, h.root)), 0)
-        if same:
-            raise UsageError(f"{provider} already has this key as number {same}.")
+        for number, known in enumerate(held, start=1):
+            if key in (known.key, known.renewal_token):
+                raise UsageError(f"{provider} already has this key as number {number}.")
 
     def _new_entry(self, *, label: str, access_token: str = "") -> Entry:
         world = self._wallet.world
@@ -254,7 +254,7 @@ def _status(held: Held, state: KeyState, now: float) -> tuple[Status, str]:
         return "dead", held.note
     if state.is_resting(now):
         return "resting", state.rests
-    if not held.root and held.expires_within(0, now):
+    if not held.renewal_token and held.expires_within(0, now):
         return "expired", held.note
     if state.is_probed(now):
         return "trying", state.rests

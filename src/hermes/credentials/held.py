@@ -10,12 +10,12 @@ from hermes.providers.endpoint import Auth
 from hermes.providers.keys import Credential
 from hermes.providers.scope import usable
 
-_HIDDEN = ("key", "root", "headers")
+_HIDDEN = ("key", "renewal_token", "headers")
 
 
 class Held(Value):
-    """`key` is sent to the provider. `root` yields new keys: a refresh token, or a token to
-    exchange; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
+    """`key` is sent to the provider. `renewal_token` is a refresh token or a token to exchange for
+    new keys; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
     are borrowed and never written. `scope` limits where it may be sent: the variable of its
     provider's keys, LOGIN, or "" for any configured address."""
 
@@ -23,7 +23,7 @@ class Held(Value):
     provider: str
     source: str
     key: str = ""
-    root: str = ""
+    renewal_token: str = ""
     label: str = ""
     own: bool = False
     oauth: bool = False
@@ -41,7 +41,9 @@ class Held(Value):
     @property
     def fingerprint(self) -> str:
         """Identifies the secret; a login keeps its fingerprint while its tokens change."""
-        return f"login:{self.id}" if self.root and self.own else fingerprint(self.root or self.key)
+        if self.renewal_token and self.own:
+            return f"login:{self.id}"
+        return fingerprint(self.renewal_token or self.key)
 
     def expires_within(self, seconds: float, now: float) -> bool:
         return not self.key or (self.expires_at is not None and self.expires_at - now <= seconds)
@@ -85,7 +87,7 @@ def without_repeats(keys: list[Held]) -> list[Held]:
     seen: set[str] = set()
     kept = []
     for key in keys:
-        secret = key.key or key.root
+        secret = key.key or key.renewal_token
         if usable(secret) and secret not in seen:
             seen.add(secret)
             kept.append(key)

@@ -69,7 +69,7 @@ class Holdings:
                 provider=self.provider,
                 source=entry.source,
                 key=key or entry.access_token,
-                root=entry.refresh_token,
+                renewal_token=entry.refresh_token,
                 label=entry.label,
                 own=True,
                 oauth=is_login,
@@ -129,10 +129,11 @@ class Holdings:
         login = self.login
         if login is None:
             return held
-        if login.refused_prefix and (held.root or held.key).startswith(login.refused_prefix):
+        token = held.renewal_token or held.key
+        if login.refused_prefix and token.startswith(login.refused_prefix):
             return replace(held, dead=True, note=f"{login.name} does not accept classic tokens")
-        if login.exchange_url and not held.root:
-            held = replace(held, root=held.key, key="", oauth=True, scope=LOGIN)
+        if login.exchange_url and not held.renewal_token:
+            held = replace(held, renewal_token=held.key, key="", oauth=True, scope=LOGIN)
         is_token = login.bearer_prefix and held.key.startswith(login.bearer_prefix)
         if not held.oauth and not is_token:
             return held

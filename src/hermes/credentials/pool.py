@@ -100,7 +100,7 @@ class Pool:
     def _is_able(self, held: Held) -> bool:
         """Whether the key is healthy, or past its cooldown and not being probed."""
         now, state = self._world.clock.now(), self._conditions.of(held)
-        alive = not held.dead and bool(held.root or not held.expires_within(0, now))
+        alive = not held.dead and bool(held.renewal_token or not held.expires_within(0, now))
         return alive and not state.is_resting(now) and not state.is_probed(now)
 
     async def _taken(
@@ -146,7 +146,7 @@ class Pool:
         """The key with a valid token, refreshed if needed; None if that fails."""
         held = self._renewal.current(held)
         now = self._world.clock.now()
-        if not held.root or not held.expires_within(self._renewal.skew_seconds, now):
+        if not held.renewal_token or not held.expires_within(self._renewal.skew_seconds, now):
             return held
         fresh = await self._renewal.renewed(held, stale=held.key)
         if not isinstance(fresh, Failed):
@@ -187,7 +187,7 @@ class Pool:
         # Sessions that were refused with the same token share one refresh.
         refused = self._refused_tokens.setdefault(held.id, set())
         refused.add(credential.key)
-        if held.root and len(refused) <= _MOST_RENEWALS:
+        if held.renewal_token and len(refused) <= _MOST_RENEWALS:
             fresh = await self._renewal.renewed(held, stale=credential.key)
             if not isinstance(fresh, Failed):
                 return "again"

@@ -47,7 +47,7 @@ class Renewal:
     def current(self, held: Held) -> Held:
         """The key with the token that this process exchanged for a borrowed one, if any."""
         made = self._made.get(held.id)
-        return made if made is not None and made.root == held.root else held
+        return made if made is not None and made.renewal_token == held.renewal_token else held
 
     async def renewed(self, held: Held, *, stale: str) -> Held | Failed:
         """The key with a token other than `stale`. A cancelled caller does not cancel the refresh:
@@ -64,7 +64,7 @@ class Renewal:
 
     async def _renewed(self, held: Held, stale: str) -> Held | Failed:
         login = self._holdings.login
-        if login is None or not held.root:
+        if login is None or not held.renewal_token:
             return Failed(text=held.note or "it cannot be refreshed")
         try:
             login = await discovered(login, http=self._http)
@@ -78,7 +78,7 @@ class Renewal:
         known = self.current(held)
         if known.key and known.key != stale:
             return known
-        tokens = await self._ask(login, held.root, held.client_id)
+        tokens = await self._ask(login, held.renewal_token, held.client_id)
         if isinstance(tokens, Refusal):
             return Failed(text=tokens.words, final=_is_final(tokens))
         self._made[held.id] = fresh = replace(
@@ -143,12 +143,12 @@ class Renewal:
         self._store.write(document)
         return Failed(text=refusal.words, final=True)
 
-    async def _ask(self, login: Login, root: str, client_id: str) -> Tokens | Refusal:
+    async def _ask(self, login: Login, token: str, client_id: str) -> Tokens | Refusal:
         clock = self._world.clock
         if login.exchange_url:
-            return await exchanged(login, root, http=self._http, clock=clock)
+            return await exchanged(login, token, http=self._http, clock=clock)
         endpoint = login.token_endpoint(client_id)
-        return await refresh_tokens(endpoint, root, http=self._http, now=clock.now())
+        return await refresh_tokens(endpoint, token, http=self._http, now=clock.now())
 
     def _is_good(self, entry: Entry) -> bool:
         now = self._world.clock.now()

@@ -32,8 +32,8 @@ def _resting(provider: str, count: int, state: KeyState, seconds: float) -> Prov
     keys = f"All {count} {provider} keys are" if count > 1 else f"The {provider} key is"
     soon = seconds <= (LONGEST if state.rests == "rate_limit" else _SOON_SECONDS)
     return ProviderError(
-        f"{keys} in cooldown ({_WHY[state.rests]}) for another {span(seconds)}; add one with "
-        f"`hermes auth add {provider}`, or see `hermes auth list {provider}`.",
+        f"{keys} in cooldown ({_WHY[state.rests]}) for another {span(seconds)}; "
+        f"add one with `hermes auth add {provider}`, or see `hermes auth list {provider}`.",
         reason=_REASONS[state.rests],
         status=state.code,
         retryable=soon,
