@@ -14,7 +14,6 @@ from hermes.models.choice import CUSTOM, Wish
 from hermes.models.names import Names
 from hermes.models.places import Place, Places
 from hermes.models.sources import beside
-
 from hermes.providers.addresses import host_of, is_local
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.learned import LearnedLimits, Lessons

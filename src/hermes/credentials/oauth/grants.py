@@ -7,7 +7,7 @@ from hermes.core.errors import ConfigError
 from hermes.core.world import Clock
 from hermes.credentials.oauth.logins import Login, require_safe
 from hermes.credentials.oauth.tokens import Refusal, Tokens, get, number, post
-from hermes.providers.endpoint import host_of
+from hermes.providers.addresses import host_of
 from hermes.providers.http import Http
 
 _DISCOVERY = "/.well-known/openid-configuration"

@@ -15,7 +15,8 @@ from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 from hermes.credentials.oauth.tokens import BodyFormat, TokenEndpoint
-from hermes.providers.endpoint import Auth, host_of, is_local
+from hermes.providers.addresses import host_of, is_local
+from hermes.providers.endpoint import Auth
 
 OWN_FILE = "oauth.toml"
 _ADDRESSES = (
