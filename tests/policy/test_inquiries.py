@@ -66,7 +66,7 @@ def test_paths_are_answered_by_place(config: Config, tmp_path: Path) -> None:
             ("read", ".env"),
         )
     ]
-    assert answers == ["allow", "allow", "ask", "ask", "deny", "deny"]
+    assert answers == ["allow", "allow", "ask", "ask", "deny", "ask"]
 
 
 def test_a_question_without_anybody_there_is_a_no(config: Config, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_link_to_a_credential_is_one(home: Path) -> None:
     (home / "project" / "folder").symlink_to(home / ".ssh")
     assert isinstance(files(home).read("notes.txt"), Ask)
     assert isinstance(files(home).read("folder/id_rsa"), Ask)
-    assert isinstance(files(home).write("notes.txt"), Deny)
+    assert isinstance(files(home).write("notes.txt"), Ask)
     assert isinstance(files(home).refer("notes.txt"), Deny)
     assert isinstance(files(home).attach("notes.txt"), Deny)
 
@@ -141,7 +141,7 @@ def test_sessions_are_not_sent_without_a_word(home: Path) -> None:
 def test_a_project_in_a_system_folder_is_a_project() -> None:
     there = Files("/usr/src/app", "/root", "/root/.hermes")
     assert isinstance(there.write("main.py"), Allow)
-    assert isinstance(there.write("/usr/src/other/main.py"), Deny)
+    assert isinstance(there.write("/usr/src/other/main.py"), Ask)
 
 
 def test_references_are_found_as_people_write_them() -> None:

@@ -10,9 +10,14 @@ from typing import Protocol
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
 from hermes.policy.options import Options
+from hermes.policy.path_effects import (
+    judge_delete,
+    judge_read,
+    judge_write,
+    spelled_from_home,
+)
 from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
-from hermes.policy.touching import deleting, reading, strays, writing
 
 NOT_CERTAIN = re.compile(f"[*?\\[{UNKNOWN}{SOME}]")
 PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
@@ -124,7 +129,7 @@ class Call:
     def reads(self, *texts: str) -> None:
         for text in texts:
             if text not in ("", "-"):
-                self._add(reading(self.paths, self.path(text)))
+                self._add(judge_read(self.paths, self.path(text)))
 
     def reads_all(self, *texts: str) -> None:
         """Folders too, with all that is in them."""
@@ -138,15 +143,15 @@ class Call:
             if text not in ("", "-"):
                 path = self.path(text)
                 self._touch(path)
-                strayed = strays(self.paths, text, path)
-                self._add(writing(self.paths, path, append=append, strayed=strayed))
+                from_home = spelled_from_home(self.paths, text)
+                self._add(judge_write(self.paths, path, append=append, from_home=from_home))
 
     def deletes(self, *texts: str, recursive: bool = False) -> None:
         for text in texts:
             path = self.path(text)
             self._touch(path)
-            strayed = strays(self.paths, text, path)
-            self._add(deleting(self.paths, path, recursive=recursive, strayed=strayed))
+            from_home = spelled_from_home(self.paths, text)
+            self._add(judge_delete(self.paths, path, recursive=recursive, from_home=from_home))
 
     def touches(self, *texts: str) -> None:
         """Paths that change in a way that is judged elsewhere."""

@@ -30,7 +30,7 @@ from hermes.core.effects import (
 from hermes.core.ports import Seen, ShellSetup
 from hermes.policy import leaving
 from hermes.policy.feeding import fed
-from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
+from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
 from hermes.policy.places.safe import SafeRoots
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
 
-ONCE = ("once",)
 # They fetch what a project names; with a new list of that, it is a stranger's choice.
 INSTALLERS = frozenset(
     """
@@ -148,8 +147,10 @@ class Cases:
                 return self._command(effect.script, self.verdict(effect), effect.cwd, seen)
             case ReadPath():
                 return Case(decision=self.files.read(effect.path))
-            case WritePath() | DeletePath():
+            case WritePath():
                 return self._write(effect.path)
+            case DeletePath():
+                return Case(decision=self.files.delete(effect.path))
             case SignalProcess(action="write"):
                 return self._fed(effect, seen)
             case SignalProcess():
@@ -223,7 +224,7 @@ class Cases:
         return case
 
     def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> Case:
-        decision = _decision(verdict.worst)
+        decision = decision_of(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
         suspects, sources = self._suspects(verdict, cwd)
@@ -299,17 +300,3 @@ def _sends(piece: str, host: str) -> Ask:
     shown = piece if len(piece) <= 40 else f"{piece[:40]}…"
     reason = f"It sends {shown!r}, which was read before, to {host}."
     return Ask(reason=reason, category="network_out", scopes=ONCE)
-
-
-def _decision(worst: Finding) -> Decision:
-    match worst.level:
-        case Level.NEVER:
-            reason = f"This is never run: {worst.reason}."
-            return Deny(reason=reason, category=worst.category, hardline=True)
-        case Level.DENIED:
-            return Deny(reason=worst.reason, category=worst.category)
-        case Level.ASKED:
-            if worst.category in ONLY_ONCE:
-                return Ask(reason=worst.reason, category=worst.category, scopes=ONCE)
-            return Ask(reason=worst.reason, category=worst.category)
-    return Allow(harmless=worst.level is Level.HARMLESS, reason=worst.reason)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from hermes.codec.values import Value, replace
+from hermes.core.effects import Allow, Ask, Decision, Deny
 
 
 class Level(IntEnum):
@@ -22,6 +23,7 @@ class Level(IntEnum):
 CATEGORIES: dict[str, str] = {
     "delete": "Deletes files outside the workspace, or the workspace as a whole.",
     "overwrite": "Writes or moves files outside the workspace.",
+    "outside": "Reads files of another person, or sends files from outside the workspace.",
     "disk": "Formats, mounts or writes disks and partitions.",
     "power": "Turns the machine off or stops it from working.",
     "privilege": "Runs with more rights, or gives rights to somebody.",
@@ -50,8 +52,12 @@ CATEGORIES: dict[str, str] = {
     "settings": "Refused or asked for by a rule of yours.",
     "principal": "Only the owner may do this.",
 }
+ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
+ONCE: tuple[str, ...] = ("once",)
 # Approved for one time only: what was seen says little about what will run next time.
 ONLY_ONCE = frozenset(("obfuscated", "unclear", "remote_code", "credentials", "exfiltration"))
+# Approved at most for the session.
+NOT_ALWAYS = frozenset(("outside",))
 # What untrusted text must not cause without a person's word.
 OUTWARD = frozenset(
     ("network", "network_out", "persistence", "privilege", "exfiltration", "agent_context")
@@ -122,4 +128,24 @@ def combined(findings: Iterable[Finding]) -> Finding:
     clear = [each for each in top if each.category not in vague and each.reason != LOOKING]
     if not top:
         return Finding(level=Level.HARMLESS, category="", reason=LOOKING)
-    return (clear or top)[0]
+    # Where a file lies says less than what is done to it.
+    specific = [each for each in clear if each.category != "outside"]
+    return (specific or clear or top)[0]
+
+
+def decision_of(worst: Finding) -> Decision:
+    match worst.level:
+        case Level.NEVER:
+            reason = f"This is never run: {worst.reason}."
+            return Deny(reason=reason, category=worst.category, hardline=True)
+        case Level.DENIED:
+            return Deny(reason=worst.reason, category=worst.category)
+        case Level.ASKED:
+            return Ask(reason=worst.reason, category=worst.category, scopes=_scopes(worst.category))
+    return Allow(harmless=worst.level is Level.HARMLESS, reason=worst.reason)
+
+
+def _scopes(category: str) -> tuple[str, ...]:
+    if category in ONLY_ONCE:
+        return ONCE
+    return ("once", "session") if category in NOT_ALWAYS else ALL_SCOPES

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os.path
 import posixpath
 import re
+import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from hermes.policy.places.links import GuardedFiles
 from hermes.policy.places.places import Places
 from hermes.policy.places.reserved import ROOTS, SYSTEM_FOLDERS
 from hermes.policy.places.safe import SafeRoots
@@ -71,6 +73,7 @@ class Paths:
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         safe: SafeRoots | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.places = Places(root, home, state)
         self.root = self.places.root
@@ -79,6 +82,7 @@ class Paths:
         self._sensitive: dict[str, str] = {}
         self._shipped = shipped
         self.safe = safe or SafeRoots()
+        self._guarded = GuardedFiles(self.home, self.places.state, now)
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""
@@ -91,9 +95,17 @@ class Paths:
     def exists(self, path: str, *, unknown: bool) -> bool:
         return unknown if self._far else os.path.lexists(path)
 
+    def of_another_person(self, path: str) -> bool:
+        # The homes of another machine are not known here.
+        return not self._far and self.places.of_another_person(path)
+
+    def twin(self, path: str) -> str:
+        """The guarded file that this one is a hard link to, or nothing."""
+        return "" if self._far else self._guarded.twin(path)
+
     def place(self, path: str) -> Place:
         """Whose an absolute path is. Patterns count as what stands before them."""
-        if path.startswith("/dev/"):
+        if path.startswith("/dev/") and not inside(path, "/dev/shm"):
             return "disk" if DISK.match(path) else "device"
         if self.places.own_state(path):
             return "state"
@@ -102,10 +114,10 @@ class Paths:
         if self.places.in_workspace(path):
             return "workspace"
         if any(inside(path.lower(), folder) for folder in SYSTEM_FOLDERS):
-            return "system"
+            return "scratch" if self.places.is_scratch(path) else "system"
         if inside(path, self.home):
             return "home"
-        return "scratch" if inside(path, "/tmp") or inside(path, "/var/tmp") else "outside"
+        return "scratch" if self.places.is_scratch(path) else "outside"
 
     def starts_later(self, path: str) -> str:
         """Why a file is run or read by other programs later, or nothing."""
@@ -148,12 +160,10 @@ class Paths:
         return self._sensitive[path]
 
     def _holding(self, path: str) -> str:
-        if holding := self.places.secret(path):
-            return f"{path} holds {holding.words}."
+        if words := self.places.secret(path):
+            return f"{path} holds {words}."
         if self.own(path):
             return f"{path} is part of Hermes' own state."
-        if (window := self.places.device(path)) and window.category == "credentials":
-            return f"{path} is {window.words}."
         return self._may_match(path)
 
     def own(self, path: str) -> bool:

@@ -23,7 +23,7 @@ from hermes.core.effects import (
     subject,
 )
 from hermes.core.ports import Seen, ShellSetup
-from hermes.policy.findings import Verdict
+from hermes.policy.findings import ALL_SCOPES, Verdict
 from hermes.policy.kept import Kept, Mask, masked, sealed
 from hermes.policy.standing import Rule, Standing
 from hermes.policy.targets import target
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver
     from hermes.policy.written import Known, Texts
 
-ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
 MOST_NAMED = 3
 
 

@@ -54,7 +54,7 @@ def test_paths_are_meant_from_the_given_folder(program: Program, tmp_path: Path)
         {"effect": "write", "value": "../a.txt"},
         {"effect": "write", "value": "~/.bashrc"},
         {"effect": "delete", "value": "a.txt", "cwd": str(tmp_path)},
-    ) == ["allow", "deny", "allow", "ask", "ask", "allow"]
+    ) == ["allow", "ask", "allow", "ask", "ask", "allow"]
 
 
 def test_a_line_that_cannot_be_used_is_refused_and_the_dialogue_goes_on(program: Program) -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
-from hermes.codec.values import Value
 from hermes.policy.places import reserved, stores
 
 _HOMES = re.compile(
@@ -21,14 +20,6 @@ _PROC = re.compile(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?"
 BELOW = r"^…(?:/|$)"
 ANYWHERE = r"(?:^|/)…(?:/|$)"
 WHOLE = r"^…$"
-
-
-class Holding(Value):
-    """What a path holds. `strict` is refused outright rather than asked about."""
-
-    category: str
-    words: str
-    strict: bool = False
 
 
 class Places:
@@ -64,20 +55,15 @@ class Places:
                 return True
         return False
 
-    def secret(self, path: str) -> Holding | None:
-        """What of a person or the system a path would give away."""
+    def secret(self, path: str) -> str:
+        """What of a person's or the system's secrets a path holds, or nothing."""
         low = path.lower()
         name = posixpath.basename(low)
         if _is_env(name):
-            return Holding(
-                category="credentials",
-                words="an environment file with secrets; use an example file such as .env.example",
-                strict=True,
-            )
+            return "the secrets of an environment; .env.example shows the names without them"
         if name.endswith(".pub") and "id_" in name:
-            return None
-        words = self._store(low) or _by_name(name)
-        return Holding(category="credentials", words=words) if words else None
+            return ""
+        return self._store(low) or _by_name(name) or _proc_secret(low)
 
     def of_another_person(self, path: str) -> bool:
         """Below a home in which neither the person nor the workspace is."""
@@ -86,24 +72,16 @@ class Places:
             return False
         return not any(_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
-    def device(self, path: str) -> Holding | None:
-        """What is no file at all: devices, sockets, windows into processes and the kernel."""
+    def not_a_file(self, path: str) -> str:
+        """What a path is if its name says that it is no file, or nothing."""
         low = path.lower()
         if _inside(low, "/dev") and not _inside(low, "/dev/shm"):
-            return Holding(category="device", words="a device", strict=True)
+            return "a device"
         if _below(low, reserved.SOCKETS):
-            return Holding(category="device", words="the socket of a service", strict=True)
+            return "the socket of a service"
         if posixpath.basename(low) in reserved.WINDOWS_DEVICES:
-            return Holding(category="device", words="the name of a device", strict=True)
-        found = _PROC.match(low)
-        if found and not any(_inside(low, each) for each in reserved.PUBLIC_PROC_SYS):
-            what, who = found["what"] or "", found["who"]
-            if what in reserved.PROCESS_SECRETS and who != "sys":
-                words = "a window into a running program"
-                return Holding(category="credentials", words=words, strict=True)
-            if who in reserved.KERNEL_SECRETS:
-                return Holding(category="device", words="a window into the kernel", strict=True)
-        return None
+            return "the name of a device"
+        return ""
 
     def started_later(self, path: str) -> str:
         """Why other programs run or obey what is written there, or nothing."""
@@ -169,6 +147,15 @@ class Places:
             return low[len(home) + 1 :]
         found = _HOMES.match(low)
         return low[found.end() + 1 :] if found else ""
+
+
+def _proc_secret(low: str) -> str:
+    found = _PROC.match(low)
+    if found is None:
+        return ""
+    if found["what"] in reserved.PROCESS_SECRETS and found["who"] != "sys":
+        return "the memory, files or variables of a running program"
+    return "memory or keys of the kernel" if found["who"] in reserved.KERNEL_SECRETS else ""
 
 
 def _by_name(name: str) -> str:

@@ -121,15 +121,9 @@ PROCESS_SECRETS = frozenset(
 KERNEL_SECRETS = frozenset(
     listed(
         """
-        bus | kallsyms | kcore | key-users | keys | kmem | kmsg | kpagecount | kpageflags | sys
-        sysrq-trigger
+        kallsyms | kcore | key-users | keys | kmem | kmsg | kpagecount | kpageflags
         """
     )
-)
-PUBLIC_PROC_SYS = listed(
-    """
-    /proc/sys/kernel/hostname | /proc/sys/kernel/osrelease | /proc/sys/fs
-    """
 )
 # Homes of nobody, in which there is something for all.
 SHARED_HOMES = frozenset({"/home/linuxbrew", "/home/shared", "/users/shared", "/users/public"})

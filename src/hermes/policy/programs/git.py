@@ -5,10 +5,10 @@ from __future__ import annotations
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.options import Options
+from hermes.policy.path_effects import REGENERABLE
 from hermes.policy.programs.git_copies import check_archive, check_clone, check_worktree
 from hermes.policy.programs.git_settings import check_config, check_setting
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
-from hermes.policy.touching import REGENERABLE
 
 READS = frozenset(
     """
