@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hermes.core.effects import Decision, Effect, Principal, RunCommand
 from hermes.policy.rules import PolicySettings, Rules
 
@@ -10,13 +12,20 @@ HOME = "/home/person"
 USER = frozenset({"user"})
 
 
-def rules(settings: PolicySettings | None = None, *, root: str = ROOT, home: str = HOME) -> Rules:
+def rules(
+    settings: PolicySettings | None = None,
+    *,
+    root: str = ROOT,
+    home: str = HOME,
+    confined: Callable[[], bool] = lambda: False,
+) -> Rules:
     return Rules(
         settings or PolicySettings(),
         root=root,
         home=home,
         state=f"{home}/.hermes",
         keep=lambda _: None,
+        confined=confined,
     )
 
 

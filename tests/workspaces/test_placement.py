@@ -15,6 +15,7 @@ from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say
+from hermes.core.effects import Allow, RunCommand
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.events import (
     ApprovalAsked,
@@ -210,6 +211,22 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         assert (await describe_placement(app.run)).startswith("commands confined (")
     assert (stage.project / "here").read_text() == "in\n"
     assert find_program("bwrap", stage.env["PATH"]) is None or "KEY" not in told
+
+
+@pytest.mark.parametrize("confined", [True, False])
+async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
+    stage: Stage, confined: bool
+) -> None:
+    async with stage.app(
+        terminal__confinement_strict=confined, terminal__confinement_network=not confined
+    ) as app:
+        if not (await protection_of(app)).confined:
+            pytest.skip("nothing confines commands here")
+        session = await app.open(stage.opening())
+        effect = RunCommand(script="zork src", cwd=str(stage.project))
+        decision = app.tuned[session.id].rules.decide(effect, "owner", frozenset({"user"}))
+        assert isinstance(decision, Allow) == confined
+        assert "confined" in decision.reason
 
 
 async def test_confinement_can_be_switched_off(stage: Stage) -> None:

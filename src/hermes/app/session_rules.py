@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.session_workspace import confines_unknown
 from hermes.core.ports import Workspace
 from hermes.core.session_request import Opening
 from hermes.policy.rule_setup import policy_settings
@@ -41,6 +43,7 @@ def session_rules(
         shell=lambda: workspace.shell,
         suspects=suspects,
         texts=copies,
+        confined=partial(confines_unknown, app, workspace),
     )
 
 

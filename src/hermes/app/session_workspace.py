@@ -135,3 +135,16 @@ def root_of(app: App, cwd: str) -> str:
     if cwd:
         app.news.append(f"{cwd} is gone; this session goes on in {root}.")
     return root
+
+
+def confines_unknown(app: App, workspace: Workspace) -> bool:
+    """Whether commands run without a network, write only in the workspace and can be undone: then
+    unknown programs may run."""
+    wanted = app.commons.confinement
+    strict = wanted.wanted != "off" and not (wanted.network or wanted.ordinary or wanted.writable)
+    if not strict or workspace.is_remote or not app.settings.checkpoints.enabled:
+        return False
+    from hermes.workspaces.confinement.sandbox import Sandbox
+
+    state = app.home.sessions / "none"
+    return Sandbox(wanted, workspace.root, state, app.commons.child_env).protection().confined

@@ -20,6 +20,7 @@ from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 
 NOT_CERTAIN = re.compile(f"[*?\\[{UNKNOWN}{SOME}]")
+CONFINED = "it runs confined: no network, writes only in the workspace, undo on."
 PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
@@ -47,6 +48,7 @@ class Follower(Protocol):
     """Who follows the commands that a command runs."""
 
     paths: Paths
+    confined: Callable[[], bool]
     findings: list[Finding]
     touched: dict[str, None]
 
@@ -101,6 +103,13 @@ class Call:
 
     def work(self, category: str = "", reason: str = "It works in the workspace.") -> None:
         self._say(Level.WORK, category, reason)
+
+    def unknown(self, what: str) -> None:
+        """It runs a program that nothing is known about, which is fine where it is confined."""
+        if self.follower.confined():
+            self.work(reason=f"{what}; {CONFINED}")
+        else:
+            self.ask("unknown_program", f"{what}, and commands do not run confined here.")
 
     def _say(self, level: Level, category: str, reason: str) -> None:
         self._add(Finding(level=level, category=category, reason=reason))

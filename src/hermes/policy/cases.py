@@ -85,9 +85,11 @@ class Cases:
         shell: Callable[[], ShellSetup] = ShellSetup,
         suspects: Known | None = None,
         texts: Texts | None = None,
+        confined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
         self._shell = shell
+        self._confined = confined
         self._far = far
         self._shipped = shipped
         self._folders = (root, home, state)
@@ -138,7 +140,7 @@ class Cases:
             from hermes.policy.paths import Paths
 
             paths = Paths(*self._folders, far=self._far, shipped=self._shipped, safe=self._safe)
-            self._commands = Commands(paths, self._written, self._shell)
+            self._commands = Commands(paths, self._written, self._shell, self._confined)
         return self._commands.judge(effect)
 
     def of(self, effect: Effect, seen: Seen | None) -> Case:

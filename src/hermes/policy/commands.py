@@ -34,15 +34,17 @@ def _programs() -> dict[str, Check]:
 
 class Commands:
     """Judges commands for one workspace and one home. `shell` tells what earlier commands have
-    defined in the shell that runs them."""
+    defined in the shell that runs them, `confined` whether unknown programs may run."""
 
     def __init__(
         self,
         paths: Paths,
         written: Written | None = None,
         shell: Callable[[], ShellSetup] = ShellSetup,
+        confined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._paths = paths
+        self._confined = confined
         self._shell = shell
         self._written = written or Written()
         self._implied: Implied | None = None
@@ -95,7 +97,7 @@ class Commands:
         return tuple(self._follow(script, cwd, Contents(self._written)).findings)
 
     def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
-        walk = Walk(self._paths, _programs())
+        walk = Walk(self._paths, _programs(), self._confined)
         setup = self._shell()
         home = self._paths.home
         variables: dict[str, tuple[str, ...]] = {

@@ -73,7 +73,8 @@ class Rules:
     secrets out of it before. Of a workspace that is `far` nothing is looked up on this machine.
     `shipped` tells whether a file came with the program and is as it came: it may be run.
     `suspects` knows the files that were written in sight of strangers, `texts` what they hold where
-    they do not lie on this machine."""
+    they do not lie on this machine. `confined` tells whether commands run without a network, write
+    only in the workspace and can be undone: unknown programs may run then."""
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class Rules:
         shell: Callable[[], ShellSetup] = ShellSetup,
         suspects: Known | None = None,
         texts: Texts | None = None,
+        confined: Callable[[], bool] = lambda: False,
     ) -> None:
         # A person may choose another one while the session goes on.
         self.mode = settings.mode
@@ -102,6 +104,7 @@ class Rules:
         self._mask = mask
         self._shipped = shipped
         self._shell = shell
+        self._confined = confined
         self._keep = keep
         self._resolver = resolver
         self._now = now
@@ -190,6 +193,7 @@ class Rules:
                 shell=self._shell,
                 suspects=self._suspects,
                 texts=self._texts,
+                confined=self._confined,
             )
         return self._made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from hermes.codec.values import replace
@@ -44,8 +44,14 @@ WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot
 class Walk:
     """One script, followed once."""
 
-    def __init__(self, paths: Paths, programs: dict[str, Check]) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        programs: dict[str, Check],
+        confined: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.paths = paths
+        self.confined = confined
         self.findings: list[Finding] = []
         self.commands: list[str] = []
         self._programs = programs

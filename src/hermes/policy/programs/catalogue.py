@@ -24,7 +24,6 @@ from hermes.policy.programs.running import check_path_program, check_shell
 from hermes.policy.programs.services import SERVICES
 from hermes.policy.programs.setting_up import PRINTING, prints_setup, setting_up
 from hermes.policy.programs.toolchains import TOOLCHAINS
-from hermes.policy.programs.vocabulary import plain_tool
 from hermes.policy.programs.windows import LOOKING_VERBS, WINDOWS, check_shows, check_windows
 from hermes.policy.programs.wrappers import WRAPPERS
 from hermes.policy.shell.state import NOTHING, Stream
@@ -40,7 +39,7 @@ CROSS = re.compile(
 TARGETED = frozenset(
     "gcc g++ cc c++ clang ld as ar nm size objdump objcopy readelf strip strings addr2line".split()
 )
-ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["version"], ["-version"], ["help"], ["-h"])
+ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["-version"], ["-h"])
 
 
 def _unknown(call: Call) -> Stream | None:
@@ -62,11 +61,8 @@ def _unknown(call: Call) -> Stream | None:
         call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     elif call.name.startswith(("mkfs", "mkfs.")):
         call.never("disk", "it formats a disk")
-    elif plain_tool(call) and not _wrapped(call):
-        call.work(reason=f"By its words, `{call.name}` looks at the project or works on it.")
-        call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     else:
-        call.ask("unknown_program", f"Nothing is known about `{call.name}`.")
+        call.unknown(f"Nothing is known about `{call.name}`")
         _perhaps_wrapper(call)
     return None
 

@@ -147,6 +147,18 @@ PLATFORMS: dict[str, Check] = {
     **dict.fromkeys(("ansible-config", "xcode-select"), _remote("dump view list -p --print-path")),
     "logcli": _remote("query labels series stats"),
     "gitlab-runner": _remote("list verify status version", "exec"),
+    **dict.fromkeys(
+        """eksctl kops istioctl linkerd velero argo tkn jira linear twilio VBoxManage multipass k3d
+        calicoctl cilium kaggle salt-call puppet inspec step certbot colima limactl lima orb
+        telepresence otelcol traefik envoy prefect ghcup emulator garden devspace paket flit
+        vsce eas""".split(),
+        _remote("parser:validate profile:check backup:get pipeline:list", "test build package"),
+    ),
+    **dict.fromkeys(("expo", "ionic", "nitro"), _remote("doctor", "start serve build lint test")),
+    "log": _remote("show stream stats help"),
+    "scontrol": _remote("show ping version"),
+    "localstack": _remote("status logs", "start stop wait"),
+    "zoxide": _remote("query", "add"),
     "esptool.py": _remote("chip_id flash_id read_mac image_info version"),
     "esptool": _remote("chip_id flash_id read_mac image_info version chip-id flash-id read-mac"),
 }

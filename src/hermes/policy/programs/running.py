@@ -48,7 +48,7 @@ def own_program(call: Call, text: str) -> bool:
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
     elif not call.here(text) and not _known(call, path):
-        call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
+        call.unknown(f"It runs {path}, which is not part of the workspace")
     else:
         return True
     return False

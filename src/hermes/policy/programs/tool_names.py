@@ -4,6 +4,13 @@ from __future__ import annotations
 
 # Whatever their options, they read the project and write into it.
 WORKERS = """
+    parquet-tools avro-tools tinygo scala-cli regal bruno asyncapi gqlgen xenon tach voila panel
+    gradio chainlit bokeh dependency-cruiser jscodeshift rome purgecss critters-cli sharp ladle
+    histoire vuepress vitepress api-extractor jsdoc esdoc docsify hexo pelican nikola clj-kondo
+    cljfmt stylish-haskell fantomas selene styler verible-verilog-lint verible-verilog-format svlint
+    vsg iwyu_tool flawfinder rats cpplint django-admin dagster sips cookstyle pgformatter roc
+    backstop bloop treefmt zizmor prek pyrefly dtc h5ls h5dump ncdump detex srec_info srec_cat spell
+    apkanalyzer nuxi react-native qemu-system-arm qemu-system-riscv64 tflocal md2pdf
     htmlproofer cfssl commitlint conform git-cliff hck lizard wily lychee linkchecker dockle squawk
     pytest py.test unittest ruff black isort flake8 mypy pyright pylint bandit tox nox coverage
     autopep8 yapf pyflakes pycodestyle pydocstyle vulture radon sphinx-build sphinx-apidoc mkdocs
@@ -90,6 +97,7 @@ WORKERS = """
 """
 # They change nothing, and no content of files comes out.
 READERS = """
+    dstat
     pg_lsclusters say where findstr tasklist systeminfo driverquery getmac ver mdfind mdls
     lvs vgs pvs lvdisplay vgdisplay pvdisplay lvscan vgscan pvscan dumpe2fs
     [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
