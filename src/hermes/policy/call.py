@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -17,11 +16,12 @@ from hermes.policy.path_effects import (
     spelled_from_home,
 )
 from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 
-NOT_CERTAIN = re.compile(f"[*?\\[{UNKNOWN}{SOME}]")
+NOT_CERTAIN = regex(f"[*?\\[{UNKNOWN}{SOME}]")
 CONFINED = "it runs confined: no network, writes only in the workspace, undo on."
-PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
+PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
 def shown(words: Sequence[str]) -> str:

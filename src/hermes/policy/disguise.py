@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from hermes.policy.patterns import regex
 
 # Letters of other scripts that look like these.
 LOOKALIKES = str.maketrans(
@@ -11,11 +12,11 @@ LOOKALIKES = str.maketrans(
     "aeopcyxijsdghkmnrtbbABEKMHOPCTXISJaopviktuxb" + "lmdcivxl------//,''",
 )
 # Nothing to see, but the shell reads it; or it turns the order of what is seen.
-HIDDEN = re.compile(
+HIDDEN = regex(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffc\U0001bca0-\U0001bca3\U000e0000-\U000e0fff]"
 )
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def folded(name: str) -> str:

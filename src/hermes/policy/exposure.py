@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from hermes.policy.call import Call
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN, State
 from hermes.policy.shell.tree import Text, Variable, Word
 
-SIGNS = re.compile(r"[=,:@;]")
+SIGNS = regex(r"[=,:@;]")
 # For these a path is a word to print, to compare, to list or to look up, not a file to show.
 UNREAD = frozenset(
     """
@@ -24,29 +24,27 @@ UNREAD = frozenset(
 # They look at a text that is made for them, and open nothing that it names.
 COMPARES = frozenset("diff colordiff comm cmp cat head tail wc sort uniq join paste less".split())
 MOST_LISTED = 4_000
-PATHS = re.compile(r"(?:^|(?<=[\s'\"=:]))(?:/|~/)[^\s'\"]+")
+PATHS = regex(r"(?:^|(?<=[\s'\"=:]))(?:/|~/)[^\s'\"]+")
 # They show what they are given.
 SHOWS = frozenset("echo printf print cat tee printenv".split())
-SECRET_NAME = re.compile(
+SECRET_NAME = regex(
     r"(?i)(^|_)(secret|token|passw(or)?d|passphrase|credentials?|private_?key|api_?key|access_?key"
     r"|auth_?key|signing_?key|encryption_?key)(_|$|s$)|_(key|pat|pwd|psk)$|_key_id$"
 )
-FROM_ENVIRONMENT = re.compile(
+FROM_ENVIRONMENT = regex(
     r"(?:\bENV|\benviron(?:\.get)?|\bgetenv|\bprocess\.env|\bENVIRON|\bSys\.getenv|\$ENV|_ENV"
     r"|\bDeno\.env\.get)\W{0,4}(\w+)"
 )
 # A search of the environment for one of these is a search for credentials.
-SECRET_PATTERN = re.compile(
-    r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private"
-)
+SECRET_PATTERN = regex(r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private")
 
 # They work out what stands between the brackets of a variable's name.
 SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
-HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
+HIDDEN_RUN = regex(r"\[[^\]]*(\$\(|`)")
 
 
 # Options by which programs show what they otherwise keep covered.
-SHOWING = re.compile(
+SHOWING = regex(
     r"^--?(?:(?:show|reveal|display|print|dump|include|with|export|list|view|get|output)[-_])+"
     r"(?:(?:all|the|plain|raw)[-_])?"
     r"(?:secrets?|passwords?|pass|tokens?|credentials?|sensitive|private[-_]?keys?|secret[-_]?keys?|psk"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from hermes.core.effects import RunCommand, SignalProcess
 from hermes.policy.findings import Verdict
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN
 
 Judge = Callable[[RunCommand], Verdict]
@@ -21,7 +22,7 @@ HOLDERS = frozenset(
     """.split()
 )
 # Many programs run the rest of such a line in a shell.
-_ESCAPE = re.compile(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
+_ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
 def fed(effect: SignalProcess, judge: Judge) -> Verdict:

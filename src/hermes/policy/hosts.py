@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from hermes.policy.patterns import regex
 
-HOST = re.compile(
+HOST = regex(
     r"^[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+(:|$)|^\d{1,3}(\.\d{1,3}){3}(:\d+|/\d+|$)"
     r"|^[\w-]+(\.[\w-]+)+:\d+(/|$)|^//|^\\\\"
 )
-NEAR = re.compile(
+NEAR = regex(
     r"^(?:unix|npipe|fd|file)://|^(?:[a-z+]+://)?(?:[^/@]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0)(?=[:/?#]|$)"
 )
 

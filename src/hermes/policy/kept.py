@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from hermes.policy.patterns import regex
+
 Mask = Callable[[str], str]
-SEALED = re.compile(r"sealed:(?P<seal>[0-9a-f]{64}) (?P<shown>.*)", re.DOTALL)
+SEALED = regex(r"sealed:(?P<seal>[0-9a-f]{64}) (?P<shown>.*)", re.DOTALL)
 
 
 def masked(text: str) -> str:

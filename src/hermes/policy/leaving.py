@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from hermes.codec.json import DecodeError, decode
 from hermes.core.ports import Seen
+from hermes.policy.patterns import regex
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
@@ -24,21 +25,21 @@ SPEAK_ONLY = frozenset(
 FETCHERS = frozenset("curl wget wget2 http https xh httpie aria2c lynx links w3m".split())
 # Shorter words stand in every second text; a hash of git names what everybody has.
 _LEAST = 12
-_URL = re.compile(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
-_HOST = re.compile(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
-_GIT_CONTACTS = re.compile(
+_URL = regex(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
+_HOST = regex(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
+_GIT_CONTACTS = regex(
     r"(?:-\S+ (?:\S+ )?)*(?:clone|fetch|pull|push|ls-remote|remote|submodule|archive|bundle)\b"
 )
 # A host with or without more behind it, unless it is the value of an option such as `-o`.
-_BARE = re.compile(
+_BARE = regex(
     r"(?<! -[oOHAbcdeuXmwxTFKPUDzCrtyY])(?<!--output)(?<!--header)( )('?)"
     r"((?:localhost|[\w-]+(?:\.[\w-]+)+|\d+(?:\.\d+){3})(?::\d+)?(?:[/?][^\s']*)?'?)(?= |$)"
 )
-_PIECE = re.compile(r"[\w+-]+={0,2}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_LOCAL = re.compile(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
+_PIECE = regex(r"[\w+-]+={0,2}")
+_COMMIT = regex(r"[0-9a-f]{40}")
+_LOCAL = regex(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
 # A fetch that says nothing but the address: options without a value, and where to put it.
-_PLAIN_FETCH = re.compile(
+_PLAIN_FETCH = regex(
     r"(?:curl|wget)(?: -[sSfLIivqOgN#k]+| --(?:silent|show-error|fail|location|head|include|quiet"
     r"|compressed|no-verbose|remote-name)| (?:-o|-O|--output|--output-document) [\w./~-]+| URL)+"
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-import re
 
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import HARMLESS_DEVICE, Paths, inside
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN
 
 # Folders that a build, a test run or an installation makes again.
-REGENERABLE = re.compile(
+REGENERABLE = regex(
     r"""(?ix) ^( build | builds | dist | out | output | target | bin | obj | tmp | temp | cache
     | coverage | htmlcov | node_modules | bower_components | vendor | venv | \.venv | env
     | __pycache__ | .*\.egg-info | \.(next|nuxt|parcel-cache|turbo|gradle|tox|nox|eggs|cache
@@ -19,7 +19,7 @@ REGENERABLE = re.compile(
     | reports? | test-results | logs? | artifacts | generated | .*[-_.](build|out|tmp|cache) )$"""
 )
 # Top-level folders of a project whose deletion needs confirmation.
-PRECIOUS = re.compile(
+PRECIOUS = regex(
     r"""(?ix) ^( \.git | \.github | \.svn | \.hg | src | source | sources | lib | libs | app | apps
     | packages | pkg | internal | cmd | include | test | tests | spec | doc | docs | data
     | database | db | migrations | assets | public | config | scripts | notebooks )$"""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os.path
 import posixpath
-import re
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from hermes.policy.patterns import regex
 from hermes.policy.places.links import GuardedFiles
 from hermes.policy.places.places import Places
 from hermes.policy.places.reserved import ROOTS, SYSTEM_FOLDERS
@@ -23,15 +23,15 @@ Place = Literal[
 CRITICAL = frozenset(
     ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab")
 )
-HOMES = re.compile(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
-DISK = re.compile(
+HOMES = regex(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
+DISK = regex(
     r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d|sg\d|root$|block/|bsg/"
     r"|mtd|ubi|pmem|bcache|drbd|rbd|dasd|fioa|cciss/|loop\d|ram\d|st\d)"
 )
-HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
-KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
-OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")
-GLOB = re.compile(r"[*?\[]")
+HARMLESS_DEVICE = regex(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
+KEY_FILE = regex(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
+OWN_ROOT = regex(r"^/proc/[^/]+/root(?=/|$)")
+GLOB = regex(r"[*?\[]")
 _MOST_KEPT = 2048
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 
 from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunCommand, SignalProcess
 from hermes.policy.findings import Verdict
 from hermes.policy.leaving import host_of, is_local, urls_in
+from hermes.policy.patterns import regex
 
 # How effects name plugins, and those of them that may pass on what they are told.
 PLUGIN, OPEN = "plugin:", " (open)"
@@ -38,7 +38,7 @@ DOCUMENTS = (
     ".mhtml",
     ".webarchive",
 )
-_WORD = re.compile(r"'((?:[^']|'\\'')*)'|(\S+)")
+_WORD = regex(r"'((?:[^']|'\\'')*)'|(\S+)")
 
 
 def is_trusted(origin: str) -> bool:

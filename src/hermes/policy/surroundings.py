@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hermes.policy.call import Call, Follower
 from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import far
+from hermes.policy.patterns import regex
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Assignment, Redirect
@@ -39,26 +40,26 @@ ALWAYS = frozenset(
     """.split()
 )
 # Programs of the same kind as those above, told by the ends of their names.
-RUN_NAMES = re.compile(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
+RUN_NAMES = regex(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
 # Where programs get packages, orders or their way into the network from.
-SOURCES = re.compile(
+SOURCES = regex(
     r"(?i)^(https?|all|ftp|socks)_proxy$|(_INDEX_URL|_INDEX|_REGISTRY|_MIRROR|_REPO_URL"
     r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
     r"|_UPDATE_ROOT)$"
 )
 # Programs that builds use.
-BUILT_WITH = re.compile(
+BUILT_WITH = regex(
     r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
 )
 # They switch off the check of who is at the other end, or of what comes from there.
-UNPROTECTED = re.compile(
+UNPROTECTED = regex(
     r"(?i)(TLS|SSL|HTTPS|CERT)\w*(VERIFY|REJECT|INSECURE|CHECK)|^NODE_TLS_|STRICT_SSL|^GOINSECURE"
     r"|^GONOSUM|^GONOSUMDB|^GOSUMDB$|_TRUSTED_HOST$|CONTENT_TRUST$|NO_VERIFY$|_INSECURE$"
 )
 SWITCHED = frozenset(("0", "1", "false", "true", "no", "yes", "off", "on"))
 RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
 # Where tools of people and of the system are usually put.
-TOOL_FOLDERS = re.compile(
+TOOL_FOLDERS = regex(
     r"^/(usr|opt)/[\w./+-]*bin$|^/(snap|nix)/[\w./+-]*bin$|^(/home/[^/]+|/root|/Users/[^/]+)/"
     r"(go|\.cargo|\.local|\.deno|\.bun|\.npm-global|\.poetry|\.pyenv|\.rbenv|\.nvm|\.dotnet"
     r"|\.yarn|\.volta|\.asdf|\.sdkman|\.ghcup|\.krew|\.foundry|\.rye|\.pub-cache)/([\w./+-]*/)?"

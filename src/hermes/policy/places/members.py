@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import Literal
 
 from hermes.codec.json import convert
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Allow, Decision, Deny
+from hermes.policy.patterns import regex
 from hermes.policy.places.judging import Files
 from hermes.policy.places.reserved import WINDOWS_DEVICES
 from hermes.policy.places.spelling import readings, unusable
@@ -17,7 +17,7 @@ MOST_BYTES = 1024 * 1024 * 1024
 MOST_RATIO = 200
 # Below this a high ratio is only a file of zeros.
 _RATIO_FROM = 16 * 1024 * 1024
-_DRIVE = re.compile(r"^[A-Za-z]:")
+_DRIVE = regex(r"^[A-Za-z]:")
 _SET_ID = 0o6000
 
 Kind = Literal["file", "folder", "symlink", "hardlink", "device", "pipe", "socket"]

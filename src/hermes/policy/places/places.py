@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
+from hermes.policy.patterns import regex
 from hermes.policy.places import reserved, stores
 
-_HOMES = re.compile(
+_HOMES = regex(
     r"^(/home/[^/]+|/root|/var/root|/users/[^/]+|/mnt/[a-z]/users/[^/]+|/export/home/[^/]+)(?=/)"
 )
-_ENV = re.compile(r"^\.env(rc$|[._-].*|\d*$)|^[\w.-]*\.env$")
-_PROC = re.compile(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?")
+_ENV = regex(r"^\.env(rc$|[._-].*|\d*$)|^[\w.-]*\.env$")
+_PROC = regex(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?")
 
 
 # Where a pattern is looked for: from the start of the path, below any folder, as a whole name.

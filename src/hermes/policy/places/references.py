@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Decision, Deny
+from hermes.policy.patterns import regex
 from hermes.policy.places.judging import Files
 
-_REFERENCE = re.compile(
+_REFERENCE = regex(
     r"""(?ix) (?<![\w/@]) @
     (?: (?P<kind>file|folder|dir|url|git|image|media) :\s? )?
     (?: "(?P<double>[^"]+)" | '(?P<single>[^']+)' | `(?P<tick>[^`]+)` | (?P<bare>[^\s"'`]+) )
     """
 )
-_LINES = re.compile(r"(?::\d+(?:-\d+|:\d+)?|\#L\d+(?:-L?\d+)?)$")
+_LINES = regex(r"(?::\d+(?:-\d+|:\d+)?|\#L\d+(?:-L?\d+)?)$")
 _CLOSERS = {")": "(", "]": "[", "}": "{", ">": "<"}
 WORDS = frozenset(("diff", "staged"))
 

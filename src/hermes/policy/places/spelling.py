@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os.path
 import posixpath
-import re
 import unicodedata
 from urllib.parse import unquote
 
 from hermes.policy.disguise import HIDDEN, LOOKALIKES
+from hermes.policy.patterns import regex
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_FILE_URI = re.compile(r"(?i)^file:(?://(?:localhost|127\.0\.0\.1)?(?=/|[a-z]:))?")
-_FOREIGN_URI = re.compile(r"(?i)^file://(?!/|(?:localhost|127\.0\.0\.1)?/|[a-z]:)")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FILE_URI = regex(r"(?i)^file:(?://(?:localhost|127\.0\.0\.1)?(?=/|[a-z]:))?")
+_FOREIGN_URI = regex(r"(?i)^file://(?!/|(?:localhost|127\.0\.0\.1)?/|[a-z]:)")
 # Two backslashes begin the name of another machine, unless what follows says otherwise.
-_OTHER_MACHINE = re.compile(r"^(?:\\\\|/\\|\\/)(?![?][\\/])")
-_DRIVE = re.compile(r"(?i)^(?://[?.]/|/(?=[a-z]:/))?[a-z]:(?=/|$)")
-_ESCAPED = re.compile(r"%[0-9a-fA-F]{2}")
-_HOME_VARIABLE = re.compile(
+_OTHER_MACHINE = regex(r"^(?:\\\\|/\\|\\/)(?![?][\\/])")
+_DRIVE = regex(r"(?i)^(?://[?.]/|/(?=[a-z]:/))?[a-z]:(?=/|$)")
+_ESCAPED = regex(r"%[0-9a-fA-F]{2}")
+_HOME_VARIABLE = regex(
     r"(?i)\$\{?HOME\}?|%USERPROFILE%|%HOMEPATH%|%HOMEDRIVE%|\$env:(?:USERPROFILE|HOME)"
 )
 _APPDATA = (
-    (re.compile(r"(?i)%APPDATA%|\$env:APPDATA"), "AppData/Roaming"),
-    (re.compile(r"(?i)%LOCALAPPDATA%|\$env:LOCALAPPDATA"), "AppData/Local"),
+    (regex(r"(?i)%APPDATA%|\$env:APPDATA"), "AppData/Roaming"),
+    (regex(r"(?i)%LOCALAPPDATA%|\$env:LOCALAPPDATA"), "AppData/Local"),
 )
-_STREAM = re.compile(r"(?i):(?::?\$[a-z_]+|[^/:]*:\$[a-z_]+)$")
-_SHORT_NAME = re.compile(r"(?i)^(git|ssh|aws|env|gnupg|kube|docker|netrc|bashrc|bash_h)~\d$")
+_STREAM = regex(r"(?i):(?::?\$[a-z_]+|[^/:]*:\$[a-z_]+)$")
+_SHORT_NAME = regex(r"(?i)^(git|ssh|aws|env|gnupg|kube|docker|netrc|bashrc|bash_h)~\d$")
 # `root` and `cwd` of a process lead back into the file system.
-_PROC_ROOT = re.compile(r"^/proc/(?:self|thread-self|\d+|\*)(?:/task/[^/]+)?/root(?=/|$)")
-_PROC_CWD = re.compile(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
+_PROC_ROOT = regex(r"^/proc/(?:self|thread-self|\d+|\*)(?:/task/[^/]+)?/root(?=/|$)")
+_PROC_CWD = regex(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
 
 
 def unusable(text: str) -> str:

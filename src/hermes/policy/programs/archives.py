@@ -7,6 +7,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import fetched
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import PLAIN_VIEWERS
@@ -28,7 +29,7 @@ RUNS = (
     "--new-volume-script",
     "-F",
 )
-PACKERS = re.compile(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
+PACKERS = regex(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
 
 
 def _tar(call: Call) -> Stream | None:

@@ -6,6 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.exposure import SECRET_NAME, shown_secrets
+from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.stages import for_tests
@@ -18,16 +19,16 @@ from hermes.policy.shell.state import UNKNOWN, Stream
 PREFIX = "configure --prefix"
 # Lines that a shell is given: by a tab in a makefile, by any space in other such files, or as the
 # item of a list.
-_RECIPE = re.compile(
+_RECIPE = regex(
     r"\t[\s@+-]*(\S.*)|  +(?:- |cmd: )*[@+-]*(?!\s|[\w.-]+\s*[:?+!]?=[^=])(\S.*)|- cmd: (.*)"
 )
-_ASSIGNED = re.compile(r"\s*(?:export |override |private )*([\w.-]+)\s*([+!?]|:{0,3})=\s*(.*)")
-_SHELLS_OUT = re.compile(r"\$[({]shell ((?:[^()]|\([^()]*\))*)[)}]")
-_REFERENCE = re.compile(r"\$\(([^()$]*)\)|\$\{([^{}$]*)\}|\$([\w@<^?*%+|])")
+_ASSIGNED = regex(r"\s*(?:export |override |private )*([\w.-]+)\s*([+!?]|:{0,3})=\s*(.*)")
+_SHELLS_OUT = regex(r"\$[({]shell ((?:[^()]|\([^()]*\))*)[)}]")
+_REFERENCE = regex(r"\$\(([^()$]*)\)|\$\{([^{}$]*)\}|\$([\w@<^?*%+|])")
 # Stands for a dollar of the shell while those of make are looked for.
 HELD = "\ufffa"
 MOST_TURNS = 5
-INSTALLS = re.compile(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
+INSTALLS = regex(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
 def check_targets(call: Call) -> Stream | None:
@@ -231,7 +232,7 @@ def _php_tool(call: Call) -> Stream | None:
     return check_worker(call)
 
 
-ENVIRONMENT = re.compile(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
+ENVIRONMENT = regex(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
 
 
 def _jq(call: Call) -> Stream | None:

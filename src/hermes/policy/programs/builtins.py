@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from hermes.policy.call import Call, Check
 from hermes.policy.findings import LOOKING, Finding, Level
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import check_title, run_file, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
@@ -20,13 +21,13 @@ SILENT = frozenset(
 )
 
 # What people's shells read when they start anyway. Changing them is a question of its own.
-ENVIRONMENTS = re.compile(
+ENVIRONMENTS = regex(
     r"/(\.nvm/nvm\.sh|\.(cargo|ghcup|deno|rye|local/bin)/env|(\.?(mini|ana)conda3?|mambaforge"
     r"|miniforge3)/(etc/profile\.d/conda\.sh|bin/activate)|\.(bash|zsh)rc|\.(bash_)?profile"
     r"|\.sdkman/bin/sdkman-init\.sh|\.asdf/asdf\.sh|etc/(profile|bash\.bashrc|os-release))$"
 )
 # Letters written as numbers: nobody does that to be read.
-SPELLED = re.compile(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
+SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
 
 def _silent(call: Call) -> Stream:

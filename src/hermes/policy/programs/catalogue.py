@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.programs.archives import ARCHIVES
 from hermes.policy.programs.building import BUILDING
 from hermes.policy.programs.builtins import BUILTINS
@@ -33,9 +34,7 @@ RUN_BY_WRAPPERS = frozenset(
     (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
 )
 # Names of tools for another machine begin with the name of that machine.
-CROSS = re.compile(
-    r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-"
-)
+CROSS = regex(r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-")
 TARGETED = frozenset(
     "gcc g++ cc c++ clang ld as ar nm size objdump objcopy readelf strip strings addr2line".split()
 )
@@ -102,7 +101,7 @@ REHEARSING = frozenset(
     changeset release-it standard-version docker podman docker-compose mix velero kopia s5cmd jsr
     """.split()
 )
-REHEARSAL = re.compile(r"--dry-?run(=(client|server|true|all))?")
+REHEARSAL = regex(r"--dry-?run(=(client|server|true|all))?")
 
 
 def _telling(check: Check, *, words: bool = False) -> Check:

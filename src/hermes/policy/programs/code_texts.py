@@ -6,11 +6,12 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
+from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 
 LUA = frozenset(("lua", "luajit", "texlua"))
-LONG = re.compile(r"\[(=*)\[((?:[^\[\]]|\[(?!=*\[)|\](?!=*\])){0,2000})\]\1\]")
+LONG = regex(r"\[(=*)\[((?:[^\[\]]|\[(?!=*\[)|\](?!=*\])){0,2000})\]\1\]")
 SIGIL = (
     r"(?:\(([^()]{0,2000})\)|\{([^{}]{0,2000})\}|\[([^\[\]]{0,2000})\]|<([^<>]{0,2000})>"
     r"|([|/!])((?:(?!\5).){0,2000})\5)"
@@ -18,37 +19,37 @@ SIGIL = (
 # Only where a text may begin: `s/q(x)/y/` and `$h{q}` hold none.
 BEGINS = r"(?:(?<=[\s(,=\[{])|^)"
 SIGILS: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(("perl", "raku"), re.compile(rf"{BEGINS}qq?\s?{SIGIL}")),
-    "ruby": re.compile(rf"{BEGINS}\*?%[qQ]{SIGIL}"),
-    **dict.fromkeys(("elixir", "iex"), re.compile(rf"{BEGINS}~[csCS]{SIGIL}")),
+    **dict.fromkeys(("perl", "raku"), regex(rf"{BEGINS}qq?\s?{SIGIL}")),
+    "ruby": regex(rf"{BEGINS}\*?%[qQ]{SIGIL}"),
+    **dict.fromkeys(("elixir", "iex"), regex(rf"{BEGINS}~[csCS]{SIGIL}")),
 }
-WORDS = re.compile(rf"{BEGINS}\*?%[wW]{SIGIL}")
-PREFIX = re.compile(r"~[csCS](?=['\"])")
+WORDS = regex(rf"{BEGINS}\*?%[wW]{SIGIL}")
+PREFIX = regex(r"~[csCS](?=['\"])")
 # What runs a text as code.
-EVALUATES = re.compile(
+EVALUATES = regex(
     r"(?<![.\w:])(?:load|loadstring|loadfile|dofile|source|evaluate)\b"
     r"|\b(?:eval\w*|EVAL|instance_eval|class_eval|include_string|Function|load-string|eval-string"
     r"|Code\.(?:eval|compile)\w*|vm\.run\w*)\b"
 )
-EVALUATED = re.compile(r"(?<![.\w:])(?:evaluate|eval\w*)\s*\(")
+EVALUATED = regex(r"(?<![.\w:])(?:evaluate|eval\w*)\s*\(")
 # A file whose code is run.
-TAKEN_IN = re.compile(
+TAKEN_IN = regex(
     r"(?<![.\w])(?:load|dofile|loadfile|source|include(?:_once)?|require(?:_once|_relative)?|import|do)"
     r"\s*\(?\s*(['\"])((?:/|~/|\.\./)[^'\"]*)\1"
 )
-IMPORTS = re.compile(
+IMPORTS = regex(
     r"\b(?:import|from|require|Worker|importScripts|include|source|dofile)\b\s*\(?\s*(?:new\s+URL\s*\()?"
     r"\s*['\"]((https?:|npm:|jsr:|data:|blob:)[^'\"]*)['\"]"
 )
 # A function whose name is put together from pieces.
-PIECED = re.compile(
+PIECED = regex(
     r"\$(\w+)\s*=\s*['\"][^;]{0,500};.{0,2000}?\$\1\s*\("
     r"|\(\s*['\"]\w*['\"]\s*\.\s*['\"][^()]{0,200}\)\s*\(",
     re.DOTALL,
 )
 
 # The name under which the process is shown.
-TITLE = re.compile(
+TITLE = regex(
     r"(?<![\w$])\$0\s*=(?!=|~)|\$PROGRAM_NAME\s*=(?!=)|\b\w*set_?proc(?:ess_)?_?title\s*\(|\bprocess\.title\s*=(?!=)"
 )
 

@@ -6,28 +6,29 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.looking import only_asked
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.sql_files import check_outside
 from hermes.policy.shell.state import UNKNOWN, Stream
 
-READS = re.compile(
+READS = regex(
     r"(?is)^\s*(--[^\n]*\n\s*)*(select|show|describe|desc|explain|pragma|with\b(?!.*\b(insert|update|delete)\b)"
     r"|values|table|use|\\[dlcsxtonqe?]\w*\+?|\.(tables|schema|indexes|databases|mode|headers?|help"
     r"|dump|show|stats|width|fullschema|quit|exit|dbinfo)|begin|commit|set|analyze|\?)"
 )
-LOSES = re.compile(
+LOSES = regex(
     r"(?is)\b(drop\s+(table|database|schema|index|view|user|role|keyspace|column|collection|\w+)"
     r"|truncate\b|delete\s+from|alter\s+\w+|update\s+\S+\s+set(?!.*\bwhere\b)|flushall|flushdb"
     r"|grant\b|revoke\b|attach\s|set\s+(?:global|persist|@@global)|alter\s+system|pg_(?:terminate|cancel)_backend|pg_reload_conf|shutdown|dropdatabase|deletemany|deleteone|remove\(|\.drop\()"
 )
-ESCAPES = re.compile(
+ESCAPES = regex(
     r"(?is)\\!\s*(.*)|\.(?:shell|system)\s+([^\n]*)|\bsystem\s+([^\n;]+)|(?:to|from)\s+program\s+'([^']*)'"
     r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_\w+|pg_ls_\w+|lo_(?:im|ex)port|load_extension"
     r"|readfile|writefile|edit|dblink\w*|xp_\w+|sys_(?:exec|eval)|executable|http_(?:get|post|put)|utl_\w+\.\w+)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
 )
-DOT_FILES = re.compile(
+DOT_FILES = regex(
     r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"
     r"('[^']*'|\"[^\"]*\"|\|.*|\S+).*$"
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hermes.policy.call import Call
+from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
@@ -13,36 +14,34 @@ from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 LIKE_VI = frozenset("vim vi nvim ex view gvim vimdiff rvim rview evim".split())
 EDITORS = LIKE_VI | frozenset("emacs nano pico micro ed joe helix hx".split())
-PLAIN_EDITS = re.compile(
-    r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g!?/|v/|\$|normal |sort|retab|noh)"
-)
+PLAIN_EDITS = regex(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g!?/|v/|\$|normal |sort|retab|noh)")
 # Functions of emacs that turn the file it has opened into another, or check it.
-PLAIN_FUNCTIONS = re.compile(
+PLAIN_FUNCTIONS = regex(
     r"(?:ert-run-\S+|batch-(?:byte|native)-\S+|checkdoc\S*|package-lint\S*|byte-compile-file"
     r"|byte-recompile-\S+|org-[\w-]+-export-(?:to|as)-[\w-]+|org-export-dispatch|save-buffer"
     r"|kill-emacs|indent-region|untabify|whitespace-cleanup|delete-trailing-whitespace)"
 )
-LIBRARIES = re.compile(r"ert|org|ox(?:-\w+)*|bytecomp|package-lint|checkdoc")
-PLAIN_FORM = re.compile(
+LIBRARIES = regex(r"ert|org|ox(?:-\w+)*|bytecomp|package-lint|checkdoc")
+PLAIN_FORM = regex(
     rf"\(\s*(?:require\s+'[\w-]+|{PLAIN_FUNCTIONS.pattern}(?:\s+[\w.\"/:'-]+)*)\s*\)"
 )
 TOLD = frozenset("-c --cmd --eval -eval -execute -S -u -l --load -f --funcall --execute -s".split())
 TOLD_AT_ONCE = ("--eval=", "--load=", "--cmd=", "--execute=", "--funcall=")
 # To vi and its relatives, -c may stand behind other letters and before its value: -sc, -cx.
-GROUPED = re.compile(r"-[eEsnNRmMbZv]*c(.*)", re.DOTALL)
-SUBSTITUTION = re.compile(
+GROUPED = regex(r"-[eEsnNRmMbZv]*c(.*)", re.DOTALL)
+SUBSTITUTION = regex(
     r"s([^\w\s\\|\"])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)(?:\1[&cegiInp#lr]*|$)"
 )
 # A command behind `!`: alone, for some lines to go through, or for what is read and written.
-RUN = re.compile(
+RUN = regex(
     r"(?m)(?:^|(?<=[|:]))[ \t]*(?:sil\w*!?[ \t]+)?"
     r"(?P<lines>(?:[%.$\d,;+-]|'[a-z<>\[\]]|/[^/\n]*/)*)[ \t]*"
     r"(?:(?:r|re|rea|read|e|edit)[ \t]*|(?:w|wr|write)[ \t]+)?!+[ \t]*(?P<command>[^\s!].*)"
 )
 # For which lines an order is: `g/pattern/`.
-CHOOSING = re.compile(r"(?m)(^|[|:])[ \t]*[%\d,.$]*[gv]!?/(?:\\.|[^/\\\n])*/")
+CHOOSING = regex(r"(?m)(^|[|:])[ \t]*[%\d,.$]*[gv]!?/(?:\\.|[^/\\\n])*/")
 # What may start programs from within an order that looks like plain editing.
-STARTS = re.compile(
+STARTS = regex(
     r"(?m)(?:^|[|:])[ \t]*"
     r"(?:exe\w*|ter\w*|te|lua\w*|py\w*|perl\w*|ruby\w*|tcl\w*|so(?:urce)?|call?)\b"
     r"|\b(?:system|systemlist|job_start|jobstart|termopen|libcall)\("

@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import found_stores, key_like
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
@@ -19,9 +20,9 @@ FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
 FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
-OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
-HUGE = re.compile(r"(?i)\d{3,}g(i?b)?|\d+[tpe](i?b)?|\d{12,}")
-SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
+OPEN_MODE = regex(r"^0*[0-7]{0,3}[2367]$")
+HUGE = regex(r"(?i)\d{3,}g(i?b)?|\d+[tpe](i?b)?|\d{12,}")
+SPECIAL_MODE = regex(r"^0*[2467][0-7]{3}$")
 
 
 def _rm(call: Call) -> Stream:
@@ -184,7 +185,7 @@ def _dd(call: Call) -> Stream:
     return NOTHING if written else stream
 
 
-KEPT_CLOSE = re.compile(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
+KEPT_CLOSE = regex(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
 
 
 def _chmod(call: Call) -> Stream:

@@ -13,6 +13,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.exposure import SECRET_PATTERN
 from hermes.policy.options import Options
 from hermes.policy.paths import HOME_STORES, KEY_FILE
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
 GREP_VALUES = """
@@ -22,7 +23,7 @@ GREP_VALUES = """
 
 
 # Patterns of names that keys and passwords have.
-KEY_PATTERN = re.compile(
+KEY_PATTERN = regex(
     r"(?i)^\*?\.(pem|key|env|kdbx|ovpn|p12|pfx|jks|keystore|ppk|asc|gpg|htpasswd|netrc|pgpass)\*?$"
     r"|^\.env\*?|^\*?id_\w*\*?$|secret|passw|credential|wallet\.dat|\.aws|shadow"
 )

@@ -6,10 +6,11 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
 # Settings whose value is a command, or sends git elsewhere.
-DANGEROUS_KEY = re.compile(
+DANGEROUS_KEY = regex(
     r"""(?ix) ^( alias\. | core\.(pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy
     | worktree|attributesfile|alternaterefscommand) | pager\. | sequence\.editor | diff\.external
     | diff\..*\.(command|textconv) | difftool\. | mergetool\. | merge\..*\.driver | filter\.
@@ -20,7 +21,7 @@ DANGEROUS_KEY = re.compile(
     | instaweb\. | guitool\. | core\.gitdir | safe\. | uploadarchive\. | tar\. )"""
 )
 # What people set for themselves, and no program is run or trusted by.
-TASTE = re.compile(
+TASTE = regex(
     r"(?i)^(user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)"
     r"|fetch\.prune|color\.[\w.]+|core\.(autocrlf|eol|quotepath|filemode)|merge\.conflictstyle"
     r"|diff\.(algorithm|colormoved)|rerere\.enabled|column\.ui|branch\.sort|log\.\w+|rebase\.auto\w+"

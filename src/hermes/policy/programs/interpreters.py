@@ -6,6 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.deno import check_deno
 from hermes.policy.programs.editors import EDITORS, check_editor
 from hermes.policy.programs.python_code import check_python
@@ -33,7 +34,7 @@ PLAIN_MODULES = frozenset(
 )
 
 # A line that IPython hands to a shell.
-SHELL_LINE = re.compile(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
+SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
 
 
 def _python(call: Call) -> Stream | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hermes.policy.call import Call
+from hermes.policy.patterns import regex
 from hermes.policy.programs.vocabulary import TURNED, only_looks
 from hermes.policy.shell.state import UNKNOWN
 
 # Long options that ask, whatever the program is.
-ASKING = re.compile(
+ASKING = regex(
     r"^--?(list|status|show|verify|check|dry-run|dryrun|detail|print|query|examine|describe|info|state"
     r"|get-(active|default|zones|services)|validate|simulate|just-print|no-act)($|[-=])"
 )
@@ -63,7 +63,7 @@ ORDERED = frozenset(
 # What they print may be the secrets themselves, so only names and states may be asked for.
 NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l"))
 PRINTS_ALL = frozenset(("bw", "keytool", "doppler", "secret-tool", "keyctl", "security"))
-TELLS_SECRETS = re.compile(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
+TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
 
 
 def only_asked(call: Call, *, ordered: bool = False) -> bool:

@@ -8,6 +8,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.findings import LOOKING
 from hermes.policy.options import Options
 from hermes.policy.paths import DISK
+from hermes.policy.patterns import regex
 from hermes.policy.programs.looking import names_only, only_asked
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import SOME, Stream
@@ -91,9 +92,9 @@ TELLING = frozenset(
 ) | {"container", "process_kill"}
 CAPTURING = frozenset(("tcpdump", "tshark", "dumpcap"))
 WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
-WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
+WIPES = regex(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
-TURNS_OFF = re.compile(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
+TURNS_OFF = regex(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
 REPEATING = {"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk"}
 
 
@@ -271,7 +272,7 @@ def _asking(category: str, reason: str) -> Check:
     return check
 
 
-SHOWN_FILE = re.compile(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
+SHOWN_FILE = regex(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
 
 
 def _open(call: Call) -> Stream | None:

@@ -6,18 +6,19 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.certificates import check_openssl
 from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 FETCHED = Stream(origin="network")
-LOOPBACK = re.compile(
+LOOPBACK = regex(
     r"^(?:\w+://)?(?:[^/@]*@)?(localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)"
     r"(?=[:/?#]|$)"
 )
 # Databases and registries that are driven by requests.
-STORES = re.compile(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
-METADATA = re.compile(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
+STORES = regex(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
+METADATA = regex(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
 CURL_TAKING = """
     -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data
     --data-raw --data-binary --data-urlencode --data-ascii --json --form --form-string --header
@@ -198,9 +199,7 @@ def _socat(call: Call) -> Stream:
     return FETCHED
 
 
-FORGE = re.compile(
-    r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$"
-)
+FORGE = regex(r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$")
 SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 
@@ -290,7 +289,7 @@ def _lookup(call: Call) -> Stream:
 
 # Stores elsewhere, which may be asked what they hold.
 STORING = frozenset("rclone gsutil s3cmd restic borg duplicity b2 mc s5cmd kopia ipfs".split())
-RUNS_MORE = re.compile(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netrc|cookies)")
+RUNS_MORE = regex(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netrc|cookies)")
 
 
 def _fetcher(call: Call) -> Stream | None:

@@ -6,6 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
@@ -173,7 +174,7 @@ def _npm_script(call: Call, names: list[str]) -> None:
     call.work(reason="It runs a script of the project.")
 
 
-_NPM_KNOWN = re.compile(
+_NPM_KNOWN = regex(
     r"^(publish|unpublish|deprecate|owner|access|token|login|logout|adduser|add|remove|rm|global"
     r"|config|set|link|unlink|uninstall|un|update|up|upgrade|ls|list|outdated|audit|view|info|why"
     r"|version|pack|cache|store|npm|dist-tag|team|hook|profile|star|patch|import|install|i|ci|test"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import Stream
 
 # Settings that hold no password, by their names.
-PLAIN_SETTING = re.compile(
-    r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)"
-)
+PLAIN_SETTING = regex(r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)")
 
 
 def _remote(reads: str = "", works: str = "", bare: str = "read", **asks: str) -> Check:

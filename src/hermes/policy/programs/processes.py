@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
-POWER_UNITS = re.compile(
+POWER_UNITS = regex(
     r"^(poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|shutdown|hibernate|suspend)"
     r"(\.target)?$"
 )
 # When a line of a crontab is to run.
-PLANNED = re.compile(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
-DEBUGGER_RUNS = re.compile(
+PLANNED = regex(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
+DEBUGGER_RUNS = regex(
     r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL
 )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import codecs
-import re
 from collections.abc import Callable
+
+from hermes.policy.patterns import regex
 
 RUN_TEXT = frozenset(
     """
@@ -57,7 +58,7 @@ NETWORK = frozenset(
 LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
 FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
 # Of modules that talk to other machines, what does not.
-SILENT = re.compile(
+SILENT = regex(
     r"(requests|httpx|urllib\.request)\.\w+\(\)\.|socket\.get(hostname|fqdn|defaulttimeout|servbyname)$"
     r"|ssl\.(create_default_context|get_default_verify_paths|OPENSSL_VERSION)"
 )

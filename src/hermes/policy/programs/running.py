@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
+from hermes.policy.patterns import regex
 from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
@@ -151,7 +150,7 @@ def check_shell(call: Call) -> Stream | None:
 
 
 # What follows a pattern in zsh says of which kind the files are.
-QUALIFIERS = re.compile(r"(?<=[*?\]])\([^()\s'\"]*\)|(?<=[\w}])\([.@/^*=DNnoOLmUx0-9+-]+\)(?=\s|$)")
+QUALIFIERS = regex(r"(?<=[*?\]])\([^()\s'\"]*\)|(?<=[\w}])\([.@/^*=DNnoOLmUx0-9+-]+\)(?=\s|$)")
 
 
 def _run_text(call: Call, words: list[str]) -> Stream | None:

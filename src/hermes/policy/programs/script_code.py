@@ -8,12 +8,13 @@ from itertools import islice
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
 from hermes.policy.hosts import far
+from hermes.policy.patterns import regex
 from hermes.policy.programs.code_texts import check_taken_in, usual_quotes
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import UNKNOWN
 
-QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+QUOTED = regex(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 # The quoted texts after one of these are a command and its words.
 RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | execl | execv | execvp
     | spawn | spawnSync | popen | popen2 | popen3 | shell_exec | passthru | proc_open | pcntl_exec
@@ -25,23 +26,23 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | system\* | open-(?:input-|output-|input-output-)?pipe )
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
-RUNS = re.compile(
+RUNS = regex(
     rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s*"
     rf"({STRING} (?: [\s,\[\]{{]* (?:\w+\s*:)? [\s\[]* {STRING} )*)"
 )
 # The same, with the command before the word that runs it.
-SENT = re.compile(
+SENT = regex(
     rf"(?x) ({STRING} (?: \s*,\s* {STRING} ){{0,12}}) \s* \]? \s*"
     r"\. \s* (?: execute\s*\( | !!? (?![=\w]) )"
 )
-QW = re.compile(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
+QW = regex(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
 # Code that can start programs, by whatever name it calls the function then.
-STARTS = re.compile(
+STARTS = regex(
     r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
     r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.(spawn|\$)|\bqw\b|\bsystem\b"
     r"|\bexec\w*\b"
 )
-BACKTICKS = re.compile(
+BACKTICKS = regex(
     r"`([^`]*)`|(?:\bqq?x|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
     re.DOTALL,
 )
@@ -102,53 +103,53 @@ SAID: tuple[tuple[str, str, str], ...] = (
         "",
     ),
 )
-PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
-OPENED = re.compile(r"\+?>{1,2}\s*[/~\w.]")
-FETCHES = re.compile(
+PERL_OPEN = regex(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
+OPENED = regex(r"\+?>{1,2}\s*[/~\w.]")
+FETCHES = regex(
     r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy|source"
     r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
     r"\s*\(?\s*['\"](https?|ftp)://"
 )
-MODULES = re.compile(
+MODULES = regex(
     r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
     r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
 )
 # The home of whoever runs the code, in any language, and the path that is put behind it.
-HOME = re.compile(
+HOME = regex(
     r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|HomeDirectory\b|expand_path\W+~"
     r"|expanduser\W+~)"
     r"(?:['\"\])!}();]|\?\?)*\s*(?:(?:\+|\.{1,2}|,|<>)\s*)?['\"`]?"
     r"(?P<path>/[\w.@-][\w.@/ -]*(?=['\"`\s])|(?<=['\"])[\w.][\w./-]*(?=['\"]))?"
 )
 # A text that runs as a command: `$` before it, as zx and Bun have it.
-TAGGED = re.compile(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
+TAGGED = regex(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
 MOST_PLACES = 40
-TEMPLATE = re.compile(r"`([^`$\n]+)`")
-PUT_IN = re.compile(r"\$\{([^{}]*)\}")
+TEMPLATE = regex(r"`([^`$\n]+)`")
+PUT_IN = regex(r"\$\{([^{}]*)\}")
 # What follows the quoted words of a command when the home of the user is one of them.
-JOINED = re.compile(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
+JOINED = regex(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
 # What a command tells becomes code.
-RUNS_OUTPUT = re.compile(
+RUNS_OUTPUT = regex(
     r"(?:(?<![.\w])(?:load|source|parse)|\b(?:loadstring|eval|exec|dofile|Function|instance_eval))\b"
     r"\s*\(?[^\n;]{0,80}?"
     r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
 )
 # Words that many languages have for deleting files, and for other things too.
-REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
-REMOVES_HOME = re.compile(
+REMOVES = regex(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
+REMOVES_HOME = regex(
     r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*\(|\bfile\s+delete\b"
 )
-PLACE = re.compile(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
+PLACE = regex(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 # A function handed over by its name in quotes: array_map("unlink", …).
-BY_NAME = re.compile(
+BY_NAME = regex(
     r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
 )
-INSTALLS = re.compile(
+INSTALLS = regex(
     r"\b(install\.packages|Pkg\.(add|develop|update)|remotes::|devtools::install|pak::|BiocManager::"
     r"|Mix\.install|luarocks|npm\s+i(nstall)?)\b"
 )
-SERVES = re.compile(r"(^|[\s;])httpd($|[\s;])")
-PATTERNS = tuple((re.compile(pattern), category, reason) for pattern, category, reason in SAID)
+SERVES = regex(r"(^|[\s;])httpd($|[\s;])")
+PATTERNS = tuple((regex(pattern), category, reason) for pattern, category, reason in SAID)
 
 
 def check_code(call: Call, code: str, *, backticks: bool) -> None:

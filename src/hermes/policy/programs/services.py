@@ -9,6 +9,7 @@ from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import NEAR, far
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.vocabulary import only_looks
@@ -43,7 +44,7 @@ DOCKER = Verbs(
     },
     otherwise="container",
 )
-ESCAPES = re.compile(
+ESCAPES = regex(
     r"--privileged|--(pid|net|network|ipc|uts|userns|cgroupns)[= ]host|--cap-add|--device"
     r"|--security-opt|--volumes-from|--cgroup-parent|docker\.sock|--group-add"
 )
@@ -55,7 +56,7 @@ RUN_TAKING = """
     --cidfile --ip --link --mac-address --stop-signal --isolation --group-add --health-cmd
 """
 # `compose down` alone leaves volumes and images for the next `up`.
-REMOVES_DATA = re.compile(r"-\w*v|--volumes|--rmi")
+REMOVES_DATA = regex(r"-\w*v|--volumes|--rmi")
 CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
 
 
@@ -259,7 +260,7 @@ def _aws(call: Call) -> Stream | None:
 
 
 # The names of secrets, without what they hold.
-NAMES_OF_SECRETS = re.compile(r"secrets?(?: versions)? (?:list|describe)\b")
+NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
 
 
 def _cloud(call: Call) -> Stream | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import NOTHING, Stream
 
 SHELL = r"(bash|zsh|fish|sh|posix|dash|ksh|-)"
 PRINTING: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
+    name: regex(pattern)
     for names, pattern in {
         "ssh-agent gpg-agent": r"(-[sc])?|--daemon",
         "pyenv rbenv nodenv goenv jenv plenv tfenv": rf"init( (--path|--no-rehash|{SHELL}))*",

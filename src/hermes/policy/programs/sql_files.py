@@ -9,31 +9,32 @@ from collections.abc import Iterator
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
 from hermes.policy.hosts import far
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN
 
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
 # Behind these words stands where something goes.
-GOES = re.compile(
+GOES = regex(
     rf"(?is)\b(?:to|export\s+database|into\s++(?:out|dump)file|backup)\s*+{TEXT}"
     rf"|\binto\s++(?:table\s++)?function\s++\w+\s*+\(\s*+{TEXT}"
 )
 # Programs of their own kind that take files for tables.
-TAKES = re.compile(
+TAKES = regex(
     rf"(?is)\b(?:read_\w+|\w+_scan|scan_\w+|glob|sniff_csv|file|s3\w*|url\w*|attach(?:\s+database)?"
     rf"|import\s+database|from|join|describe|summarize|infile|load)\s*+\(?\s*+(?:if\s++not\s++exists\s++)?{TEXT}"
 )
 # A meta-command of psql: its files stand without quotes, too.
-META = re.compile(
+META = regex(
     r"(?im)\\(?P<what>copy\s++(?:\([^)]{0,400}\)|\S{1,200})(?:\s*+\([^)]{0,400}\))?\s++(?:to|from)(?:\s+program)?"
     r"|[iow]|ir|g|gx|out|include)\s+(?P<name>'[^']*'|\|[^\n]*|[\w./~-]+)"
 )
-BUCKET = re.compile(r"(?i)^(?:s3[an]?|gcs|gs|az|azure|abfss?|r2|hf|https?|ftp|sftp|oss|cos)://")
+BUCKET = regex(r"(?i)^(?:s3[an]?|gcs|gs|az|azure|abfss?|r2|hf|https?|ftp|sftp|oss|cos)://")
 # Code that is taken into the database.
-TAKEN_IN = re.compile(
+TAKEN_IN = regex(
     r"(?is)\binstall\s+(?:['\"]?\w+['\"]?\s+from\b|['\"][^'\"]*/)|\bload\s+['\"][^'\"]*[/.]"
     r"|\bcreate\s+(?:or\s+replace\s+)?extension\b(?!\s+if\b)|\bload_extension\s*\("
 )
-SECRETS = re.compile(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\b")
+SECRETS = regex(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\b")
 
 
 def check_outside(call: Call, text: str) -> None:

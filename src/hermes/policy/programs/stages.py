@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from hermes.policy.call import Call
+from hermes.policy.patterns import regex
 
 # Variables by which frameworks are told their stage.
 STAGES = (
@@ -12,13 +11,11 @@ STAGES = (
     *("CAKE_ENV", "SYMFONY_ENV", "DJANGO_ENV"),
 )
 SETTINGS = ("DJANGO_SETTINGS_MODULE", "DJANGO_CONFIGURATION")
-FOR_TESTS = re.compile(r"(?i)tests?|testing")
-TEST_MODULE = re.compile(r"(?i)(?:[\w.]*[._])?tests?(?:ing)?(?:[._](?:settings|local|ci))?")
-TOLD = re.compile(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z_]+)=(\S+)")
+FOR_TESTS = regex(r"(?i)tests?|testing")
+TEST_MODULE = regex(r"(?i)(?:[\w.]*[._])?tests?(?:ing)?(?:[._](?:settings|local|ci))?")
+TOLD = regex(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z_]+)=(\S+)")
 # They name a database whatever the stage is.
-ADDRESS = re.compile(
-    r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI|DSN|HOST|ADDR)$"
-)
+ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI|DSN|HOST|ADDR)$")
 
 
 def for_tests(call: Call) -> bool:

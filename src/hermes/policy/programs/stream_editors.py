@@ -6,12 +6,13 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
+from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # A command whose output is read: a text alone, or a variable; what is joined to it is not known.
-GETLINE = re.compile(
+GETLINE = regex(
     r"(?:(?:^|[;{}(!&|\n])[ \t]{0,8}(?:\"((?:[^\"\\]|\\.)*)\"|([A-Za-z_]\w*)))?"
     r"[ \t]{0,8}\)?[ \t]{0,8}\|&?[ \t]{0,8}getline"
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from hermes.codec.values import Value
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.patterns import regex
 from hermes.policy.programs.vocabulary import SENDS, only_looks
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -61,7 +61,7 @@ def verbs(table: Verbs, extra: Extra | None = None) -> Check:
     return check
 
 
-SECRET_WORD = re.compile(
+SECRET_WORD = regex(
     r"(?i)(^|[-_/.:])(passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|access[-_]?key)s?"
     r"($|[-_/.:])|[-_/](token|key)s?$"
 )

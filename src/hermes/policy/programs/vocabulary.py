@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN
 
 # Subcommands that only look, whatever the program is.
@@ -43,22 +44,22 @@ CHANGES = frozenset(
     install uninstall bootstrap bootout adopt abandon archive yank deprecate subscribe publish-all
     """.split()
 )
-PLURAL = re.compile(r"[a-z-]{3,}[^sui]s")
-SECRET = re.compile(
+PLURAL = regex(r"[a-z-]{3,}[^sui]s")
+SECRET = regex(
     r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
     r"|private-?keys?|kubeconfig|cookies?|variables?|vars|envs?|environments?)\b"
 )
 # Nothing comes back after these.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
 # Options by which a tool that works here also sends out what it has made.
-SENDS = re.compile(
+SENDS = regex(
     r"^--?(?!(?:no|skip|dont|without|disable|allow|before|after|pre|post)-)(?:\w+-){0,2}?"
     r"(?:upload|publish|deploy|submit|notarize|push)"
     r"(?!-(?:dir|path|url|size|limit|timeout|folder|profile|port|target|rate|prefix|format|mode)\b)"
     r"(?:-[\w-]+)?(?:=(?!false|no|0)|$)"
 )
 # Options that make a program do something else than its work.
-TURNED = re.compile(
+TURNED = regex(
     r"^--?(exec|execute|command|cmd|eval|shell|run-cmd|upload|send|push|post|publish|deploy|delete"
     r"|remove|destroy|purge|wipe|force|kill|listen|bind|host|proxy|remote|server|password|token"
     r"|daemon|install|uninstall|reverse|connect|to-host|webhook|overwrite-all)(=|$)"

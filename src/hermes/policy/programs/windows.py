@@ -7,14 +7,15 @@ import binascii
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
 
-DRIVE = re.compile(
+DRIVE = regex(
     r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
 )
 # A place below the current folder.
-HERE = re.compile(r"(?:\.?\\)?(?!\.\.)[\w.-]+(?:[\\/](?!\.\.)[\w.-]+)*")
+HERE = regex(r"(?:\.?\\)?(?!\.\.)[\w.-]+(?:[\\/](?!\.\.)[\w.-]+)*")
 NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
     (r"(?i)\b(format-volume|clear-disk|initialize-disk)\b", "disk", "it formats a disk"),
@@ -81,13 +82,13 @@ ASKED: dict[str, tuple[str, str]] = {
 
 
 # Cmdlets say in their first word what they do. These only look, or change how it is shown.
-LOOKING_VERBS = re.compile(
+LOOKING_VERBS = regex(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
     r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
     r"|^invoke-(pester|scriptanalyzer)$|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
     r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
 )
-WRITTEN = re.compile(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
+WRITTEN = regex(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
 
 
 def only_shows(text: str) -> bool:

@@ -7,11 +7,12 @@ import re
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
+from hermes.policy.patterns import regex
 from hermes.policy.programs.running import fetched
 from hermes.policy.programs.vocabulary import SENDS, destroying
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-OUTPUT = re.compile(
+OUTPUT = regex(
     r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
     r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
     r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
@@ -20,42 +21,42 @@ LAST_IS_OUTPUT = frozenset(
     ("ffmpeg", "convert", "magick", "cwebp", "sox", "gs", "pdftk", "montage")
 )
 # First words of a script or target that reach beyond this machine.
-OUTWARD = re.compile(
+OUTWARD = regex(
     r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
     r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote|submit|notarize"
     r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
     r"(?=$|[:_.-])"
 )
-CODE_OPTIONS = re.compile(
+CODE_OPTIONS = regex(
     r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
 )
 # A shell by its path, or code that starts a program, as a word for a tool that needs none.
-HANDED_OVER = re.compile(
+HANDED_OVER = regex(
     r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18|%pipe%|^(msl|ephemeral|mvg):|^\|"
     r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
     r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
 )
-RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
+RUN_OPTIONS = regex(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
 # Options of other names that say where something goes.
-GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
+GOES = regex(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
 TESTERS = frozenset(
     "pytest py.test behave robot jest mocha vitest ava rspec phpunit bats prove tox nox".split()
 )
 EDITS = frozenset("black isort rustfmt swiftformat rubocop perltidy mogrify jpegoptim".split())
-EDITING = re.compile(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
+EDITING = regex(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
 # Options whose value is read or written as data, or only looked through for headers.
-HARMLESS_OPTION = re.compile(
+HARMLESS_OPTION = regex(
     r"(?i)out|cache|log|report|te?mp|profile|cov|dump|trace|result|save|write|dest|data|input|^-i$"
     r"|^-[oILdDB]$|isystem|include|socket|pid|junit|html|archive|store|home|prefix|dir$|^--?ss?o?$"
 )
-CODE_SEARCH = re.compile(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
-GRABS = re.compile(
+CODE_SEARCH = regex(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
+GRABS = regex(
     r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
 )
-OPEN_TO_ALL = re.compile(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
-CODE_FILE = re.compile(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
+OPEN_TO_ALL = regex(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
+CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
 
 
 def ask_elsewhere(call: Call) -> None:

@@ -7,15 +7,14 @@ import re
 from functools import lru_cache
 
 from hermes.core.ports import ShellSetup
+from hermes.policy.patterns import regex
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Command, Unclear
 
 # As `declare -f` and `alias -p` write them.
-_FUNCTION = re.compile(
-    r"^(?:function )?(\S+) \(\) *\n(\{ *\n.*?^\}[^\n]*)$", re.MULTILINE | re.DOTALL
-)
-_ALIAS = re.compile(r"^alias (?:-- )?([^=\n]+)='((?:[^']|'\\'')*)'$", re.MULTILINE)
+_FUNCTION = regex(r"^(?:function )?(\S+) \(\) *\n(\{ *\n.*?^\}[^\n]*)$", re.MULTILINE | re.DOTALL)
+_ALIAS = regex(r"^alias (?:-- )?([^=\n]+)='((?:[^']|'\\'')*)'$", re.MULTILINE)
 # In the place of a command, it stands for anything.
 _ANYTHING = '"$unclear"'
 _MOST = 60

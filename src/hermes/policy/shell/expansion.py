@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import translate
 from itertools import islice, pairwise, product
 
+from hermes.policy.patterns import regex
 from hermes.policy.shell.state import MOST_VALUES, UNKNOWN, State, Stream, few
 from hermes.policy.shell.tree import (
     Arithmetic,
@@ -22,8 +23,8 @@ from hermes.policy.shell.tree import (
 
 Run = Callable[[Script, State], Stream]
 Receive = Callable[[Script, State], None]
-RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.-?\d+)?")
-SLICE = re.compile(r"\s*(-?\d+)(?:\s*:\s*(-?\d+))?\s*")
+RANGE = regex(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.-?\d+)?")
+SLICE = regex(r"\s*(-?\d+)(?:\s*:\s*(-?\d+))?\s*")
 NUMBERS = {"?": "0", "#": "1", "$": "4711", "!": "%last", "RANDOM": "7", "LINENO": "1"}
 MOST_WORDS = 512
 MOST_BRACES = 64

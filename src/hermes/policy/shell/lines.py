@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from hermes.policy.patterns import regex
 from hermes.policy.shell.tree import Here, Redirect, Text, Unclear
 from hermes.policy.shell.words import Words
 
-BLANKS = re.compile(r"(?:[ \t]|\\\n)*+(?:#[^\n]*)?")
-KEYWORD = re.compile(
+BLANKS = regex(r"(?:[ \t]|\\\n)*+(?:#[^\n]*)?")
+KEYWORD = regex(
     r"(?:if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|time|coproc"
     r"|\{|\}|!|\[\[)(?=[\s;|&<>()]|$)"
 )
-REDIRECT = re.compile(
+REDIRECT = regex(
     r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>|&>)", re.ASCII
 )
 JOINERS = ("&&", "||", ";", "&", "\n")

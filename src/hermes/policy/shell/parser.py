@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import replace
+from hermes.policy.patterns import regex
 from hermes.policy.shell.lines import KEYWORD, Lines
 from hermes.policy.shell.tree import (
     Assignment,
@@ -21,13 +22,13 @@ from hermes.policy.shell.tree import (
 )
 
 LONGEST = 100_000
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]*\])?(\+?)=", re.ASCII)
-FUNCTION = re.compile(r"([^ \t\n'\"\\$`;|&<>()]+)([ \t]*\([ \t]*\))?")
-KEY = re.compile(r"^\[[^\]=]*\]\+?=")
-IN = re.compile(r"in(?=[ \t\n;])")
-TIME_OPTION = re.compile(r"-p(?=\s)")
-CASE_END = re.compile(r";;&|;;|;&")
-TEST_END = re.compile(r"\]\](?=[\s;|&<>()]|$)")
+ASSIGNMENT = regex(r"([A-Za-z_]\w*)(\[[^\]\n]*\])?(\+?)=", re.ASCII)
+FUNCTION = regex(r"([^ \t\n'\"\\$`;|&<>()]+)([ \t]*\([ \t]*\))?")
+KEY = regex(r"^\[[^\]=]*\]\+?=")
+IN = regex(r"in(?=[ \t\n;])")
+TIME_OPTION = regex(r"-p(?=\s)")
+CASE_END = regex(r";;&|;;|;&")
+TEST_END = regex(r"\]\](?=[\s;|&<>()]|$)")
 DECLARING = frozenset(("declare", "typeset", "local", "export", "readonly"))
 
 

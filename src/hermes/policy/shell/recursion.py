@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from hermes.policy.patterns import regex
 from hermes.policy.shell.tree import Block, Command, Function, Pipeline, Script, Simple, Text
 
 # As it is handed on, often without the blanks that a shell would need.
-BOMB = re.compile(
+BOMB = regex(
     r"(?<![\w.:-])(?P<name>[\w.:-]{1,40})\s?\(\s?\)\s{0,4}\{\s{0,4}(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 
+from hermes.policy.patterns import regex
 from hermes.policy.shell.tree import (
     Arithmetic,
     Part,
@@ -18,13 +19,13 @@ from hermes.policy.shell.tree import (
 )
 
 DEEPEST = 60
-NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+NAME = regex(r"[A-Za-z_]\w*", re.ASCII)
 # Characters of an unquoted word without a meaning of their own.
-PLAIN = re.compile(r"[^ \t\n;|&<>()'\"\\$`]+")
-IN_DOUBLE = re.compile(r'[^"\\$`]+')
-PARAMETER = re.compile(r"[A-Za-z_]\w*|\d+|[@*#?$!-]", re.ASCII)
-IN_HERE = re.compile(r"[^\\$`]+")
-OPERATORS = re.compile(r":[-=+?]|##|%%|//|/#|/%|\^\^|,,|[-=+?#%/^,:@]")
+PLAIN = regex(r"[^ \t\n;|&<>()'\"\\$`]+")
+IN_DOUBLE = regex(r'[^"\\$`]+')
+PARAMETER = regex(r"[A-Za-z_]\w*|\d+|[@*#?$!-]", re.ASCII)
+IN_HERE = regex(r"[^\\$`]+")
+OPERATORS = regex(r":[-=+?]|##|%%|//|/#|/%|\^\^|,,|[-=+?#%/^,:@]")
 ESCAPES = {
     "a": "\a",
     "b": "\b",
@@ -36,7 +37,7 @@ ESCAPES = {
     "t": "\t",
     "v": "\v",
 }
-ANSI = re.compile(
+ANSI = regex(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import replace
 from hermes.policy.findings import OUTWARD, Finding, Level
+from hermes.policy.patterns import regex
 from hermes.policy.written import Written
 
 # What a stranger's file must not do in a program that runs it among others. Of much else that code
@@ -37,7 +37,7 @@ _CODE = {
     ),
 }
 # How compiled languages reach other machines; nothing follows their code.
-_REACHES = re.compile(
+_REACHES = regex(
     r"\b(net/http|net\.Dial\w*|reqwest|ureq|hyper::|TcpStream|UdpSocket|HttpClient|URLConnection"
     r"|openConnection|java\.net|okhttp|libcurl|curl_easy|curl/curl\.h|sys/socket\.h|WebRequest"
     r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
@@ -89,7 +89,7 @@ _PROGRAMS = {
 }
 LANGUAGES = {name: kind for kind, names in _PROGRAMS.items() for name in names.split()}
 SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
-_VERSIONED = re.compile(r"^(python|pypy|pip)\d[\d.]*$")
+_VERSIONED = regex(r"^(python|pypy|pip)\d[\d.]*$")
 # Files that are run because of where they lie, found also where nobody wrote down who made them.
 USUAL = (
     "Makefile makefile GNUmakefile justfile package.json conftest.py setup.py noxfile.py tasks.py "
