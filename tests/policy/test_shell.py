@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hermes.policy.call import Call
 from hermes.policy.findings import Level
 from hermes.policy.paths import Paths
-from hermes.policy.programs.builtins import BUILTINS
+from hermes.policy.programs.catalogue import judge
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Unclear
@@ -130,7 +130,10 @@ def seen(script: str) -> tuple[list[Words], bool]:
         found.append((call.name, *call.arguments))
         return NOTHING
 
-    walk = Walk(Paths("/w", "/home/p", "/s"), {**BUILTINS, "": write_down, "/": write_down})
+    def check(call: Call) -> Stream | None:
+        return judge(call) if "builtin" in call.record.flags else write_down(call)
+
+    walk = Walk(Paths("/w", "/home/p", "/s"), judge=check)
     state = State("/w", {"HOME": ("/home/p",), "IFS": (" \t\n",)})
     walk.run(script, state)
     return found, any(each.level is Level.ASKED for each in walk.findings)
@@ -216,7 +219,10 @@ def test_any_text_is_read_or_called_unclear(text: str) -> None:
     ],
 )
 def test_texts_made_to_exhaust_are_answered(script: str) -> None:
-    walk = Walk(Paths("/w", "/home/p", "/s"), {**BUILTINS, "": lambda _: None, "/": lambda _: None})
+    def check(call: Call) -> Stream | None:
+        return judge(call) if "builtin" in call.record.flags else None
+
+    walk = Walk(Paths("/w", "/home/p", "/s"), judge=check)
     try:
         walk.run(script, State("/w", {}))
     except Unclear as unclear:

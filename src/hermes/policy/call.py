@@ -17,6 +17,7 @@ from hermes.policy.path_effects import (
 )
 from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import UNKNOWN_PROGRAM, Program
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 
 NOT_CERTAIN = regex(f"[*?\\[{UNKNOWN}{SOME}]")
@@ -66,8 +67,16 @@ class Follower(Protocol):
 
 
 class Call:
+    """`record` is what is known about the program."""
+
     def __init__(
-        self, name: str, arguments: Sequence[str], state: State, stdin: Stream, follower: Follower
+        self,
+        name: str,
+        arguments: Sequence[str],
+        state: State,
+        stdin: Stream,
+        follower: Follower,
+        record: Program = UNKNOWN_PROGRAM,
     ) -> None:
         self._whole: tuple[str, ...] = (name, *arguments)
         self.name = name
@@ -75,11 +84,19 @@ class Call:
         self.state = state
         self.stdin = stdin
         self.follower = follower
+        self.record = record
 
     def part(self, arguments: Sequence[str], state: State | None = None, name: str = "") -> Call:
         """The same command with fewer words to look at: what stands before a subcommand is
         told already. Findings are about the whole."""
-        inner = Call(name or self.name, arguments, state or self.state, self.stdin, self.follower)
+        inner = Call(
+            name or self.name,
+            arguments,
+            state or self.state,
+            self.stdin,
+            self.follower,
+            self.record,
+        )
         inner._whole = self._whole
         return inner
 

@@ -32,6 +32,7 @@ from hermes.policy import leaving
 from hermes.policy.feeding import fed
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
 from hermes.policy.places.safe import SafeRoots
+from hermes.policy.programs.records import flagged
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 from hermes.policy.written import NEVER, Known, Texts, Written
@@ -42,14 +43,6 @@ if TYPE_CHECKING:
     from hermes.policy.rules import PolicySettings
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
-
-# They fetch what a project names; with a new list of that, it is a stranger's choice.
-INSTALLERS = frozenset(
-    """
-    npm npx pnpm yarn bun pip pip3 pipenv uv poetry pdm hatch conda mamba cargo go bundle gem
-    composer mvn gradle gradlew ./gradlew mvnw ./mvnw dotnet mix stack cabal sbt swift flutter dart
-    """.split()
-)
 
 
 class Case(Value):
@@ -283,7 +276,9 @@ class Cases:
 
 
 def _installs(finding: Finding) -> bool:
-    return finding.category == "network" and finding.command.partition(" ")[0] in INSTALLERS
+    return finding.category == "network" and finding.command.partition(" ")[0] in flagged(
+        "installs"
+    )
 
 
 def _lasting(words: str) -> Case:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
-from hermes.policy.call import Check
 from hermes.policy.disguise import folded
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
 from hermes.policy.lookup import USUAL_PATH
@@ -22,14 +20,6 @@ from hermes.policy.written import Contents, Written
 
 if TYPE_CHECKING:
     from hermes.policy.suspects.implied import Implied
-
-
-@cache
-def _programs() -> dict[str, Check]:
-    # Most sessions run a command, but none needs this before its first one.
-    from hermes.policy.programs.catalogue import catalogue
-
-    return catalogue()
 
 
 class Commands:
@@ -97,7 +87,7 @@ class Commands:
         return tuple(self._follow(script, cwd, Contents(self._written)).findings)
 
     def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
-        walk = Walk(self._paths, _programs(), self._confined)
+        walk = Walk(self._paths, self._confined)
         setup = self._shell()
         home = self._paths.home
         variables: dict[str, tuple[str, ...]] = {

@@ -10,23 +10,8 @@ from hermes.policy.shell.state import UNKNOWN, State
 from hermes.policy.shell.tree import Text, Variable, Word
 
 SIGNS = regex(r"[=,:@;]")
-# For these a path is a word to print, to compare, to list or to look up, not a file to show.
-UNREAD = frozenset(
-    """
-    echo printf print test [ ls exa eza dir stat tree du cd pushd find locate which type command
-    basename dirname realpath readlink export declare local readonly typeset read set unset
-    git gh grep egrep fgrep rg ag ack sed awk gawk mawk perl ruby python python3 node cp rm mv ln
-    touch mkdir chmod chown ssh ssh-keygen ssh-add true false : trap alias eval xargs env sudo
-    smartctl mdadm fdisk parted sfdisk gdisk sgdisk tune2fs dumpe2fs hdparm nvme lsblk blkid
-    sh bash zsh dash timeout nohup nice time exec parallel watch man
-    """.split()
-)
-# They look at a text that is made for them, and open nothing that it names.
-COMPARES = frozenset("diff colordiff comm cmp cat head tail wc sort uniq join paste less".split())
 MOST_LISTED = 4_000
 PATHS = regex(r"(?:^|(?<=[\s'\"=:]))(?:/|~/)[^\s'\"]+")
-# They show what they are given.
-SHOWS = frozenset("echo printf print cat tee printenv".split())
 SECRET_NAME = regex(
     r"(?i)(^|_)(secret|token|passw(or)?d|passphrase|credentials?|private_?key|api_?key|access_?key"
     r"|auth_?key|signing_?key|encryption_?key)(_|$|s$)|_(key|pat|pwd|psk)$|_key_id$"
@@ -38,8 +23,6 @@ FROM_ENVIRONMENT = regex(
 # A search of the environment for one of these is a search for credentials.
 SECRET_PATTERN = regex(r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private")
 
-# They work out what stands between the brackets of a variable's name.
-SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
 HIDDEN_RUN = regex(r"\[[^\]]*(\$\(|`)")
 
 
@@ -58,14 +41,14 @@ def look_at_words(call: Call) -> None:
     """Whatever the program is: its words may hide a command, name a credential or show one."""
     hidden_commands(call)
     named_files(call)
-    if call.name not in UNREAD and any(
+    if "opens_no_argument" not in call.record.flags and any(
         word[:1] == "-" and SHOWING.match(word) for word in call.arguments
     ):
         call.ask("credentials", f"It makes `{call.name}` show secrets.")
 
 
 def hidden_commands(call: Call) -> None:
-    if call.name in SUBSCRIPTED and any(
+    if "reads_subscripts" in call.record.flags and any(
         "[" in each and HIDDEN_RUN.search(each) for each in call.arguments
     ):
         call.ask("obfuscated", "It hides a command in the index of a variable.")
@@ -73,14 +56,14 @@ def hidden_commands(call: Call) -> None:
 
 def named_files(call: Call) -> None:
     """A credential named anywhere in the arguments, also inside an option or after a sign."""
-    if call.name in UNREAD:
+    if "opens_no_argument" in call.record.flags:
         return
     for argument in call.arguments:
         if 3 < len(argument) < 400 and " " not in argument:
             for piece in SIGNS.split(argument):
                 if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
                     call.reads(piece)
-        if argument.startswith("/dev/fd/") and call.name not in COMPARES:
+        if argument.startswith("/dev/fd/") and "compares" not in call.record.flags:
             _listed_files(call, argument)
 
 
@@ -100,7 +83,7 @@ def shown_secrets(call: Call, code: str) -> None:
 
 def shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
     """Variables named like secrets that the environment gives and the command prints."""
-    if call.name not in SHOWS:
+    if "shows_variables" not in call.record.flags:
         return
     names = [
         part.name

@@ -9,18 +9,11 @@ from collections.abc import Callable, Iterator
 from hermes.core.effects import RunCommand, SignalProcess
 from hermes.policy.findings import Verdict
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import flagged
 from hermes.policy.shell.state import UNKNOWN
 
 Judge = Callable[[RunCommand], Verdict]
 
-# They hold a shell, here or elsewhere, that nothing in their own words tells of.
-HOLDERS = frozenset(
-    """
-    ssh mosh autossh telnet su sudo doas login script tmux screen byobu zellij docker podman kubectl
-    nerdctl lxc vagrant adb chroot nsenter unshare expect dtach abduco machinectl toolbox distrobox
-    wsl fish csh tcsh xonsh nu elvish pwsh powershell cmd ftp sftp lftp gdb lldb nc ncat socat
-    """.split()
-)
 # Many programs run the rest of such a line in a shell.
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
@@ -32,7 +25,7 @@ def fed(effect: SignalProcess, judge: Judge) -> Verdict:
     alone = judge(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
     verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
-    if any(_program(command) in HOLDERS for command in alone.commands):
+    if any(_program(command) in flagged("holds_a_shell") for command in alone.commands):
         verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
     verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
     return Verdict(

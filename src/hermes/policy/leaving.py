@@ -11,18 +11,10 @@ from urllib.parse import unquote
 from hermes.codec.json import DecodeError, decode
 from hermes.core.ports import Seen
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import flagged
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
-# Programs to which an address is a word like any other.
-SPEAK_ONLY = frozenset(
-    """
-    echo printf print cat tee grep egrep fgrep rg ag sed awk gawk jq yq sort uniq head tail wc tr
-    cut test [ [[ read export declare local readonly set true false : cd ls find xargs diff basename
-    dirname touch mkdir rm mv cp ln chmod sqlite3 psql kill sleep date
-    """.split()
-)
-FETCHERS = frozenset("curl wget wget2 http https xh httpie aria2c lynx links w3m".split())
 # Shorter words stand in every second text; a hash of git names what everybody has.
 _LEAST = 12
 _URL = regex(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
@@ -47,7 +39,7 @@ _PLAIN_FETCH = regex(
 
 def spelled(command: str) -> str:
     """The command with `http://` before addresses that go without: fetchers add it themselves."""
-    if command.partition(" ")[0] not in FETCHERS:
+    if command.partition(" ")[0] not in flagged("fetches"):
         return command
     return _BARE.sub(r"\1\2http://\3", command)
 
@@ -60,7 +52,7 @@ def contacted(command: str) -> list[str]:
     """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
     urls = [url for url in urls_in(spelled(command)) if not is_local(host_of(url))]
     program, _, rest = command.partition(" ")
-    if not urls or program in SPEAK_ONLY:
+    if not urls or program in flagged("opens_no_address"):
         return []
     if program == "git" and not _GIT_CONTACTS.match(rest):
         return []

@@ -9,17 +9,11 @@ from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunComma
 from hermes.policy.findings import Verdict
 from hermes.policy.leaving import host_of, is_local, urls_in
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import flagged
 
 # How effects name plugins, and those of them that may pass on what they are told.
 PLUGIN, OPEN = "plugin:", " (open)"
 TRUSTED = frozenset(("user", "workspace", "hermes"))
-# Programs whose output was written by somebody elsewhere.
-FOREIGN = frozenset(
-    """
-    curl wget wget2 http https xh httpie aria2c lynx links w3m elinks nc ncat netcat ssh gh glab
-    hub tea mail mailx mutt neomutt himalaya notmuch mu rsstail newsboat yt-dlp whois dig
-    """.split()
-)
 MAIL = (".eml", ".mbox", ".msg", ".emlx", ".ics", ".vcf")
 # Written by others and sent around, unlike the text files of a project.
 DOCUMENTS = (
@@ -94,7 +88,7 @@ class Sources:
     def _of_command(self, command: str) -> str:
         words = list(_words(command))
         program = words[0] if words else ""
-        if program in FOREIGN or words[:2] == ["git", "clone"]:
+        if program in flagged("prints_foreign_text") or words[:2] == ["git", "clone"]:
             hosts = [host_of(url) for url in urls_in(command)]
             if hosts and all(is_local(host) for host in hosts):
                 return ""

@@ -14,6 +14,8 @@ from hermes.policy.exposure import look_at_words, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
+from hermes.policy.programs.catalogue import judge as judge_by_record
+from hermes.policy.programs.records import is_known, known_names, record_of
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
 from hermes.policy.shell.recursion import BOMB, multiplies, swarms
@@ -47,14 +49,14 @@ class Walk:
     def __init__(
         self,
         paths: Paths,
-        programs: dict[str, Check],
         confined: Callable[[], bool] = lambda: False,
+        judge: Check = judge_by_record,
     ) -> None:
         self.paths = paths
+        self._judge = judge
         self.confined = confined
         self.findings: list[Finding] = []
         self.commands: list[str] = []
-        self._programs = programs
         self.touched: dict[str, None] = {}
         self._decoded = False
         self._guessing = False
@@ -82,7 +84,7 @@ class Walk:
 
     def knows(self, name: str) -> bool:
         """Whether a table names the program."""
-        return name in self._programs
+        return is_known(name)
 
     def later(self, script: str, state: State) -> None:
         """Run at the end, with what the variables hold then."""
@@ -261,7 +263,8 @@ class Walk:
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         for words in choices[:1]:
             if words:
-                call = Call(bare_name(words[0]), words[1:], state, stdin, self)
+                name = bare_name(words[0])
+                call = Call(name, words[1:], state, stdin, self, record_of(name))
                 shown_variables(call, simple.words[1:], state)
                 state.plain = plain_texts(simple.words[1:], state)
                 for redirect in simple.redirects:
@@ -281,7 +284,7 @@ class Walk:
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
         defined = self._defined(name, arguments, state, stdin)
-        if defined is not None and name not in self._programs:
+        if defined is not None and not is_known(name):
             return defined
         # Behind `command`, in a new shell and in other places the name still means the program.
         out = self._named(name, arguments, state, stdin)
@@ -320,16 +323,13 @@ class Walk:
         bare = bare_name(name)
         if "../" in bare and UNKNOWN not in state.cwd:
             bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
-        call = Call(bare, arguments, state, stdin, self)
+        call = Call(bare, arguments, state, stdin, self, record_of(bare))
         look_at_words(call)
-        check = self._programs.get(bare)
-        if check is None:
-            check = self._programs["/" if "/" in bare else ""]
         self._deeper()
         try:
             if "/" not in bare and (found := new_program(bare, state)):
                 self._new(*found, call)
-            out = check(call)
+            out = self._judge(call)
         finally:
             self._depth -= 1
         if out is None:
@@ -343,7 +343,7 @@ class Walk:
     def _new(self, path: str, stream: Stream, call: Call) -> None:
         if stream.known and stream.text:
             inner = Call(path, call.arguments, call.state.copy(), call.stdin, self)
-            self._programs["/"](inner)
+            self._judge(inner)
         else:
             call.ask("unknown_program", f"It runs {path}, which is new.")
 
@@ -389,7 +389,7 @@ class Walk:
         reason = f"`{name}` is a pattern, so it may run any program that fits it."
         self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         pattern = name.rpartition("/")[2]
-        fitting = [each for each in self._programs if len(each) > 1 and fnmatchcase(each, pattern)]
+        fitting = [each for each in known_names() if len(each) > 1 and fnmatchcase(each, pattern)]
         if len(fitting) > MOST_GUESSES:
             fitting = [each for each in WORST if each in fitting]
         if not self._guessing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import fetched
@@ -32,7 +32,7 @@ RUNS = (
 PACKERS = regex(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
 
 
-def _tar(call: Call) -> Stream | None:
+def check_tar(call: Call) -> Stream | None:
     words = list(call.arguments)
     if words and words[0][:1] not in ("-", "") and re.fullmatch(r"[A-Za-z]+", words[0]):
         words = _old_style(words)
@@ -87,7 +87,7 @@ def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream 
     return NOTHING
 
 
-def _zip(call: Call) -> Stream | None:
+def check_zip(call: Call) -> Stream | None:
     options = call.options("-b -i -n -t -tt -x -P -O -TT --unzip-command")
     for place, word in enumerate(call.arguments[:-1]):
         if word in ("-TT", "--unzip-command"):
@@ -100,7 +100,7 @@ def _zip(call: Call) -> Stream | None:
     return Stream(text=UNKNOWN, origin="file")
 
 
-def _unzip(call: Call) -> Stream | None:
+def check_unzip(call: Call) -> Stream | None:
     options = call.options("-d -x -P -O")
     call.reads(*options.operands[:1])
     if options.has("-K", "-:"):
@@ -116,7 +116,7 @@ def _unzip(call: Call) -> Stream | None:
     return NOTHING
 
 
-def _seven(call: Call) -> Stream | None:
+def check_seven(call: Call) -> Stream | None:
     options = call.options()
     verb = (options.operands[:1] or [""])[0]
     if verb in ("l", "t", "i", "h"):
@@ -127,7 +127,7 @@ def _seven(call: Call) -> Stream | None:
     return None
 
 
-def _cpio(call: Call) -> Stream | None:
+def check_cpio(call: Call) -> Stream | None:
     if any(word.startswith("--rsh") for word in call.arguments):
         call.ask("shell_escape", "It uses another program for its connections.")
     options = call.options("-F -D -O -I -R -M -C --file --directory")
@@ -138,7 +138,7 @@ def _cpio(call: Call) -> Stream | None:
     return None
 
 
-def _patch(call: Call) -> Stream | None:
+def check_patch(call: Call) -> Stream | None:
     options = call.options("-p -d -i -o -r -B -D -F -V -Y -z --input --directory --output")
     call.work(reason="It changes files of the workspace.")
     call.reads(*options.values("-i", "--input"))
@@ -150,7 +150,7 @@ def _patch(call: Call) -> Stream | None:
     return None
 
 
-def _man(call: Call) -> Stream | None:
+def check_man(call: Call) -> Stream | None:
     options = call.options("-P -H -M -S -s -m -C -L -p -r --pager --html --config-file")
     for program in options.values("-P", "--pager", "-H", "--html"):
         viewer, _, told = program.partition(" ")
@@ -160,22 +160,10 @@ def _man(call: Call) -> Stream | None:
     return None
 
 
-def _pager(call: Call) -> Stream | None:
+def check_pager(call: Call) -> Stream | None:
     for word in call.arguments:
         if word.startswith("+") and "!" in word:
             call.ask("shell_escape", "It makes a pager run a command.")
             call.runs_text(word.partition("!")[2])
     call.reads(*(word for word in call.arguments if word[:1] not in "-+"))
     return Stream(text=UNKNOWN, origin="file")
-
-
-ARCHIVES: dict[str, Check] = {
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
-    "zip": _zip,
-    "unzip": _unzip,
-    **dict.fromkeys(("7z", "7za", "7zr", "rar", "unrar", "unar"), _seven),
-    "cpio": _cpio,
-    "patch": _patch,
-    "man": _man,
-    **dict.fromkeys(("less", "more", "most", "zless"), _pager),
-}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.exposure import SECRET_NAME, shown_secrets
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.stages import for_tests
-from hermes.policy.programs.tool_names import READERS, WORKERS
-from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -131,7 +129,7 @@ def _for_shell(line: str, known: dict[str, str]) -> str:
     return line.replace("$$", "$")
 
 
-def _cmake(call: Call) -> Stream | None:
+def check_cmake(call: Call) -> Stream | None:
     check_worker(call)
     words = call.arguments
     if "--install" in words and "--prefix" not in " ".join(words):
@@ -149,7 +147,7 @@ def _cmake(call: Call) -> Stream | None:
     return None
 
 
-def _java(call: Call) -> Stream | None:
+def check_java(call: Call) -> Stream | None:
     options = call.arguments
     for place, word in enumerate(options):
         following = (options[place + 1 : place + 2] or [""])[0]
@@ -165,7 +163,7 @@ def _java(call: Call) -> Stream | None:
     return None
 
 
-def _maven(call: Call) -> Stream | None:
+def check_maven(call: Call) -> Stream | None:
     check_worker(call)
     for word in call.arguments:
         local = re.search(r"(?i)local(repository)?$|dry", word)
@@ -178,7 +176,7 @@ def _maven(call: Call) -> Stream | None:
     return None
 
 
-def _rake(call: Call) -> Stream | None:
+def check_rake(call: Call) -> Stream | None:
     testing = for_tests(call)
     kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
     check_worker(call.part(kept))
@@ -212,7 +210,7 @@ def _rake(call: Call) -> Stream | None:
 STAGED = ("knex", "sequelize")
 
 
-def _migrations(call: Call) -> Stream | None:
+def check_migrations(call: Call) -> Stream | None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
     testing = call.name in STAGED and for_tests(call)
@@ -224,7 +222,7 @@ def _migrations(call: Call) -> Stream | None:
     return None
 
 
-def _php_tool(call: Call) -> Stream | None:
+def check_php_tool(call: Call) -> Stream | None:
     text = " ".join(call.arguments)
     losing = re.search(r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe)\b", text)
     if "tinker" in call.arguments or (losing and not for_tests(call)):
@@ -235,7 +233,7 @@ def _php_tool(call: Call) -> Stream | None:
 ENVIRONMENT = regex(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
 
 
-def _jq(call: Call) -> Stream | None:
+def check_jq(call: Call) -> Stream | None:
     code = " ".join(call.arguments)
     shown_secrets(call, code)
     for found in ENVIRONMENT.finditer(code):
@@ -249,7 +247,7 @@ def _jq(call: Call) -> Stream | None:
     return Stream(text=UNKNOWN, origin=call.stdin.origin if len(options.operands) < 2 else "file")
 
 
-def _reader(call: Call) -> Stream | None:
+def check_reader(call: Call) -> Stream | None:
     """Nothing changes, and no content of files comes out."""
     if (
         call.name == "ps"
@@ -271,7 +269,7 @@ def _reader(call: Call) -> Stream | None:
     return None
 
 
-def _locked(call: Call) -> Stream | None:
+def check_locked(call: Call) -> Stream | None:
     check_worker(call)
     words = call.options("-c --config -p").operands
     if words[:1] and words[0] in ("install", "autoupdate", "init-templatedir", "uninstall"):
@@ -279,7 +277,7 @@ def _locked(call: Call) -> Stream | None:
     return None
 
 
-def _code_view(call: Call) -> Stream | None:
+def check_code_view(call: Call) -> Stream | None:
     """code, subl and others open a window."""
     options = call.options()
     if options.has("--version", "-v", "--help", "--list-extensions"):
@@ -296,7 +294,7 @@ def _code_view(call: Call) -> Stream | None:
     return None
 
 
-def _little_language(call: Call) -> Stream | None:
+def check_little_language(call: Call) -> Stream | None:
     """dc and m4, which can start programs by a word of their own."""
     check_worker(call)
     texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
@@ -305,82 +303,3 @@ def _little_language(call: Call) -> Stream | None:
             call.ask("shell_escape", f"It makes `{call.name}` run another program.")
             call.runs_text(found[1] or found[2])
     return None
-
-
-BUILDING: dict[str, Check] = {
-    **dict.fromkeys(WORKERS.split(), check_worker),
-    **dict.fromkeys(READERS.split(), _reader),
-    **dict.fromkeys(
-        (
-            "make",
-            "gmake",
-            "bmake",
-            "just",
-            "task",
-            "mage",
-            "invoke",
-            "inv",
-            "doit",
-            "ninja",
-            "meson",
-            "npm-run-all",
-            "tox",
-            "nox",
-        ),
-        check_targets,
-    ),
-    **dict.fromkeys(("dc", "m4"), _little_language),
-    "cmake": _cmake,
-    "java": _java,
-    **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew", "sbt", "lein", "ant"), _maven),
-    **dict.fromkeys(("rake", "rails"), _rake),
-    **dict.fromkeys(
-        (
-            "alembic",
-            "prisma",
-            "knex",
-            "sequelize",
-            "typeorm",
-            "flyway",
-            "liquibase",
-            "diesel",
-            "sqlx",
-            "goose",
-            "migrate",
-            "dbmate",
-            "drizzle-kit",
-        ),
-        _migrations,
-    ),
-    "artisan": _php_tool,
-    **dict.fromkeys(("jq", "yq", "gojq", "jaq", "dasel", "gron"), _jq),
-    "pre-commit": _locked,
-    **dict.fromkeys(("code", "subl", "idea", "pycharm", "cursor", "zed", "atom"), _code_view),
-    "tput": _reader,
-    "nvm": verbs(
-        Verbs(
-            reads="ls list current version which ls-remote",
-            works="use",
-            asks={"package_install": "install uninstall alias"},
-            otherwise="remote_code",
-        )
-    ),
-    "rustup": verbs(
-        Verbs(
-            reads="show which doc toolchain:list target:list component:list check",
-            otherwise="package_install",
-        )
-    ),
-    "pyenv": verbs(
-        Verbs(
-            reads="versions version which root commands local",
-            works="rehash shell",
-            otherwise="package_install",
-        )
-    ),
-    "rbenv": verbs(
-        Verbs(
-            reads="versions version which root local", works="rehash", otherwise="package_install"
-        )
-    ),
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.findings import LOOKING, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import check_title, run_file, run_stream
@@ -30,11 +30,11 @@ ENVIRONMENTS = regex(
 SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
 
-def _silent(call: Call) -> Stream:
+def check_silent(call: Call) -> Stream:
     return NOTHING
 
 
-def _cd(call: Call) -> Stream:
+def check_cd(call: Call) -> Stream:
     options = call.options()
     call.follower.add(Finding(level=Level.WORK, category="", reason=LOOKING))
     if call.name == "popd":
@@ -50,7 +50,7 @@ def _cd(call: Call) -> Stream:
     return NOTHING
 
 
-def _declare(call: Call) -> Stream:
+def check_declare(call: Call) -> Stream:
     if any(word[:1] == "-" and "n" in word for word in call.arguments):
         call.ask("unclear", "It makes one variable stand for another.")
     for word in call.arguments:
@@ -64,7 +64,7 @@ def _declare(call: Call) -> Stream:
     return NOTHING
 
 
-def _set(call: Call) -> Stream:
+def check_set(call: Call) -> Stream:
     words = call.arguments
     if "--" in words:
         call.state.arguments = tuple(words[words.index("--") + 1 :])
@@ -78,14 +78,14 @@ def _set(call: Call) -> Stream:
     return Stream(origin="environment")
 
 
-def _shift(call: Call) -> Stream:
+def check_shift(call: Call) -> Stream:
     count = int(call.arguments[0]) if call.arguments and call.arguments[0].isdigit() else 1
     if call.state.arguments is not None:
         call.state.arguments = call.state.arguments[count:]
     return NOTHING
 
 
-def _unset(call: Call) -> Stream:
+def check_unset(call: Call) -> Stream:
     for name in call.options().operands:
         check_variable(call.follower, name, ("",), call.state)
         call.state.variables[name] = ("",)
@@ -95,7 +95,7 @@ def _unset(call: Call) -> Stream:
     return NOTHING
 
 
-def _read(call: Call) -> Stream:
+def check_read(call: Call) -> Stream:
     options = call.options("-p -t -n -N -d -u -i -a")
     lines = call.stdin.text.split("\n") if call.stdin.text != UNKNOWN else [UNKNOWN]
     values = tuple(line.strip() for line in lines if line.strip()) or ("",)
@@ -120,19 +120,19 @@ def _row(line: str, signs: str, count: int) -> list[str]:
     return fields + [""] * (count - len(fields))
 
 
-def _mapfile(call: Call) -> Stream:
+def check_mapfile(call: Call) -> Stream:
     names = call.options("-d -n -O -s -u -C -c").operands
     lines = tuple(line for line in call.stdin.text.split("\n") if line)
     call.state.arrays[names[0] if names else "MAPFILE"] = lines
     return NOTHING
 
 
-def _eval(call: Call) -> Stream:
+def check_eval(call: Call) -> Stream:
     call.work()
     return call.runs_text(" ".join(call.arguments)) if call.arguments else NOTHING
 
 
-def _source(call: Call) -> Stream:
+def check_source(call: Call) -> Stream:
     words = [word for word in call.arguments if word != "--"]
     if not words:
         # Some shells read the input then.
@@ -143,7 +143,7 @@ def _source(call: Call) -> Stream:
     return run_file(call, words[0], words[1:], same_shell=True)
 
 
-def _trap(call: Call) -> Stream:
+def check_trap(call: Call) -> Stream:
     words = [word for word in call.arguments if word != "--"]
     if len(words) > 1 and words[0] not in ("-", ""):
         call.work(reason="It says what to do at the end.")
@@ -152,7 +152,7 @@ def _trap(call: Call) -> Stream:
     return NOTHING
 
 
-def _alias(call: Call) -> Stream:
+def check_alias(call: Call) -> Stream:
     for word in call.options().operands:
         name, equals, value = word.partition("=")
         if equals:
@@ -162,7 +162,7 @@ def _alias(call: Call) -> Stream:
     return ANYTHING
 
 
-def _exec(call: Call) -> Stream | None:
+def check_exec(call: Call) -> Stream | None:
     options = call.options("-a", permute=False)
     words = options.operands
     for title in options.values("-a"):
@@ -170,39 +170,39 @@ def _exec(call: Call) -> Stream | None:
     return call.runs(words) if words else NOTHING
 
 
-def _command(call: Call) -> Stream | None:
+def check_command(call: Call) -> Stream | None:
     options = call.options(permute=False)
     if options.has("-v", "-V"):
         return Stream(text="\n".join(options.operands))
     return call.runs(options.operands) if options.operands else NOTHING
 
 
-def _hash(call: Call) -> Stream:
+def check_hash(call: Call) -> Stream:
     if any(word.startswith("-") and "p" in word for word in call.arguments):
         call.ask("shell_escape", "It makes a command name stand for another program.")
     return NOTHING
 
 
-def _enable(call: Call) -> Stream:
+def check_enable(call: Call) -> Stream:
     if any(word.startswith("-") and "f" in word for word in call.arguments):
         call.ask("shell_escape", "It loads code into the shell.")
     return NOTHING
 
 
-def _bind(call: Call) -> Stream:
+def check_bind(call: Call) -> Stream:
     if any(word.startswith("-") and ("x" in word or "f" in word) for word in call.arguments):
         call.ask("shell_escape", "It makes a key run a command.")
     return NOTHING
 
 
-def _complete(call: Call) -> Stream:
+def check_complete(call: Call) -> Stream:
     options = call.options("-C -F -W -A -G -P -S -X")
     for command in options.values("-C"):
         call.runs_text(command)
     return NOTHING
 
 
-def _let(call: Call) -> Stream:
+def check_let(call: Call) -> Stream:
     for word in call.arguments:
         name = word.partition("=")[0].rstrip("+-*/%&|^<>")
         if name.isidentifier():
@@ -210,21 +210,21 @@ def _let(call: Call) -> Stream:
     return NOTHING
 
 
-def _history(call: Call) -> Stream:
+def check_history(call: Call) -> Stream:
     ended = {"clear", "delete", "clear-session", "merge"} & set(call.arguments[:1])
     if ended or any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
         call.ask("system_config", "It changes the history of commands.")
     return Stream(origin="environment")
 
 
-def _umask(call: Call) -> Stream:
+def check_umask(call: Call) -> Stream:
     mask = (call.options().operands or [""])[0]
     if mask.isdigit() and mask[-1] in "0145":
         call.ask("permissions", "New files would be open to everybody.")
     return NOTHING
 
 
-def _echo(call: Call) -> Stream:
+def check_echo(call: Call) -> Stream:
     words = list(call.arguments)
     escapes = end = False
     while words and words[0].startswith("-") and words[0][1:] and set(words[0][1:]) <= set("neE"):
@@ -236,7 +236,7 @@ def _echo(call: Call) -> Stream:
     return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"), origin=origin)
 
 
-def _printf(call: Call) -> Stream:
+def check_printf(call: Call) -> Stream:
     words = list(call.arguments)
     variable = ""
     if words[:1] == ["-v"] and len(words) > 1:
@@ -285,37 +285,3 @@ def _converted(kind: str, value: str) -> str:
     if kind in "xXo" and kind:
         return UNKNOWN
     return value
-
-
-BUILTINS: dict[str, Check] = {
-    **dict.fromkeys(SILENT, _silent),
-    **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _cd),
-    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _declare),
-    "set": _set,
-    "shift": _shift,
-    "unset": _unset,
-    "read": _read,
-    "mapfile": _mapfile,
-    "readarray": _mapfile,
-    "eval": _eval,
-    "source": _source,
-    ".": _source,
-    "trap": _trap,
-    "alias": _alias,
-    "unalias": _silent,
-    "exec": _exec,
-    "command": _command,
-    "builtin": _command,
-    "hash": _hash,
-    "enable": _enable,
-    "bind": _bind,
-    "complete": _complete,
-    "compgen": _complete,
-    "let": _let,
-    "history": _history,
-    "fc": _history,
-    "umask": _umask,
-    "echo": _echo,
-    "printf": _printf,
-    "print": _echo,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
 from hermes.policy.programs.looking import only_asked
@@ -73,30 +73,28 @@ def _attached(call: Call, lost: str, text: str) -> bool:
     return lost.lower().startswith("attach") and bool(names) and all(map(call.here, names))
 
 
-def _client(taking: str, text_options: str, file_options: str) -> Check:
-    def check(call: Call) -> Stream | None:
-        # A password stands right behind its letter, and is no row of letters.
-        words = [
-            each for each in call.arguments if not re.match(r"-p\S", each) or "-p" in taking.split()
-        ]
-        options = Options(words, taking)
-        texts = options.values(*text_options.split())
-        for name in options.values(*file_options.split()):
-            call.ask("database", f"It runs all statements of {name} on a database.")
-        for text in texts:
-            check_sql(call, text, own=False)
-        if not texts and not options.values(*file_options.split()):
-            if options.has("--version", "-V", "--help", "-l", "--list") or (
-                call.name == "influx" and only_asked(call, ordered=True)
-            ):
-                return None
-            if call.stdin.known:
-                check_sql(call, call.stdin.text, own=False)
-            else:
-                call.ask("database", "It opens a database for statements that are not known yet.")
+def check_client(call: Call) -> Stream | None:
+    """`code_options` of the record hold statements, `file_options` files with statements."""
+    record = call.record
+    # A password stands right behind its letter, and is no row of letters.
+    takes_p = "-p" in record.values.split()
+    words = [each for each in call.arguments if takes_p or not re.match(r"-p\S", each)]
+    options = Options(words, record.values)
+    texts = options.values(*record.code_options.split())
+    files = options.values(*record.file_options.split())
+    for name in files:
+        call.ask("database", f"It runs all statements of {name} on a database.")
+    for text in texts:
+        check_sql(call, text, own=False)
+    if texts or files or options.has("--version", "-V", "--help", "-l", "--list"):
         return None
-
-    return check
+    if call.name == "influx" and only_asked(call, ordered=True):
+        return None
+    if call.stdin.known:
+        check_sql(call, call.stdin.text, own=False)
+    else:
+        call.ask("database", "It opens a database for statements that are not known yet.")
+    return None
 
 
 def _sqlite_files(call: Call, text: str) -> None:
@@ -114,7 +112,7 @@ def _sqlite_files(call: Call, text: str) -> None:
             call.writes(name)
 
 
-def _sqlite(call: Call) -> Stream | None:
+def check_sqlite(call: Call) -> Stream | None:
     names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
     options = call.options("-cmd -init -separator -newline -nullvalue")
     if options.has("--version", "-v") and not names:
@@ -139,7 +137,7 @@ def _sqlite(call: Call) -> Stream | None:
     return None
 
 
-def _engine(call: Call) -> Stream | None:
+def check_engine(call: Call) -> Stream | None:
     options = call.options("-c -s -f -cmd -init -separator -nullvalue -q -d --query --queries-file")
     names = [word for word in options.operands if word != "local"]
     asked = options.values("-c", "-s", "-cmd", "-q", "--query")
@@ -161,7 +159,7 @@ def _engine(call: Call) -> Stream | None:
 ASKED_DIRECTLY = frozenset(("octosql", "dsq", "trdsql", "textql", "q"))
 
 
-def _redis(call: Call) -> Stream | None:
+def check_redis(call: Call) -> Stream | None:
     options = call.options("-h -p -a -n -u -s --user --pass -r -i --pattern --count --eval")
     words = options.operands
     if options.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--version"):
@@ -176,7 +174,7 @@ def _redis(call: Call) -> Stream | None:
     return None
 
 
-def _mongo(call: Call) -> Stream | None:
+def check_mongo(call: Call) -> Stream | None:
     options = call.options("--eval --host --port -u -p --username --password --db --file -f")
     for text in options.values("--eval"):
         check_code(call, text, backticks=False)
@@ -193,7 +191,7 @@ def _mongo(call: Call) -> Stream | None:
     return None
 
 
-def _bq(call: Call) -> Stream | None:
+def check_bq(call: Call) -> Stream | None:
     words = call.options("--project_id --dataset_id --format --location -n").operands
     if words[:1] and words[0] in ("ls", "show", "head", "version", "help", "info"):
         call.work("network", "It looks at the cloud.")
@@ -205,7 +203,7 @@ def _bq(call: Call) -> Stream | None:
     return None
 
 
-def _changes(call: Call) -> Stream | None:
+def check_changes(call: Call) -> Stream | None:
     if call.name == "pg_restore" and {"-l", "--list"} & set(call.arguments):
         call.reads(*(word for word in call.arguments if word[:1] != "-"))
     else:
@@ -213,83 +211,16 @@ def _changes(call: Call) -> Stream | None:
     return None
 
 
-def _asked(reason: str) -> Check:
-    def check(call: Call) -> Stream | None:
-        if only_asked(call, ordered=True):
-            call.work("network", "It looks at a database or a cluster.")
-        else:
-            call.ask("database", reason)
-        return None
-
-    return check
+def check_server(call: Call) -> Stream | None:
+    if only_asked(call, ordered=True):
+        call.work("network", "It looks at a database or a cluster.")
+    else:
+        call.ask("database", call.record.reason)
+    return None
 
 
-def _dump(call: Call) -> Stream | None:
+def check_dump(call: Call) -> Stream | None:
     call.work("network", "It copies a database.")
     options = call.options("-f -o -h -U -d -p -u -r --file --result-file --out --host --port")
     call.writes(*options.values("-f", "-o", "-r", "--file", "--result-file", "--out"))
     return None
-
-
-DATABASES: dict[str, Check] = {
-    **dict.fromkeys(
-        ("psql", "pgcli", "usql"),
-        _client(
-            "-c -f -d -h -p -U -v -o -L -F -R -P --command --file --dbname --host --port "
-            "--username --set",
-            "-c --command",
-            "-f --file",
-        ),
-    ),
-    **dict.fromkeys(
-        ("mysql", "mariadb", "mycli", "mysqlsh"),
-        _client(
-            "-e -h -P -u -D -S --execute --host --port --user --database --password",
-            "-e --execute",
-            "",
-        ),
-    ),
-    **dict.fromkeys(
-        (
-            "clickhouse-client",
-            "clickhouse",
-            "cqlsh",
-            "influx",
-            "sqlcmd",
-            "sqlplus",
-            "snowsql",
-            "cockroach",
-            "trino",
-            "presto",
-            "beeline",
-            "hive",
-            "impala-shell",
-            "spanner-cli",
-            "questdb",
-            "isql",
-            "bteq",
-        ),
-        _client(
-            "-q -e -Q -execute --query --execute -h -u -p -d -S -U -P --host --user --database",
-            "-q -e -Q -execute --query --execute",
-            "-f -i --file --queries-file",
-        ),
-    ),
-    **dict.fromkeys(("sqlite3", "sqlite", "litecli"), _sqlite),
-    **dict.fromkeys(("duckdb", "clickhouse-local", "datafusion-cli", *ASKED_DIRECTLY), _engine),
-    "bq": _bq,
-    **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
-    **dict.fromkeys(("mongosh", "mongo"), _mongo),
-    **dict.fromkeys(("pg_dump", "pg_dumpall", "mysqldump", "mongodump", "mongoexport"), _dump),
-    **dict.fromkeys(
-        """mysqladmin pg_ctl redis-server etcdctl consul nomad zkCli.sh kafka-topics
-        kafka-topics.sh rabbitmqctl""".split(),
-        _asked("It changes or deletes databases."),
-    ),
-    # What these do is their name.
-    **dict.fromkeys(
-        """dropdb dropuser createuser createdb pg_restore mongorestore mongoimport mysqlimport
-        pg_resetwal initdb pg_upgrade""".split(),
-        _changes,
-    ),
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import found_stores, key_like
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
@@ -25,7 +25,7 @@ HUGE = regex(r"(?i)\d{3,}g(i?b)?|\d+[tpe](i?b)?|\d{12,}")
 SPECIAL_MODE = regex(r"^0*[2467][0-7]{3}$")
 
 
-def _rm(call: Call) -> Stream:
+def check_rm(call: Call) -> Stream:
     options = call.options()
     recursive = options.has("-r", "-R", "--recursive")
     if recursive and options.has("--no-preserve-root"):
@@ -37,12 +37,12 @@ def _rm(call: Call) -> Stream:
     return NOTHING
 
 
-def _rmdir(call: Call) -> Stream | None:
+def check_rmdir(call: Call) -> Stream | None:
     call.deletes(*call.options().operands)
     return NOTHING
 
 
-def _shred(call: Call) -> Stream:
+def check_shred(call: Call) -> Stream:
     names = call.options("-n -s --iterations --size --random-source").operands
     call.writes(*names)
     call.deletes(*names, recursive=call.name in ("srm", "wipe", "scrub"))
@@ -68,7 +68,7 @@ def _landing(sources: list[str], target: str) -> list[str]:
     return [posixpath.join(target, posixpath.basename(each.rstrip("/"))) for each in sources]
 
 
-def _cp(call: Call) -> Stream:
+def check_cp(call: Call) -> Stream:
     sources, target, whole = _destination(call, "--no-preserve --preserve --mode")
     (call.reads_all if whole else call.reads)(*sources)
     if not target:
@@ -97,7 +97,7 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
     )
 
 
-def _mv(call: Call) -> Stream:
+def check_mv(call: Call) -> Stream:
     sources, target, _ = _destination(call, "")
     call.touches(*sources)
     if target == "/dev/null":
@@ -119,7 +119,7 @@ def _mv(call: Call) -> Stream:
     return NOTHING
 
 
-def _ln(call: Call) -> Stream:
+def check_ln(call: Call) -> Stream:
     options = call.options("-t --target-directory -S --suffix")
     names = options.operands
     if not names:
@@ -134,25 +134,21 @@ def _ln(call: Call) -> Stream:
     return NOTHING
 
 
-def _made(taking: str = "") -> Check:
+def check_make(call: Call) -> Stream:
     """Every operand is a file or folder that is made or changed."""
-
-    def check(call: Call) -> Stream:
-        names = call.options(taking).operands
-        sizes = call.options(taking).values("-l", "--length")
-        if call.name == "fallocate" and any(map(HUGE.fullmatch, sizes)):
-            call.ask("disk", "It takes more of the disk than it may have.")
-        if call.name == "mkdir":
-            call.state.own.update(call.path(each) for each in names)
-            caches = f"{call.paths.home}/.cache/"
-            names = [each for each in names if not call.path(each).startswith(caches)]
-        call.writes(*names)
-        return NOTHING
-
-    return check
+    options = call.options(call.record.values)
+    names = options.operands
+    if call.name == "fallocate" and any(map(HUGE.fullmatch, options.values("-l", "--length"))):
+        call.ask("disk", "It takes more of the disk than it may have.")
+    if call.name == "mkdir":
+        call.state.own.update(call.path(each) for each in names)
+        caches = f"{call.paths.home}/.cache/"
+        names = [each for each in names if not call.path(each).startswith(caches)]
+    call.writes(*names)
+    return NOTHING
 
 
-def _install(call: Call) -> Stream:
+def check_install(call: Call) -> Stream:
     options = call.options("-m -o -g -t -S --mode --owner --group --target-directory --suffix")
     for mode in options.values("-m", "--mode"):
         if SPECIAL_MODE.match(mode) or re.search(r"[+=][rwxX]*s", mode):
@@ -160,12 +156,12 @@ def _install(call: Call) -> Stream:
     if options.has("-d", "--directory"):
         call.writes(*options.operands)
     else:
-        _cp(call)
+        check_cp(call)
         call.writes(*options.values("-t", "--target-directory"), *options.operands[-1:])
     return NOTHING
 
 
-def _dd(call: Call) -> Stream:
+def check_dd(call: Call) -> Stream:
     stream = call.stdin
     written = False
     for word in call.arguments:
@@ -188,7 +184,7 @@ def _dd(call: Call) -> Stream:
 KEPT_CLOSE = regex(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
 
 
-def _chmod(call: Call) -> Stream:
+def check_chmod(call: Call) -> Stream:
     # A mode such as -x or -w looks like an option.
     words = [each for each in call.arguments if not re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
     flags = [each for each in call.arguments if re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
@@ -211,7 +207,7 @@ def _chmod(call: Call) -> Stream:
     return NOTHING
 
 
-def _chown(call: Call) -> Stream:
+def check_chown(call: Call) -> Stream:
     options = call.options("--reference --from")
     names = options.operands[1:]
     if options.has("-R", "--recursive") and any(
@@ -228,7 +224,7 @@ def _chown(call: Call) -> Stream:
     return NOTHING
 
 
-def _find(call: Call) -> Stream | None:
+def check_find(call: Call) -> Stream | None:
     words = call.arguments
     while words and words[0] in ("-L", "-P", "-H", "-E"):
         words = words[1:]
@@ -301,36 +297,10 @@ def _find_runs(call: Call, words: list[str], targets: list[str]) -> None:
         call.runs([each.replace("{}", target) for each in words[:end]])
 
 
-def _rename(call: Call) -> Stream:
+def check_rename(call: Call) -> Stream:
     options = call.options("-e")
     for code in [*options.values("-e"), *options.operands[:1]]:
         if re.search(r"system|exec|`|qx|unlink|open", code):
             call.ask("shell_escape", "Its expression may run other commands.")
     call.writes(*options.operands[1:])
     return NOTHING
-
-
-FILES: dict[str, Check] = {
-    "rm": _rm,
-    "grm": _rm,
-    "rmdir": _rmdir,
-    "unlink": _rmdir,
-    **dict.fromkeys(("shred", "srm", "wipe", "scrub"), _shred),
-    **dict.fromkeys(("trash", "trash-put", "rip"), _rm),
-    **dict.fromkeys(("cp", "gcp", "ditto"), _cp),
-    **dict.fromkeys(("mv", "gmv"), _mv),
-    **dict.fromkeys(("ln", "link"), _ln),
-    **dict.fromkeys(("mkdir", "mkfifo"), _made("-m --mode")),
-    "touch": _made("-d -t -r --date --reference"),
-    "truncate": _made("-s -r --size --reference"),
-    "fallocate": _made("-l -o --length --offset"),
-    "sponge": _made(),
-    "install": _install,
-    "dd": _dd,
-    "chmod": _chmod,
-    "chown": _chown,
-    "chgrp": _chown,
-    "find": _find,
-    "gfind": _find,
-    "rename": _rename,
-}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.exposure import SECRET_PATTERN
 from hermes.policy.options import Options
 from hermes.policy.paths import HOME_STORES, KEY_FILE
@@ -54,7 +54,7 @@ def _content(call: Call, name: str) -> Stream:
     return call.state.files.get(call.path(name), Stream(origin="file"))
 
 
-def _cat(call: Call) -> Stream:
+def check_cat(call: Call) -> Stream:
     return _files(call, call.options().operands)
 
 
@@ -67,7 +67,7 @@ def _names(call: Call) -> list[str]:
     ]
 
 
-def _lines(call: Call) -> Stream:
+def check_lines(call: Call) -> Stream:
     """head, tail, sort and others: some of the lines of their files or input."""
     found = _files(call, _names(call))
     cut = call.name == "head" and found.origin == "endless"
@@ -77,12 +77,12 @@ def _lines(call: Call) -> Stream:
     return Stream(text=_part(found.text), origin="" if cut else found.origin)
 
 
-def _turned(call: Call) -> Stream:
+def check_turned(call: Call) -> Stream:
     """Text that comes out changed in a way that is not worked out."""
     return Stream(text=UNKNOWN, origin=_files(call, _names(call)).origin)
 
 
-def _grep(call: Call) -> Stream:
+def check_grep(call: Call) -> Stream:
     options = call.options(GREP_VALUES)
     if options.has("--pre", "--hostname-bin"):
         call.ask("shell_escape", "It runs a program on each file that it searches.")
@@ -110,7 +110,7 @@ def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
     return "\n".join((_part(paths), *stores))
 
 
-def _ls(call: Call) -> Stream:
+def check_ls(call: Call) -> Stream:
     options = call.options("-I -T -w --color --sort --time --ignore --hide")
     names = options.operands
     if any(sign in name for name in names for sign in "*?["):
@@ -118,7 +118,7 @@ def _ls(call: Call) -> Stream:
     return Stream(text="\n".join(posixpath.join(name, "*") for name in names) or "*")
 
 
-def _fd(call: Call) -> Stream | None:
+def check_fd(call: Call) -> Stream | None:
     options = call.options(f"{FD_VALUES} -x -X --exec --exec-batch")
     for marker in ("-x", "--exec", "-X", "--exec-batch"):
         if marker in call.arguments:
@@ -145,7 +145,7 @@ def _fd_bases(before: Options) -> list[str]:
     return [*before.operands[1:], *before.values("--base-directory", "--search-path")] or ["."]
 
 
-def _base64(call: Call) -> Stream:
+def check_base64(call: Call) -> Stream:
     options = call.options("-w -i -b --wrap --break")
     found = _files(call, options.operands)
     if not options.has("-d", "-D", "--decode"):
@@ -163,7 +163,7 @@ def decoded(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
     return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin or "decoded")
 
 
-def _base32(call: Call) -> Stream:
+def check_base32(call: Call) -> Stream:
     options = call.options("-w --wrap")
     found = _files(call, options.operands)
     if options.has("-d", "--decode"):
@@ -171,7 +171,7 @@ def _base32(call: Call) -> Stream:
     return Stream(text=UNKNOWN, origin=found.origin)
 
 
-def _xxd(call: Call) -> Stream:
+def check_xxd(call: Call) -> Stream:
     options = call.options("-c -g -l -o -s -n")
     names = options.operands
     call.writes(*names[1:2])
@@ -182,7 +182,7 @@ def _xxd(call: Call) -> Stream:
     return Stream(text=UNKNOWN, origin=found.origin)
 
 
-def _rev(call: Call) -> Stream:
+def check_rev(call: Call) -> Stream:
     found = _files(call, call.options().operands)
     if not found.known:
         return Stream(text=UNKNOWN, origin=found.origin)
@@ -190,7 +190,7 @@ def _rev(call: Call) -> Stream:
     return Stream(text=text, origin=found.origin or "decoded")
 
 
-def _tr(call: Call) -> Stream:
+def check_tr(call: Call) -> Stream:
     options = call.options()
     sets = [_characters(each) for each in options.operands]
     text, origin = call.stdin.text, call.stdin.origin
@@ -224,7 +224,7 @@ def _characters(text: str) -> str:
     return out
 
 
-def _tee(call: Call) -> Stream:
+def check_tee(call: Call) -> Stream:
     options = call.options()
     call.writes(*options.operands, append=options.has("-a", "--append"))
     for name in options.operands:
@@ -232,7 +232,7 @@ def _tee(call: Call) -> Stream:
     return call.stdin
 
 
-def _unpacked(call: Call) -> Stream:
+def check_unpacked(call: Call) -> Stream:
     """gunzip and the like: in place, or to the output."""
     options = call.options("-S -T -b -p -o --suffix")
     names = options.operands
@@ -244,19 +244,23 @@ def _unpacked(call: Call) -> Stream:
     return Stream(text=UNKNOWN, origin=origin)
 
 
-def _constant(text: str) -> Check:
-    return lambda call: Stream(text=text)
+def check_constant(call: Call) -> Stream:
+    return Stream(text=SOME)
 
 
-def _pwd(call: Call) -> Stream:
+def check_yes(call: Call) -> Stream:
+    return Stream(origin="endless")
+
+
+def check_pwd(call: Call) -> Stream:
     return Stream(text=call.state.cwd)
 
 
-def _which(call: Call) -> Stream:
+def check_which(call: Call) -> Stream:
     return Stream(text="\n".join(call.options().operands))
 
 
-def _basename(call: Call) -> Stream:
+def check_basename(call: Call) -> Stream:
     names = call.options("-s --suffix").operands
     if not names:
         return ANYTHING
@@ -264,18 +268,18 @@ def _basename(call: Call) -> Stream:
     return Stream(text=text.removesuffix(names[1]) if len(names) > 1 else text)
 
 
-def _dirname(call: Call) -> Stream:
+def check_dirname(call: Call) -> Stream:
     names = call.options().operands
     text = posixpath.dirname(names[0]) or "." if names else UNKNOWN
     return Stream(text=UNKNOWN if UNKNOWN in text else text)
 
 
-def _realpath(call: Call) -> Stream:
+def check_realpath(call: Call) -> Stream:
     names = call.options("--relative-to --relative-base").operands
     return Stream(text="\n".join(call.path(each) for each in names))
 
 
-def _mktemp(call: Call) -> Stream:
+def check_mktemp(call: Call) -> Stream:
     call.work(reason="It makes a temporary file.")
     options = call.options("-p --tmpdir --suffix")
     names = options.operands
@@ -286,7 +290,7 @@ def _mktemp(call: Call) -> Stream:
     return Stream(text=posixpath.join(folder, SOME))
 
 
-def _sort(call: Call) -> Stream:
+def check_sort(call: Call) -> Stream:
     options = call.options("-k -t -S -T -o --output --key --field-separator --compress-program")
     call.writes(*options.values("-o", "--output"))
     if programs := options.values("--compress-program"):
@@ -295,13 +299,13 @@ def _sort(call: Call) -> Stream:
     return Stream(text=_part(found.text), origin=found.origin)
 
 
-def _uniq(call: Call) -> Stream:
+def check_uniq(call: Call) -> Stream:
     names = call.options("-f -s -w").operands
     call.writes(*names[1:2])
     return _files(call, names[:1])
 
 
-def _split(call: Call) -> Stream | None:
+def check_split(call: Call) -> Stream | None:
     options = call.options("-l -b -n -a -C --filter --additional-suffix --lines --bytes")
     for command in options.values("--filter"):
         call.ask("shell_escape", "It runs a command on each piece.")
@@ -312,14 +316,14 @@ def _split(call: Call) -> Stream | None:
     return None
 
 
-def _csplit(call: Call) -> Stream | None:
+def check_csplit(call: Call) -> Stream | None:
     options = call.options("-f -b -n --prefix --suffix-format --digits")
     call.reads(*options.operands[:1])
     call.writes((options.value("-f", "--prefix") or "xx") + "00")
     return None
 
 
-def _ends_of_lines(call: Call) -> Stream | None:
+def check_ends_of_lines(call: Call) -> Stream | None:
     """Files are changed where they are, unless others are named for the result."""
     call.writes(*call.options("-c --convmode").operands)
     return None
@@ -346,47 +350,3 @@ def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
-
-
-FILTERS: dict[str, Check] = {
-    "cat": _cat,
-    **dict.fromkeys(("tac", "head", "tail", "nl", "bat", "batcat"), _lines),
-    **dict.fromkeys(
-        """cut paste join fold fmt expand unexpand column comm diff cmp od hexdump strings sum
-        cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum wc colordiff
-        sdiff vimdiff tsort pr csvcut csvlook csvgrep csvstat iconv xmllint pygmentize
-        hd ul look col colrm""".split(),
-        _turned,
-    ),
-    **dict.fromkeys(("dos2unix", "unix2dos", "mac2unix", "unix2mac"), _ends_of_lines),
-    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "ripgrep"), _grep),
-    **dict.fromkeys(("ls", "ll", "la", "exa", "eza", "lsd", "dir", "vdir"), _ls),
-    **dict.fromkeys(("fd", "fdfind"), _fd),
-    **dict.fromkeys(("base64", "gbase64"), _base64),
-    "base32": _base32,
-    "xxd": _xxd,
-    "rev": _rev,
-    "tr": _tr,
-    "tee": _tee,
-    **dict.fromkeys(
-        """gunzip gzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd unzstd zstdcat lz4 uncompress
-        compress pigz""".split(),
-        _unpacked,
-    ),
-    "yes": lambda call: Stream(origin="endless"),
-    "pwd": _pwd,
-    "which": _which,
-    "type": _which,
-    "basename": _basename,
-    "dirname": _dirname,
-    "realpath": _realpath,
-    "readlink": _realpath,
-    "mktemp": _mktemp,
-    "sort": _sort,
-    "uniq": _uniq,
-    "split": _split,
-    "csplit": _csplit,
-    **dict.fromkeys(
-        ("nproc", "arch", "uname", "seq", "uuidgen", "tty", "hostid", "whoami"), _constant(SOME)
-    ),
-}

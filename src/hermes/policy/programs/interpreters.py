@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.deno import check_deno
-from hermes.policy.programs.editors import EDITORS, check_editor
-from hermes.policy.programs.python_code import check_python
+from hermes.policy.programs.python_code import judge_python
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stages import for_tests
-from hermes.policy.programs.stream_editors import check_awk, check_sed
 from hermes.policy.programs.workers import check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -37,7 +34,7 @@ PLAIN_MODULES = frozenset(
 SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
 
 
-def _python(call: Call) -> Stream | None:
+def check_python(call: Call) -> Stream | None:
     words = list(call.arguments)
     while words:
         word = words.pop(0)
@@ -63,7 +60,7 @@ def _python_code(call: Call, code: str) -> Stream | None:
     if call.name.startswith("ipython"):
         for found in SHELL_LINE.finditer(code):
             call.runs_text(found[1])
-    if not check_python(call, code.replace(UNKNOWN, "None")):
+    if not judge_python(call, code.replace(UNKNOWN, "None")):
         check_code(call, re.sub(r"\{(['\"])([^'\"]*)\1\}", r"\2", code), backticks=False)
     return None
 
@@ -94,7 +91,7 @@ def _nested_python(call: Call, words: list[str]) -> None:
     if call.arguments and "timeit" in call.arguments:
         for word in words:
             if not word.startswith("-"):
-                check_python(call, word)
+                judge_python(call, word)
         return
     files = [word for word in words if word.endswith(".py")]
     if files:
@@ -156,33 +153,32 @@ def _from_input(call: Call) -> Stream | None:
     return None
 
 
-def _inline(flags: str, taking: str = "", *, backticks: bool = False, code_only: str = "") -> Check:
-    """Languages with an option for code. `flags` are those options; `code_only` are options
-    whose value is code too, but which do not stand for the script."""
-
-    def check(call: Call) -> Stream | None:
-        options = call.options(f"{flags} {taking} {code_only}", permute=False)
-        codes = options.values(*flags.split())
-        if not codes and not options.operands and options.has("-v", "--version", "-V", "-h"):
-            return None
-        if not options.operands and options.has("--test", "--watch"):
-            call.work(reason="It runs the project's own tests.")
-            return None
-        for _, value in options.pairs:
-            if value is not None and foreign(call, value):
-                own_program(call, value)
-        for code in [*codes, *options.values(*code_only.split())]:
-            if UNKNOWN in code:
-                call.ask("obfuscated", "It runs code that is only known when it runs.")
-            check_code(call, code, backticks=backticks)
-        if codes:
-            _edited(call, options)
-            return Stream(text=UNKNOWN, origin=call.stdin.origin)
-        if options.operands and options.operands[0] != "-":
-            return _file(call, options.operands[0], options.operands[1:])
-        return _from_input(call)
-
-    return check
+def check_inline(call: Call) -> Stream | None:
+    """Languages with options for code: `code_options` of the record stand for the script; the
+    values of `module_options` are code, too."""
+    record = call.record
+    options = call.options(
+        f"{record.code_options} {record.values} {record.module_options}", permute=False
+    )
+    codes = options.values(*record.code_options.split())
+    if not codes and not options.operands and options.has("-v", "--version", "-V", "-h"):
+        return None
+    if not options.operands and options.has("--test", "--watch"):
+        call.work(reason="It runs the project's own tests.")
+        return None
+    for _, value in options.pairs:
+        if value is not None and foreign(call, value):
+            own_program(call, value)
+    for code in [*codes, *options.values(*record.module_options.split())]:
+        if UNKNOWN in code:
+            call.ask("obfuscated", "It runs code that is only known when it runs.")
+        check_code(call, code, backticks="backticks" in record.flags)
+    if codes:
+        _edited(call, options)
+        return Stream(text=UNKNOWN, origin=call.stdin.origin)
+    if options.operands and options.operands[0] != "-":
+        return _file(call, options.operands[0], options.operands[1:])
+    return _from_input(call)
 
 
 def _edited(call: Call, options: Options) -> None:
@@ -196,7 +192,7 @@ def _edited(call: Call, options: Options) -> None:
         call.reads(*options.operands)
 
 
-def _php(call: Call) -> Stream | None:
+def check_php(call: Call) -> Stream | None:
     options = call.options("-r -f -S -t -d -B -E -R", permute=False)
     for address in options.values("-S"):
         folder = options.value("-t") or "."
@@ -217,7 +213,7 @@ def _php(call: Call) -> Stream | None:
     return _from_input(call)
 
 
-def _compiled(call: Call) -> Stream | None:
+def check_compiled(call: Call) -> Stream | None:
     """Languages that are mostly compiled, and can also run a piece of code at once."""
     words = call.arguments
     options = call.options("-e --expr --eval -script", permute=False)
@@ -231,14 +227,14 @@ def _compiled(call: Call) -> Stream | None:
     return None if codes else check_worker(call)
 
 
-def _osascript(call: Call) -> Stream | None:
+def check_osascript(call: Call) -> Stream | None:
     call.ask("shell_escape", "It drives other programs of this machine.")
     for text in call.options("-e -l").values("-e"):
         check_code(call, text, backticks=False)
     return None
 
 
-def _r(call: Call) -> Stream | None:
+def check_r(call: Call) -> Stream | None:
     if call.arguments[:2] == ["CMD", "INSTALL"]:
         call.ask("package_install", "It installs a package.")
     options = call.options("-e -f --file", permute=False)
@@ -251,57 +247,3 @@ def _r(call: Call) -> Stream | None:
     if names := [*options.values("-f", "--file"), *options.operands]:
         return _file(call, names[0], [])
     return _from_input(call)
-
-
-_PYTHONS = """python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12
-python3.13 python3.14 pypy pypy3 ipython ipython3 bpython""".split()
-INTERPRETERS: dict[str, Check] = {
-    **dict.fromkeys(_PYTHONS, _python),
-    "perl": _inline("-e -E", "-I -F", backticks=True, code_only="-M -m"),
-    "ruby": _inline("-e", "-I -E -C -K", backticks=True, code_only="-r"),
-    **dict.fromkeys(
-        ("node", "nodejs", "bun-node", "tsx", "ts-node", "electron"),
-        _inline(
-            "-e -p --eval --print -pe", "-r --require --import --loader -C --test-name-pattern"
-        ),
-    ),
-    "julia": _inline("-e -E --eval", "-L -J -p -t", backticks=True),
-    "php": _php,
-    **dict.fromkeys(("lua", "luajit", "texlua"), _inline("-e", "-l")),
-    **dict.fromkeys(
-        (
-            "tclsh",
-            "wish",
-            "jrunscript",
-            "groovy",
-            "scala",
-            "elixir",
-            "iex",
-            "clojure",
-            "clj",
-            "bb",
-            "racket",
-            "guile",
-            "sbcl",
-            "erl",
-            "ghci",
-            "ocaml",
-            "octave",
-            "gnuplot",
-            "nim",
-            "janet",
-        ),
-        _inline("-e --eval -eval -E -c", "-l -r -m"),
-    ),
-    "raku": _inline("-e", "-I -M", backticks=True),
-    "swipl": _inline("-g -t", "-s -f -o -p"),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), check_awk),
-    **dict.fromkeys(("sed", "gsed", "ssed"), check_sed),
-    **dict.fromkeys(("swift", "kotlin", "ghc", "rust-script", "dotnet-script"), _compiled),
-    "crystal": _compiled,
-    "jshell": _compiled,
-    "osascript": _osascript,
-    "deno": check_deno,
-    **dict.fromkeys(EDITORS, check_editor),
-    **dict.fromkeys(("R", "Rscript", "littler"), _r),
-}

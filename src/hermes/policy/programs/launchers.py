@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.shell.state import Stream
 
 
-def _perf(call: Call) -> Stream | None:
+def check_perf(call: Call) -> Stream | None:
     words = call.arguments
     options = Options(
         words[1:],
@@ -26,7 +26,7 @@ def _perf(call: Call) -> Stream | None:
     return call.runs(options.operands) if runs and options.operands else None
 
 
-def _texts(call: Call) -> Stream | None:
+def check_texts(call: Call) -> Stream | None:
     """hyperfine: each word is a script."""
     options = call.options(
         "-w -m -M -r -s -p -c -P -D -L -n -u -S --warmup --min-runs --max-runs --runs "
@@ -40,7 +40,7 @@ def _texts(call: Call) -> Stream | None:
     return None
 
 
-def _nix(call: Call) -> Stream | None:
+def check_nix(call: Call) -> Stream | None:
     """What is built or run from the project's own flake is the project's business."""
     words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
@@ -57,10 +57,10 @@ def _nix(call: Call) -> Stream | None:
     if verb == "flake" and named[:1] and named[0] in ("check", "show", "metadata", "info", "lock"):
         call.work("network", "It looks at the project.")
         return None
-    return _nix_shell(call)
+    return check_nix_shell(call)
 
 
-def _nix_shell(call: Call) -> Stream | None:
+def check_nix_shell(call: Call) -> Stream | None:
     options = call.options("-p -I --run --command -c --packages")
     call.ask("package_install", "It fetches packages to run a command with.")
     for text in options.values("--run", "--command", "-c"):
@@ -68,7 +68,7 @@ def _nix_shell(call: Call) -> Stream | None:
     return None
 
 
-def _expect(call: Call) -> Stream | None:
+def check_expect(call: Call) -> Stream | None:
     call.ask("shell_escape", "It drives other programs by a script of its own.")
     for text in call.options("-c -f").values("-c"):
         for found in re.finditer(r"\bspawn\s+([^\n;]+)", text):
@@ -76,7 +76,7 @@ def _expect(call: Call) -> Stream | None:
     return None
 
 
-def _tmux(call: Call) -> Stream | None:
+def check_tmux(call: Call) -> Stream | None:
     reading = {"ls", "list-sessions", "list-windows", "capture-pane", "display-message", "-V"}
     words = list(call.arguments)
     while words and words[0] in ("-L", "-S", "-f") and len(words) > 1:
@@ -93,7 +93,7 @@ def _tmux(call: Call) -> Stream | None:
     return None
 
 
-def _screen(call: Call) -> Stream | None:
+def check_screen(call: Call) -> Stream | None:
     if call.arguments in (["-ls"], ["-list"], ["-v"]):
         return None
     call.ask("persistence", "What it starts goes on by itself.")
@@ -107,20 +107,8 @@ def _last_texts(call: Call, words: Sequence[str]) -> None:
             call.runs_text(word)
 
 
-def _chooser(call: Call) -> Stream | None:
+def check_chooser(call: Call) -> Stream | None:
     """fzf and sk choose among lines, and may be told to run something on them."""
     if re.search(r"preview|bind|execute|become|--listen", " ".join(call.arguments)):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     return Stream(origin=call.stdin.origin)
-
-
-LAUNCHERS: dict[str, Check] = {
-    **dict.fromkeys(("fzf", "sk"), _chooser),
-    "tmux": _tmux,
-    "screen": _screen,
-    "nix-shell": _nix_shell,
-    "nix": _nix,
-    "hyperfine": _texts,
-    "perf": _perf,
-    "expect": _expect,
-}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.certificates import check_openssl
 from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
@@ -44,7 +43,7 @@ SENDS = (
 )
 
 
-def _curl(call: Call) -> Stream | None:
+def check_curl(call: Call) -> Stream | None:
     options = call.options(CURL_TAKING)
     urls = [*options.operands, *options.values("--url")]
     local = bool(urls) and all(LOOPBACK.match(each) for each in urls)
@@ -112,7 +111,7 @@ def _plain(call: Call, word: str) -> bool:
     return word in call.state.plain and "?" not in word and "=" not in word
 
 
-def _wget(call: Call) -> Stream | None:
+def check_wget(call: Call) -> Stream | None:
     options = call.options(
         "-O -o -a -P -i -U -t -T -e -D -A -R -l -Q -w --output-document --directory-prefix "
         "--post-data --post-file --method --body-data --body-file --header --user-agent --user "
@@ -144,7 +143,7 @@ def _wget(call: Call) -> Stream | None:
     return NOTHING
 
 
-def _httpie(call: Call) -> Stream | None:
+def check_httpie(call: Call) -> Stream | None:
     words = call.options("-a -A -o --auth --output --session --timeout").operands
     method = words[0].upper() if words and words[0].isupper() else ""
     urls = words[1:2] if method else words[:1]
@@ -158,22 +157,17 @@ def _httpie(call: Call) -> Stream | None:
     return FETCHED
 
 
-def _out(category: str, reason: str) -> Check:
-    def check(call: Call) -> Stream:
-        asked = only_asked(call, ordered=True) and not {"config", "alias"} & set(call.arguments)
-        if asked and call.name in STORING:
-            call.work("network", "It looks at what is stored elsewhere.")
-            return FETCHED
-        call.ask(category, reason)
-        call.reads(
-            *(word for word in call.arguments if not word.startswith("-") and ":" not in word)
-        )
+def check_out(call: Call) -> Stream:
+    asked = only_asked(call, ordered=True) and not {"config", "alias"} & set(call.arguments)
+    if asked and "stores" in call.record.flags:
+        call.work("network", "It looks at what is stored elsewhere.")
         return FETCHED
+    call.ask(call.record.category, call.record.reason)
+    call.reads(*(word for word in call.arguments if not word.startswith("-") and ":" not in word))
+    return FETCHED
 
-    return check
 
-
-def _nc(call: Call) -> Stream:
+def check_nc(call: Call) -> Stream:
     options = call.options(
         "-p -w -e -c -s -x -X -i -q -g -G --exec --sh-exec --lua-exec", permute=True
     )
@@ -189,7 +183,7 @@ def _nc(call: Call) -> Stream:
     return FETCHED
 
 
-def _socat(call: Call) -> Stream:
+def check_socat(call: Call) -> Stream:
     text = " ".join(call.arguments)
     if "LISTEN" in text.upper():
         call.ask("network_listen", "It opens a port for others.")
@@ -203,7 +197,7 @@ FORGE = regex(r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.
 SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 
-def _ssh(call: Call) -> Stream:
+def check_ssh(call: Call) -> Stream:
     options = call.options(SSH_TAKING, permute=False)
     if options.has("-V", "-G", "-Q") and not options.values("-o", "-F"):
         return NOTHING
@@ -241,7 +235,7 @@ def _ssh_settings(call: Call, options: Options) -> None:
         call.ask("shell_escape", "It takes its settings from another file.")
 
 
-def _scp(call: Call) -> Stream:
+def check_scp(call: Call) -> Stream:
     options = call.options("-c -F -i -J -l -o -P -S -D")
     _ssh_settings(call, options)
     for program in options.values("-S"):
@@ -255,7 +249,7 @@ def _scp(call: Call) -> Stream:
     return NOTHING
 
 
-def _rsync(call: Call) -> Stream:
+def check_rsync(call: Call) -> Stream:
     options = call.options(
         "-e -f -B -T -M --rsh --rsync-path --exclude --include --filter --files-from --log-file "
         "--bwlimit --exclude-from --include-from --temp-dir --backup-dir --port --password-file"
@@ -279,7 +273,7 @@ def _rsync(call: Call) -> Stream:
     return NOTHING
 
 
-def _lookup(call: Call) -> Stream:
+def check_lookup(call: Call) -> Stream:
     """ping, dig and the like: fine, unless a value is put into the name that is asked for."""
     if any((UNKNOWN in word or SOME in word) and not _plain(call, word) for word in call.arguments):
         call.ask("network_out", "It puts a value that only the run tells into a name it asks for.")
@@ -287,12 +281,10 @@ def _lookup(call: Call) -> Stream:
     return FETCHED
 
 
-# Stores elsewhere, which may be asked what they hold.
-STORING = frozenset("rclone gsutil s3cmd restic borg duplicity b2 mc s5cmd kopia ipfs".split())
 RUNS_MORE = regex(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netrc|cookies)")
 
 
-def _fetcher(call: Call) -> Stream | None:
+def check_fetcher(call: Call) -> Stream | None:
     """aria2c, yt-dlp, lynx -dump: they fetch, and write where they are told to."""
     options = call.options("-o -O -d -P -f -x -s -j -i -c --dir --out --output --paths --format")
     if any(RUNS_MORE.match(word) for word in call.arguments):
@@ -312,49 +304,10 @@ def _fetcher(call: Call) -> Stream | None:
     return FETCHED
 
 
-SENDING = "It sends data to other people or machines."
-
-
-def _load_test(call: Call) -> Stream | None:
+def check_load_test(call: Call) -> Stream | None:
     """ab, wrk, hey: many requests, which only the own machine should get."""
     urls = [word for word in call.arguments if "://" in word or "localhost" in word]
     if not urls or not all(LOOPBACK.match(url) for url in urls):
         call.ask("network_out", "It sends many requests to another machine.")
     call.work()
     return None
-
-
-NETWORK: dict[str, Check] = {
-    "curl": _curl,
-    "wget": _wget,
-    "wget2": _wget,
-    **dict.fromkeys(
-        "aria2c axel lynx links w3m elinks yt-dlp youtube-dl gallery-dl".split(), _fetcher
-    ),
-    **dict.fromkeys(("http", "https", "xh", "httpie", "curlie"), _httpie),
-    **dict.fromkeys(("nc", "ncat", "netcat", "nc.openbsd", "nc.traditional"), _nc),
-    "socat": _socat,
-    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dropbear"), _ssh),
-    **dict.fromkeys(("scp", "sftp", "pscp"), _scp),
-    "rsync": _rsync,
-    **dict.fromkeys(
-        """ping ping6 dig nslookup host whois traceroute tracepath mtr drill delv arping
-        gping dog doggo fping
-       """.split(),
-        _lookup,
-    ),
-    **dict.fromkeys(("ab", "wrk", "hey", "siege", "vegeta", "bombardier", "oha"), _load_test),
-    "openssl": check_openssl,
-    **dict.fromkeys(
-        """mail mailx mutt sendmail msmtp swaks ftp lftp ncftp tftp telnet rclone gsutil s3cmd
-        croc wormhole magic-wormhole rcp rsh rlogin rexec smbclient curlftpfs sshfs restic borg
-        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch s5cmd
-        kopia""".split(),
-        _out("network_out", SENDING),
-    ),
-    **dict.fromkeys(
-        """ngrok cloudflared localtunnel lt bore frpc frps chisel iodine dnscat dnscat2 serveo
-        stunnel websocketd gotty ttyd""".split(),
-        _out("network_listen", "It opens a way in from outside."),
-    ),
-}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.running import fetched, installed, own_program
 from hermes.policy.programs.script_code import check_code
-from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.programs.workers import OUTWARD, ask_elsewhere, check_worker
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -45,7 +45,7 @@ SCAFFOLDS = frozenset(
 NEW = "package_install"
 
 
-def _pip(call: Call) -> Stream | None:
+def check_pip(call: Call) -> Stream | None:
     words = list(call.arguments)
     while words and words[0].startswith("-"):
         if words[0] in ("--version", "-V", "--help"):
@@ -116,7 +116,7 @@ def _is_local(call: Call, name: str) -> bool:
     return "://" not in name and UNKNOWN not in name and call.here(name)
 
 
-def _npm(call: Call) -> Stream | None:
+def check_npm(call: Call) -> Stream | None:
     options = call.options(
         "--prefix -w --workspace --registry --loglevel -C --dir --cwd --filter -F --script-shell"
         + (" -e --eval -p --print" if call.name == "bun" else "")
@@ -153,7 +153,7 @@ def _npm(call: Call) -> Stream | None:
     else:
         if verb == "config" and re.search(r"(?i)auth|token|password", " ".join(names)):
             call.ask("credentials", "It shows or changes a stored secret.")
-        return _NPM(call.part(call.arguments))
+        return check_subcommands(call)
     return None
 
 
@@ -181,26 +181,6 @@ _NPM_KNOWN = regex(
     r"|start|--version|help|doctor|prune|dedupe|explain|pkg|root|bin|prefix|whoami|search|fund"
     r"|query|licenses|workspaces|plugin|policies|deploy|pm|build)$"
 )
-_NPM = verbs(
-    Verbs(
-        taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
-        reads="""ls list outdated audit view info show why explain version root bin prefix whoami
-        search fund doctor query licenses help pkg:get config:get config:list config:ls
-        cache:verify cache:dir cache:ls config:list workspaces:info store:path diff ping repo
-        docs pm:ls""",
-        works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
-        import patch workspaces:foreach workspaces:run
-        pkg:set version shrinkwrap audit:fix link cache:clean update up""",
-        asks={
-            "remote_state": "publish unpublish deprecate owner access dist-tag team hook star npm "
-            "deploy profile",
-            "credentials": "login logout adduser token",
-            "package_install": "add remove rm uninstall un global unlink upgrade",
-            "system_config": "config:set config:delete config:edit set config",
-        },
-        otherwise="unknown_program",
-    )
-)
 
 
 def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stream | None:
@@ -222,16 +202,7 @@ def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stre
     return None
 
 
-def installed(call: Call, name: str) -> bool:
-    """The project has a program of this name in an environment of its own."""
-    if not re.fullmatch(r"[\w.+-]+", name):
-        return False
-    folders = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin", "bin")
-    paths = (f"{call.paths.root}/{folder}/{name}" for folder in folders)
-    return any(call.paths.exists(path, unknown=False) for path in paths)
-
-
-def _npx(call: Call) -> Stream | None:
+def check_npx(call: Call) -> Stream | None:
     options = call.options(
         "-p -c --package --call --registry --from --with --python", permute=False
     )
@@ -246,7 +217,7 @@ def _npx(call: Call) -> Stream | None:
     return _fetched_tool(call, options.operands)
 
 
-def _pipx(call: Call) -> Stream | None:
+def check_pipx(call: Call) -> Stream | None:
     words = call.options("--spec --python --index-url").operands
     if words[:1] == ["run"]:
         return _fetched_tool(call, words[1:])
@@ -255,7 +226,7 @@ def _pipx(call: Call) -> Stream | None:
     return None
 
 
-def _uv(call: Call) -> Stream | None:
+def check_uv(call: Call) -> Stream | None:
     options = call.options(
         "--project --directory --python -p --with --group --extra --index-url --config-file",
         permute=False,
@@ -263,7 +234,7 @@ def _uv(call: Call) -> Stream | None:
     words = options.operands
     verb, rest = (words[0], words[1:]) if words else ("", [])
     if verb == "pip":
-        return _pip(call.part(rest, name="pip"))
+        return check_pip(call.part(rest, name="pip"))
     if verb == "run":
         inner = Options(
             rest, "--with --python -p --group --extra --env-file --package -m", permute=False
@@ -273,29 +244,14 @@ def _uv(call: Call) -> Stream | None:
         return call.runs(_script_words(inner.operands)) if inner.operands else None
     if (verb == "tool" and rest[:1] == ["run"]) or verb == "x":
         return _fetched_tool(call, rest[1:])
-    return _UV(call)
+    return check_subcommands(call)
 
 
 def _script_words(words: list[str]) -> list[str]:
     return ["python", *words] if words and words[0].endswith(".py") else words
 
 
-_UV = verbs(
-    Verbs(
-        reads="tree version pip:list help cache:dir python:list tool:list python:find export",
-        works="sync lock venv build init cache:clean cache:prune format",
-        asks={
-            "remote_state": "publish",
-            "package_install": "add remove python:install tool:install "
-            "tool:uninstall self tool:upgrade",
-            "credentials": "auth",
-        },
-        otherwise="unknown_program",
-    )
-)
-
-
-def _project_tool(call: Call) -> Stream | None:
+def check_project_tool(call: Call) -> Stream | None:
     """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
     ask_elsewhere(call)
     words = call.options(
@@ -311,44 +267,4 @@ def _project_tool(call: Call) -> Stream | None:
         and [w for w in rest if not w.startswith("-")]
     ):
         call.ask(NEW, "It installs new packages and runs their code.")
-    return _PROJECT(call)
-
-
-_PROJECT = verbs(
-    Verbs(
-        reads="""show check list env version config:list search about help info outdated platform
-        graph verify --venv --where --py env:list env:info show-ref doctor viz why licenses""",
-        works="""install lock build shell sync init new run fix fmt test clean update package
-        pack exec export env:use cache:clear version dep""",
-        asks={
-            "remote_state": "publish release push",
-            "package_install": "add remove uninstall self require plugin global create inject",
-            "credentials": "login config",
-        },
-        otherwise="package_install",
-        bare="work",
-    )
-)
-
-
-PACKAGES: dict[str, Check] = {
-    **dict.fromkeys(("pip", "pip3", "pip3.11", "pip3.12"), _pip),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "cnpm"), _npm),
-    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx"), _npx),
-    "pipx": _pipx,
-    "uv": _uv,
-    **dict.fromkeys(
-        ("poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "bundler", "pixi"), _project_tool
-    ),
-    "composer": verbs(
-        Verbs(
-            reads="show outdated validate check-platform-reqs licenses why depends status "
-            "about audit "
-            "diagnose help --version",
-            works="install dump-autoload dumpautoload run run-script test exec archive update",
-            asks={"package_install": "require remove global create-project self-update"},
-            otherwise="",
-            bare="work",
-        )
-    ),
-}
+    return check_subcommands(call)

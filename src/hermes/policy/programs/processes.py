@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 POWER_UNITS = regex(
@@ -21,48 +21,25 @@ DEBUGGER_RUNS = regex(
 )
 
 
-def _systemctl(call: Call) -> Stream | None:
+def check_systemctl(call: Call) -> Stream | None:
     if any(POWER_UNITS.match(word) for word in call.arguments):
         call.never("power", "it turns the machine off")
-    return _SYSTEMCTL(call)
+    return check_subcommands(call)
 
 
-_SYSTEMCTL = verbs(
-    Verbs(
-        reads="""status show cat is-active is-enabled is-failed is-system-running list-units
-        list-unit-files list-timers list-sockets list-jobs list-dependencies list-machines
-        get-default help show-environment""",
-        asks={
-            "persistence": "enable preset reenable link edit set-default add-wants",
-            "system_config": "mask unmask daemon-reload daemon-reexec set-property",
-        },
-        taking="-t -p -H -M -n -o --type --property --host --machine --lines --output --state -s",
-        otherwise="services",
-    )
-)
-
-
-def _loginctl(call: Call) -> Stream | None:
+def check_loginctl(call: Call) -> Stream | None:
     if any(POWER_UNITS.match(word) for word in call.arguments):
         call.never("power", "it turns the machine off")
-    return _LOGINCTL(call)
+    return check_subcommands(call)
 
 
-_LOGINCTL = verbs(
-    Verbs(
-        reads="list-sessions list-users session-status user-status show-session show-user",
-        otherwise="process_kill",
-    )
-)
-
-
-def _service(call: Call) -> Stream | None:
+def check_service(call: Call) -> Stream | None:
     if call.arguments[-1:] not in (["status"], ["--status-all"]):
         call.ask("services", "It starts, stops or changes a service.")
     return None
 
 
-def _kill(call: Call) -> Stream | None:
+def check_kill(call: Call) -> Stream | None:
     words = list(call.arguments)
     if words[:1] in (["-l"], ["-L"], ["--list"]) or words[:2] == ["-s", "0"]:
         return None
@@ -81,7 +58,7 @@ def _kill(call: Call) -> Stream | None:
     return None
 
 
-def _pkill(call: Call) -> Stream | None:
+def check_pkill(call: Call) -> Stream | None:
     names = call.options("-u -U -g -G -P -s -t -n --signal --euid --uid").operands
     if call.name == "pkill" and names and set(names) <= {".", ".*", "", "^", "$", ".+"}:
         call.never("process_kill", "it kills every process")
@@ -89,13 +66,13 @@ def _pkill(call: Call) -> Stream | None:
     return None
 
 
-def _fuser(call: Call) -> Stream | None:
+def check_fuser(call: Call) -> Stream | None:
     if call.options().has("-k", "--kill"):
         call.ask("process_kill", "It ends every process that uses a file or port.")
     return None
 
 
-def _gdb(call: Call) -> Stream | None:
+def check_gdb(call: Call) -> Stream | None:
     options = call.options(
         "-p -x -ex -iex -ix -c -s -d --pid --command --eval-command", permute=False
     )
@@ -114,7 +91,7 @@ def _gdb(call: Call) -> Stream | None:
     return None
 
 
-def _crontab(call: Call) -> Stream | None:
+def check_crontab(call: Call) -> Stream | None:
     if call.arguments not in (["-l"], ["-V"]) and not call.options("-u").has("-l"):
         call.ask("persistence", "It changes what runs by itself at set times.")
         for line in call.stdin.text.replace(UNKNOWN, "").split("\n")[:50]:
@@ -122,7 +99,7 @@ def _crontab(call: Call) -> Stream | None:
     return ANYTHING
 
 
-def _at(call: Call) -> Stream | None:
+def check_at(call: Call) -> Stream | None:
     if call.arguments[:1] in (["-l"], ["-c"], ["-V"]):
         return None
     call.ask("persistence", "It leaves a command that runs later.")
@@ -131,28 +108,10 @@ def _at(call: Call) -> Stream | None:
     return None
 
 
-def _server(call: Call) -> Stream | None:
+def check_server(call: Call) -> Stream | None:
     """nginx and its like: testing a configuration is reading, the rest runs or stops it."""
     if not call.options("-p -g -f -C" if call.name == "haproxy" else "-c -p -g -f -C").has(
         *("-t", "-T", "-v", "-V", "-S", "configtest"), *(("-c",) if call.name == "haproxy" else ())
     ):
         call.ask("services", "It starts, stops or changes a service.")
     return None
-
-
-PROCESSES: dict[str, Check] = {
-    **dict.fromkeys(("nginx", "apachectl", "apache2ctl", "httpd", "haproxy", "lighttpd"), _server),
-    "systemctl": _systemctl,
-    **dict.fromkeys(("service", "rc-service", "invoke-rc.d", "initctl", "sv"), _service),
-    "kill": _kill,
-    **dict.fromkeys(("pkill", "killall"), _pkill),
-    "fuser": _fuser,
-    **dict.fromkeys(("gdb", "lldb"), _gdb),
-    "crontab": _crontab,
-    **dict.fromkeys(("at", "batch"), _at),
-    "loginctl": _loginctl,
-    "supervisorctl": verbs(Verbs(reads="status tail version", otherwise="services")),
-    "pm2": verbs(
-        Verbs(reads="list ls status logs show describe monit jlist", otherwise="services")
-    ),
-}

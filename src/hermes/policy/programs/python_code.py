@@ -29,7 +29,7 @@ from hermes.policy.programs.python_names import (
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 
-def check_python(call: Call, code: str) -> bool:
+def judge_python(call: Call, code: str) -> bool:
     """True when the code could be read."""
     try:
         tree = ast.parse(code)
@@ -241,10 +241,10 @@ class _Reader:
 
     def _hidden(self, node: ast.Call, name: str) -> None:
         text = self._first(node)
-        if name in ("eval", "compile") and UNKNOWN not in text and check_python(self._call, text):
+        if name in ("eval", "compile") and UNKNOWN not in text and judge_python(self._call, text):
             return
         if UNKNOWN not in text:
-            check_python(self._call, text)
+            judge_python(self._call, text)
         self._call.ask("obfuscated", "Its code runs code that is only known when it runs.")
 
     def _runs_text(self, text: str) -> None:

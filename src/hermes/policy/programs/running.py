@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
@@ -56,6 +58,15 @@ def own_program(call: Call, text: str) -> bool:
 def _known(call: Call, path: str) -> bool:
     """Built or copied by this very script, or a part of the program that is as it came."""
     return any(inside(path, each) for each in call.state.own) or call.paths.shipped(path)
+
+
+def installed(call: Call, name: str) -> bool:
+    """The project has a program of this name in an environment of its own."""
+    if not re.fullmatch(r"[\w.+-]+", name):
+        return False
+    folders = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin", "bin")
+    paths = (f"{call.paths.root}/{folder}/{name}" for folder in folders)
+    return any(call.paths.exists(path, unknown=False) for path in paths)
 
 
 def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:

@@ -4,46 +4,17 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check, shown
+from hermes.policy.call import Call, shown
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import NEAR, far
 from hermes.policy.options import Options
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.programs.vocabulary import only_looks
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
-DOCKER = Verbs(
-    taking="""-H -c -l --host --context --config --log-level --tlscacert --tlscert --tlskey
-    -f --file -p --project-name --profile --env-file --project-directory -t --tag -n --tail
-    --since --format --filter --target --build-arg --platform""",
-    reads="""ps images logs inspect version info stats top port diff history search events help
-    container:ls container:list container:inspect container:logs container:top container:stats
-    container:port container:diff image:ls image:list image:inspect image:history volume:ls
-    volume:inspect network:ls network:inspect system:df system:info system:events context:ls
-    context:show context:inspect compose:ps compose:logs compose:config compose:ls compose:top
-    compose:images compose:version compose:port buildx:ls buildx:inspect buildx:version
-    manifest:inspect plugin:ls scout wait builder:du compose:events stack:ls service:ls node:ls
-    secret:ls config:ls compose:convert trust:inspect""",
-    works="""build pull tag create start compose:up compose:build compose:pull compose:create
-    compose:start compose:run compose:watch compose:stop compose:restart compose:down
-    buildx:build buildx:bake image:build
-    image:pull image:tag network:create volume:create save export load import commit
-    builder:build container:create init""",
-    asks={
-        "remote_state": "push image:push compose:push manifest:push buildx:imagetools stack:deploy "
-        "service:create service:update service:scale service:rm stack:rm swarm node",
-        "credentials": "login logout secret:create secret:rm config:create",
-        "container": """stop kill rm rmi prune restart pause unpause rename update attach
-        container:rm container:stop container:kill container:prune container:restart image:rm
-        image:prune volume:rm volume:prune network:rm network:prune system:prune compose:kill
-        compose:rm builder:prune buildx:prune network:connect network:disconnect buildx:rm""",
-        "system_config": "context:use context:create context:rm plugin:install plugin:enable",
-    },
-    otherwise="container",
-)
 ESCAPES = regex(
     r"--privileged|--(pid|net|network|ipc|uts|userns|cgroupns)[= ]host|--cap-add|--device"
     r"|--security-opt|--volumes-from|--cgroup-parent|docker\.sock|--group-add"
@@ -57,12 +28,11 @@ RUN_TAKING = """
 """
 # `compose down` alone leaves volumes and images for the next `up`.
 REMOVES_DATA = regex(r"-\w*v|--volumes|--rmi")
-CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
 
 
-def _docker(call: Call) -> Stream | None:
+def check_docker(call: Call) -> Stream | None:
     words = call.arguments
-    options = call.options(DOCKER.taking, permute=False)
+    options = call.options(call.record.values, permute=False)
     rest = options.operands
     if options.values("-H", "--host", "--context", "-c"):
         call.ask("remote_state", "It works on containers of another machine.")
@@ -70,7 +40,7 @@ def _docker(call: Call) -> Stream | None:
         rest = ["compose", *rest]
     plain = [word for word in rest if not word.startswith("-")]
     if rest[:1] == ["compose"]:
-        inner = Options(rest[1:], DOCKER.taking, permute=False).operands
+        inner = Options(rest[1:], call.record.values, permute=False).operands
         plain = ["compose", *(word for word in inner if not word.startswith("-"))]
     if plain[:1] == ["run"] or plain[:2] == ["container", "run"]:
         return _run(call, rest[rest.index("run") + 1 :])
@@ -86,23 +56,20 @@ def _docker(call: Call) -> Stream | None:
     if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
         call.ask("credentials", "It shows the variables of a container, secrets included.")
     if "build" in plain[:2]:
-        for name in Options(rest, DOCKER.taking).values("-f", "--file"):
+        for name in Options(rest, call.record.values).values("-f", "--file"):
             own_program(call, name)
-        for folder in Options(rest, DOCKER.taking).operands[-1:]:
+        for folder in Options(rest, call.record.values).operands[-1:]:
             call.reads_all(folder)
     if "build" in plain[:2] and (places := [word for word in plain[1:] if far(word)]):
         call.ask("remote_code", f"It builds what {places[0]} holds.")
     if plain[:1] == ["compose"]:
-        for name in Options(rest, DOCKER.taking).values("-f", "--file"):
+        for name in Options(rest, call.record.values).values("-f", "--file"):
             own_program(call, name)
     if "up" in plain[:2] and "--force-recreate" in words:
         call.ask("container", "It replaces running containers.")
     if "down" in plain[:2] and any(REMOVES_DATA.match(word) for word in words):
         call.ask("container", "It removes what containers of the project have stored.")
-    return _DOCKER(call.part(rest, name="docker"))
-
-
-_DOCKER = verbs(DOCKER)
+    return check_subcommands(call.part(rest, name="docker"))
 
 
 def _run(call: Call, words: list[str]) -> Stream | None:
@@ -186,49 +153,23 @@ def _copy(call: Call, names: list[str]) -> None:
         call.ask("container", "It puts files into a container.")
 
 
-def _kubectl(call: Call, verb: str, options: Options) -> None:
-    kinds = re.split(r"[:,/]", verb)
-    if {"secret", "secrets"} & set(kinds[1:]):
+def check_kubectl(call: Call) -> Stream | None:
+    dry = any(re.fullmatch(r"--dry-run(=client|=server)?", word) for word in call.arguments)
+    if dry and "delete" not in call.arguments:
+        call.work("network", "It only shows what it would do.")
+        return None
+    options = call.options(call.record.values)
+    verb = ":".join(options.operands[:3])
+    if {"secret", "secrets"} & set(re.split(r"[:,/]", verb)[1:]):
         call.ask("credentials", "It shows secrets of the cluster.")
     if verb.startswith("config:view") and options.has("--raw"):
         call.ask("credentials", "It shows the keys of the cluster.")
     if verb.startswith("exec") and "--" in call.arguments:
         call.runs(call.arguments[call.arguments.index("--") + 1 :], NOTHING)
+    return check_subcommands(call)
 
 
-def _kubectl_checked(call: Call) -> Stream | None:
-    if (
-        any(re.fullmatch(r"--dry-run(=client|=server)?", word) for word in call.arguments)
-        and "delete" not in call.arguments
-    ):
-        call.work("network", "It only shows what it would do.")
-        return None
-    return _KUBECTL(call)
-
-
-_KUBECTL = verbs(
-    Verbs(
-        taking="""-n -o -l -f -c -k --namespace --output --selector --filename --context
-        --kubeconfig --cluster --user --container --tail --since
-        --field-selector --sort-by""",
-        reads="""get describe logs top explain version cluster-info api-resources api-versions diff
-        config:view config:current-context config:get-contexts config:get-clusters wait
-        rollout:status rollout:history auth:can-i auth:whoami config:get-users kustomize
-        completion options plugin:list events""",
-        works="",
-        asks={
-            "system_config": "config:use-context config:set config:set-context "
-            "config:delete-context",
-            "container": "exec cp run debug attach",
-            "network_listen": "proxy port-forward",
-        },
-        otherwise="remote_state",
-    ),
-    _kubectl,
-)
-
-
-def _aws(call: Call) -> Stream | None:
+def check_aws(call: Call) -> Stream | None:
     words = call.options(
         "--region --profile --output --query --endpoint-url --cli-input-json --filters"
     ).operands
@@ -263,7 +204,7 @@ def _aws(call: Call) -> Stream | None:
 NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
 
 
-def _cloud(call: Call) -> Stream | None:
+def check_cloud(call: Call) -> Stream | None:
     """gcloud, az, doctl and others: nouns first, the verb somewhere behind."""
     words = call.options("--project --format --filter --zone --region -o -g -n -q").operands
     text = " ".join(words)
@@ -280,7 +221,9 @@ def _cloud(call: Call) -> Stream | None:
     return None
 
 
-def _gh(call: Call, verb: str, options: Options) -> None:
+def check_gh(call: Call) -> Stream | None:
+    options = call.options(call.record.values)
+    verb = ":".join(options.operands[:3])
     if verb.startswith("api"):
         method = (options.value("-X", "--method") or "GET").upper()
         if method != "GET" or options.has("-f", "-F", "--field", "--raw-field", "--input"):
@@ -289,49 +232,18 @@ def _gh(call: Call, verb: str, options: Options) -> None:
         call.ask("credentials", "It shows the token of the forge.")
     if verb.startswith("gist:create"):
         call.reads(*options.operands[2:])
+    return check_subcommands(call)
 
 
-_GH = verbs(
-    Verbs(
-        taking="""-R --repo -L --limit -X --method -f -F --field --raw-field --json --jq -q -t
-        --template -s --state -S --search -l --label -a --assignee -A --author --input -H""",
-        reads="""pr:list pr:view pr:status pr:checks pr:diff issue:list issue:view issue:status
-        run:list run:view run:watch repo:view repo:list release:list
-        release:view auth:status api status search workflow:list workflow:view
-        gist:list gist:view label:list cache:list extension:list alias:list
-        config:get config:list ruleset:list project:list browse help
-        variable:list secret:list version""",
-        works="repo:clone pr:checkout release:download run:download gist:clone repo:set-default",
-        asks={
-            "credentials": "auth:token auth:login auth:refresh auth:setup-git auth:logout "
-            "secret:set secret:delete ssh-key gpg-key",
-            "network_out": "gist:create gist:edit",
-            "remote_code": "extension:install extension:exec extension:upgrade",
-        },
-        otherwise="remote_state",
-    ),
-    _gh,
-)
-_TERRAFORM = verbs(
-    Verbs(
-        reads="""show output validate version providers graph state:list state:show
-        workspace:list workspace:show fmt get metadata test console""",
-        works="init plan fmt workspace:new workspace:select get refresh",
-        asks={"credentials": "login logout state:pull"},
-        otherwise="remote_state",
-    )
-)
-
-
-def _terraform(call: Call) -> Stream | None:
+def check_terraform(call: Call) -> Stream | None:
     # Its options have one dash and stand before or after.
     if any(word.startswith("-from-module") for word in call.arguments):
         call.ask("remote_code", "It takes in a module that comes from elsewhere.")
     words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
-    return _TERRAFORM(call.part(words))
+    return check_subcommands(call.part(words))
 
 
-def _ansible(call: Call) -> Stream | None:
+def check_ansible(call: Call) -> Stream | None:
     options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
     if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
         return None
@@ -347,17 +259,3 @@ def _ansible(call: Call) -> Stream | None:
         for text in options.values("-a", "--args"):
             call.runs_text(text)
     return None
-
-
-SERVICES: dict[str, Check] = {
-    **dict.fromkeys(CONTAINERS, _docker),
-    **dict.fromkeys(("kubectl", "oc", "k", "k3s", "microk8s"), _kubectl_checked),
-    **dict.fromkeys(("aws", "awslocal"), _aws),
-    **dict.fromkeys(
-        "gcloud az doctl linode-cli oci ibmcloud aliyun hcloud scw ovh exo civo openstack".split(),
-        _cloud,
-    ),
-    **dict.fromkeys(("gh", "glab", "hub", "tea"), _GH),
-    **dict.fromkeys(("terraform", "tofu", "terragrunt"), _terraform),
-    **dict.fromkeys(("ansible", "ansible-playbook", "ansible-pull", "ansible-console"), _ansible),
-}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.stages import for_tests
-from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.programs.workers import ask_elsewhere, check_worker
 from hermes.policy.programs.wrappers import check_cargo_watch
 from hermes.policy.shell.state import Stream
@@ -16,7 +16,7 @@ from hermes.policy.shell.state import Stream
 NEW = "package_install"
 
 
-def _cargo(call: Call) -> Stream | None:
+def check_cargo(call: Call) -> Stream | None:
     words = [word for word in call.arguments if not word.startswith("+")]
     options = Options(
         words, "--config -Z --color --target-dir --manifest-path -C -p --package --bin"
@@ -31,28 +31,10 @@ def _cargo(call: Call) -> Stream | None:
         return None
     if words[:1] == ["watch"]:
         return check_cargo_watch(call.part(words))
-    return _CARGO(call.part(words, name="cargo"))
+    return check_subcommands(call.part(words, name="cargo"))
 
 
-_CARGO = verbs(
-    Verbs(
-        taking="--config -Z --color --target-dir --manifest-path -C -p --package",
-        reads="tree metadata search version pkgid locate-project read-manifest verify-project help "
-        "report info audit deny outdated",
-        works="""build b check c test t run r bench clippy fmt doc d clean update fetch vendor
-        generate-lockfile package new init nextest fix rustc rustdoc expand llvm-cov tarpaulin
-        miri watch insta xtask machete udeps hack make leptos tauri wasm component ndk criterion""",
-        asks={
-            "remote_state": "publish yank owner",
-            "credentials": "login logout",
-            "package_install": "install uninstall add remove rm binstall install-update",
-        },
-        otherwise="unknown_program",
-    )
-)
-
-
-def _go(call: Call) -> Stream | None:
+def check_go(call: Call) -> Stream | None:
     words = call.arguments
     verb, rest = (words[0], words[1:]) if words else ("", [])
     if any(re.match(r"-(toolexec|exec|overlay|modfile|ldflags=.*-extld)", word) for word in rest):
@@ -84,78 +66,42 @@ def _go(call: Call) -> Stream | None:
     return None
 
 
-def _conda(call: Call) -> Stream | None:
+def check_conda(call: Call) -> Stream | None:
     options = call.options("-f --file -n --name -p --prefix")
     files = options.values("-f", "--file")
     verb = options.operands[:2]
     if verb in (["env", "create"], ["env", "update"]) and files and all(map(call.here, files)):
         call.work("network", "It installs what the project names.")
         return None
-    return _CONDA(call)
+    return check_subcommands(call)
 
 
-_CONDA = verbs(
-    Verbs(
-        reads="list info search config:--show env:list --version env:export",
-        works="activate deactivate run",
-        otherwise="package_install",
-    )
-)
-
-
-def _conan(call: Call) -> Stream | None:
+def check_conan(call: Call) -> Stream | None:
     names = call.options("-o -s -pr -if -of --build --options --settings --profile").operands
     places = names[1:]
     local = [each for each in places if each[:1] in "./" and "@" not in each and call.here(each)]
     if names[:1] == ["install"] and places and local == places:
         call.work("network", "It installs what the project names.")
         return None
-    return _CONAN(call)
+    return check_subcommands(call)
 
 
-def _system(reads: str, works: str = "") -> Check:
-    return verbs(Verbs(reads=reads, works=works, taking="-o -c -t", otherwise="package_install"))
+def check_versions(call: Call) -> Stream | None:
+    """`install` alone installs what a file of the project names."""
+    if call.arguments in (["install"], ["i"]) and call.here("."):
+        call.work("network", "It installs what the project names.")
+        return None
+    return check_subcommands(call)
 
 
-def _versions(reads: str, works: str = "") -> Check:
-    """`install` alone brings what a file of the project names."""
-    check = _system(reads, works)
-
-    def checked(call: Call) -> Stream | None:
-        if call.arguments in (["install"], ["i"]) and call.here("."):
-            call.work("network", "It installs what the project names.")
-            return None
-        return check(call)
-
-    return checked
-
-
-_MIX = verbs(
-    Verbs(
-        reads="help deps hex.info hex.outdated xref",
-        works="",
-        asks={
-            "remote_state": "hex.publish",
-            "package_install": "archive.install local.hex",
-            "database": "ecto.drop ecto.reset ecto.rollback",
-        },
-        otherwise="",
-        bare="work",
-    )
-)
-
-
-def _mix(call: Call) -> Stream | None:
+def check_mix(call: Call) -> Stream | None:
     if call.arguments[:1] and call.arguments[0].startswith("ecto.") and for_tests(call):
         call.work(reason="It works on the database of the tests.")
         return None
-    return _MIX(call)
+    return check_subcommands(call)
 
 
-_CONAN = _system("search list inspect", "build")
-
-
-def _dotnet(call: Call) -> Stream | None:
+def check_dotnet(call: Call) -> Stream | None:
     words = call.options().operands
     if words[:2] and words[:2] in (["nuget", "push"], ["nuget", "delete"]):
         call.ask("remote_state", "It publishes the project.")
@@ -168,57 +114,9 @@ def _dotnet(call: Call) -> Stream | None:
     return check_worker(call)
 
 
-def _query(letters: str) -> Check:
-    """dpkg -l, rpm -qa, pacman -Q: the first option tells."""
-
-    def check(call: Call) -> Stream | None:
-        first = next((word for word in call.arguments if word.startswith("-")), "")
-        if not any(first.startswith(each) for each in letters.split()):
-            call.ask(NEW, "It installs or removes packages.")
-        return None
-
-    return check
-
-
-TOOLCHAINS: dict[str, Check] = {
-    "cargo": _cargo,
-    "go": _go,
-    "dotnet": _dotnet,
-    "gem": _system("list search info query environment outdated which contents help", "build"),
-    **dict.fromkeys(
-        ("apt", "apt-get", "aptitude"),
-        _system("list show search policy depends rdepends changelog help download"),
-    ),
-    "apt-mark": _system("showhold showmanual showauto"),
-    "apt-key": _system("list"),
-    "brew": _system(
-        "list ls info search outdated config doctor deps uses leaves home desc --version "
-        "--prefix services:list cat formulae casks"
-    ),
-    **dict.fromkeys(
-        ("yum", "dnf", "microdnf", "tdnf"),
-        _system("list info search repolist check-update provides deplist repoquery history"),
-    ),
-    "snap": _system("list info find version changes connections services"),
-    "flatpak": _system("list info search remotes history"),
-    **dict.fromkeys(("conda", "mamba", "micromamba"), _conda),
-    "corepack": _system(""),
-    "volta": _system("list which"),
-    "fnm": _system("list current ls", "use"),
-    "mix": _mix,
-    "opam": _system("list show switch:list env config var"),
-    "pod": _system("env", "install update"),
-    "luarocks": _system("list show"),
-    "nuget": _system("list", "restore"),
-    "vcpkg": _system("list search"),
-    "conan": _conan,
-    "asdf": _versions("list current where which plugin:list"),
-    "mise": _versions("ls list current where which doctor", "run exec"),
-    "dpkg": _query(
-        "-l -L -s -S -c -I -p --list --get-selections --status --print --compare --verify -V "
-        "--audit --version"
-    ),
-    "rpm": _query("-q -V --query --verify --version -K"),
-    "pacman": _query("-Q -Ss -Si -F --version -Qi"),
-    "apk": _query("--version info"),
-}
+def check_query(call: Call) -> Stream | None:
+    """dpkg -l, rpm -qa, pacman -Q: the first option decides."""
+    first = next((word for word in call.arguments if word.startswith("-")), "")
+    if not first.startswith(tuple(call.record.looks.split())):
+        call.ask(NEW, "It installs or removes packages.")
+    return None

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
@@ -158,7 +158,7 @@ def _encoded(text: str) -> str:
         return ""
 
 
-def _shell(call: Call) -> Stream | None:
+def check_shell(call: Call) -> Stream | None:
     words = list(call.arguments)
     while words and re.fullmatch(r"(?i)-(noprofile|nop|noninteractive|nologo|noni)", words[0]):
         words.pop(0)
@@ -190,25 +190,3 @@ def check_format(call: Call) -> Stream | None:
         call.never("disk", "it formats a drive")
     call.ask("disk", "It formats a drive.")
     return None
-
-
-WINDOWS: dict[str, Check] = {
-    **dict.fromkeys((name for name in (*DELETES, *ASKED) if name != "rmdir"), check_windows),
-    **dict.fromkeys(
-        (
-            "stop-computer",
-            "restart-computer",
-            "format-volume",
-            "clear-disk",
-            "initialize-disk",
-            "get-childitem",
-            "gci",
-            "get-process",
-            "get-content",
-            "cipher",
-        ),
-        check_windows,
-    ),
-    "format": check_format,
-    **dict.fromkeys(("powershell", "pwsh", "cmd", "powershell.exe", "cmd.exe"), _shell),
-}

@@ -17,9 +17,6 @@ OUTPUT = regex(
     r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
     r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
 )
-LAST_IS_OUTPUT = frozenset(
-    ("ffmpeg", "convert", "magick", "cwebp", "sox", "gs", "pdftk", "montage")
-)
 # First words of a script or target that reach beyond this machine.
 OUTWARD = regex(
     r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
@@ -41,10 +38,6 @@ RUN_OPTIONS = regex(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))
 GOES = regex(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
-TESTERS = frozenset(
-    "pytest py.test behave robot jest mocha vitest ava rspec phpunit bats prove tox nox".split()
-)
-EDITS = frozenset("black isort rustfmt swiftformat rubocop perltidy mogrify jpegoptim".split())
 EDITING = regex(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
 # Options whose value is read or written as data, or only looked through for headers.
 HARMLESS_OPTION = regex(
@@ -78,7 +71,7 @@ def check_worker(call: Call) -> Stream | None:
     if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
-    if call.name not in TESTERS and (order := destroying(orders)):
+    if "tests" not in call.record.flags and (order := destroying(orders)):
         call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
     files = re.compile(r"\.(ya?ml|json|toml|[jt]sx?|py|sh|tf|md|txt|xml)$")
     outward = (each for each in orders if OUTWARD.match(each) and not files.search(each))
@@ -103,7 +96,7 @@ def check_worker(call: Call) -> Stream | None:
             call.writes(word[2:])
         elif word[:1] != "-":
             call.reads(word)
-    if call.name in LAST_IS_OUTPUT and words:
+    if "last_is_output" in call.record.flags and words:
         if far(words[-1]):
             call.ask("network_out", f"It sends what it makes to {words[-1]}.")
         call.writes(words[-1])
@@ -113,7 +106,7 @@ def check_worker(call: Call) -> Stream | None:
 def _reaches_out(call: Call, words: list[str]) -> None:
     """Tools run what their settings, plugins and tests say, and some change what they are given:
     that is the project's business only as long as it is the project's."""
-    edits = call.name in EDITS or any(EDITING.match(word) for word in words)
+    edits = "edits" in call.record.flags or any(EDITING.match(word) for word in words)
     for place, word in enumerate(words):
         option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
         data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
@@ -122,7 +115,7 @@ def _reaches_out(call: Call, words: list[str]) -> None:
         elif option and foreign(call, value) and not data:
             call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
         elif not option and foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
-            if call.name in TESTERS:
+            if "tests" in call.record.flags:
                 call.ask("unknown_program", f"It runs {word}, outside the workspace.")
             elif edits:
                 call.writes(word)

@@ -5,86 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 
-from hermes.policy.call import Call, Check, shown
+from hermes.policy.call import Call, shown
 from hermes.policy.programs.running import check_title, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import check_variable
-
-# name: (options that take a value, words before the command that are not part of it)
-PLAIN: dict[str, tuple[str, int]] = {
-    "nohup": ("", 0),
-    "nice": ("-n --adjustment", 0),
-    "ionice": ("-c -n -p -t --class --classdata", 0),
-    "timeout": ("-k -s --kill-after --signal", 1),
-    "gtimeout": ("-k -s --kill-after --signal", 1),
-    "time": ("-f -o --format --output", 0),
-    "stdbuf": ("-i -o -e --input --output --error", 0),
-    "setsid": ("", 0),
-    "chronic": ("", 0),
-    "unbuffer": ("", 0),
-    "catchsegv": ("", 0),
-    "caffeinate": ("-t -w", 0),
-    "xvfb-run": ("-e -f -n -p -s -w", 0),
-    "dbus-run-session": ("--config-file --dbus-daemon", 0),
-    "faketime": ("-f", 1),
-    "taskset": ("", 1),
-    "numactl": ("-N -m -C -i -p", 0),
-    "chrt": ("-T -P -D", 1),
-    "prlimit": ("--pid", 0),
-    "cpulimit": ("-l -p -e", 0),
-    "busybox": ("", 0),
-    "toybox": ("", 0),
-    "noglob": ("", 0),
-    "nocorrect": ("", 0),
-    "entr": ("", 0),
-    "watchexec": (
-        "-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal --shell",
-        0,
-    ),
-    "reflex": ("-r -R -g -G -d", 0),
-    "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
-    "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
-    "valgrind": ("", 0),
-    "bear": ("--output", 0),
-    "ccache": ("", 0),
-    "sccache": ("", 0),
-    "distcc": ("", 0),
-    "retry": ("-t -d", 0),
-    "rlwrap": ("", 0),
-    "winpty": ("", 0),
-    "setarch": ("", 1),
-    "linux32": ("", 0),
-    "linux64": ("", 0),
-    "fakeroot": ("-l -s -i", 0),
-    "eatmydata": ("", 0),
-    "proxychains": ("-f", 0),
-    "torsocks": ("", 0),
-    "firejail": ("", 0),
-    "dotenv": ("-f -e", 0),
-    "direnv": ("", 2),
-    "foreman": ("", 1),
-    "with-contenv": ("", 0),
-    "pseudo": ("", 0),
-}
-# The same, and they give the command more rights or take it out of its bounds.
-RIGHTS: dict[str, tuple[str, int]] = {
-    "sudo": ("-u -g -p -C -D -h -R -T -U -r -t --user --group --prompt --chdir --host", 0),
-    "doas": ("-u -C -a", 0),
-    "pkexec": ("--user", 0),
-    "gksudo": ("-u", 0),
-    "runuser": ("-u -g -G --user --group", 0),
-    "setpriv": ("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set", 0),
-    "capsh": ("", 0),
-    "unshare": ("-S -G -R --map-users --map-groups --root --wd", 0),
-    "nsenter": ("-t -S -G --target --setuid --setgid", 0),
-    "chroot": ("--userspec --groups", 1),
-    "machinectl": ("-M --uid", 2),
-    "bwrap": ("", 0),
-    "sg": ("", 1),
-    "newgrp": ("", 1),
-    "run0": ("-u --user", 0),
-}
-
 
 # Commands that may stand behind options which take more words than one.
 GIVEN = frozenset("sh bash rm dd mkfs shutdown reboot".split())
@@ -99,8 +23,8 @@ def _inner(call: Call, taking: str, skipped: int) -> list[str]:
     return words[skipped:]
 
 
-def _plain(call: Call) -> Stream | None:
-    taking, skipped = PLAIN[call.name]
+def check_wrapper(call: Call) -> Stream | None:
+    taking, skipped = call.record.values, call.record.skip
     inner = _inner(call, taking, skipped)
     if call.name in ("strace", "ltrace") and "-p" in call.arguments:
         call.ask("process_kill", "It watches what another process reads and writes.")
@@ -120,10 +44,10 @@ def _given(call: Call, words: list[str]) -> Stream | None:
     return call.runs(words) if words else None
 
 
-def _rights(call: Call) -> Stream | None:
+def check_rights(call: Call) -> Stream | None:
     if call.arguments in (["-V"], ["-K"], ["-k"]):
         return None
-    taking, skipped = RIGHTS[call.name]
+    taking, skipped = call.record.values, call.record.skip
     options = call.options(taking, permute=False)
     kind = "container" if call.name in ("nsenter", "unshare", "chroot", "bwrap") else "privilege"
     call.ask(kind, f"`{call.name}` runs it with other rights or outside its bounds.")
@@ -149,7 +73,7 @@ def _enter(call: Call, folder: str | None) -> None:
         call.state.cwd = call.path(folder)
 
 
-def _su(call: Call) -> Stream | None:
+def check_su(call: Call) -> Stream | None:
     options = call.options("-c -s -g -G -w --command --shell --group --session-command")
     call.ask("privilege", "`su` runs it as somebody else.")
     for text in options.values("-c", "--command", "--session-command"):
@@ -157,7 +81,7 @@ def _su(call: Call) -> Stream | None:
     return None
 
 
-def _env(call: Call) -> Stream | None:
+def check_env(call: Call) -> Stream | None:
     words = list(call.arguments)
     title: str | None = None
     while words:
@@ -200,7 +124,7 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-def _xargs(call: Call) -> Stream | None:
+def check_xargs(call: Call) -> Stream | None:
     options = call.options(
         "-a -E -I -J -L -n -P -s -d --arg-file --delimiter --replace --max-args --max-procs "
         "--max-lines --max-chars --process-slot-var",
@@ -233,7 +157,7 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
     return [*found[:20], UNKNOWN] if len(found) > 20 else found
 
 
-def _parallel(call: Call) -> Stream | None:
+def check_parallel(call: Call) -> Stream | None:
     words = call.options(
         "-j -a -N -n -S --jobs --delay --timeout --arg-file", permute=False
     ).operands
@@ -265,7 +189,7 @@ def _filled(word: str, value: str) -> str:
     return re.sub(r"\{[^{}]*\}", lambda _: value, word)
 
 
-def _watch(call: Call) -> Stream | None:
+def check_watch(call: Call) -> Stream | None:
     options = call.options("-n -q -s --interval --equexit --shotsdir", permute=False)
     words = options.operands
     # Without -x the words become one text, in which quotes around a script are gone.
@@ -288,7 +212,7 @@ def check_cargo_watch(call: Call) -> Stream | None:
     return _given(call, words)
 
 
-def _flock(call: Call) -> Stream | None:
+def check_flock(call: Call) -> Stream | None:
     options = call.options("-w -E -c --timeout --command", permute=False)
     words = options.operands[1:]
     if words[:1] == ["-c"] or options.value("-c", "--command"):
@@ -296,7 +220,7 @@ def _flock(call: Call) -> Stream | None:
     return call.runs(words) if words else None
 
 
-def _script(call: Call) -> Stream | None:
+def check_script(call: Call) -> Stream | None:
     options = call.options("-c -T -t -o -E -O -B -I -m --command --timing --log-out")
     call.writes(*options.operands[:1])
     texts = options.values("-c", "--command")
@@ -307,26 +231,9 @@ def _script(call: Call) -> Stream | None:
     return None
 
 
-def _systemd_run(call: Call) -> Stream | None:
+def check_systemd_run(call: Call) -> Stream | None:
     call.ask("persistence", "The system runs it later or by itself.")
     inner = _inner(
         call, "-p -u -M -H --unit --uid --gid --on-calendar --on-active --property --slice", 0
     )
     return call.runs(inner) if inner else None
-
-
-WRAPPERS: dict[str, Check] = {
-    **dict.fromkeys(PLAIN, _plain),
-    **dict.fromkeys(RIGHTS, _rights),
-    "su": _su,
-    "env": _env,
-    "genv": _env,
-    "xargs": _xargs,
-    "gxargs": _xargs,
-    **dict.fromkeys(("parallel", "rush"), _parallel),
-    "watch": _watch,
-    "cargo-watch": check_cargo_watch,
-    "flock": _flock,
-    "script": _script,
-    "systemd-run": _systemd_run,
-}

@@ -12,6 +12,7 @@ from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import replace
 from hermes.policy.findings import OUTWARD, Finding, Level
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import language_of
 from hermes.policy.written import Written
 
 # What a stranger's file must not do in a program that runs it among others. Of much else that code
@@ -42,16 +43,6 @@ _REACHES = regex(
     r"|openConnection|java\.net|okhttp|libcurl|curl_easy|curl/curl\.h|sys/socket\.h|WebRequest"
     r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
 )
-# Programs that run whatever a project holds, because its own files tell them what.
-ANYTHING = frozenset(
-    """
-    make gmake bmake just task mage invoke inv doit ninja meson cmake tox nox npm npx pnpm pnpx yarn
-    bun bunx deno uv uvx poetry pipenv pdm hatch rake ant gradle gradlew mvn mvnw sbt lein bazel
-    bazelisk buck buck2 pants earthly dagger pre-commit lefthook husky lint-staged act composer
-    bundle mix turbo nx lerna rush concurrently npm-run-all run-s run-p nodemon snakemake nextflow
-    dvc waf scons bash sh dash zsh ksh
-    """.split()
-)
 SHELLS = frozenset("bash sh dash zsh ksh".split())
 # What comes after the name of a program that only tells something then.
 TELLS = frozenset(
@@ -60,34 +51,6 @@ TELLS = frozenset(
     --help -h -n --dry-run --just-print
     """.split()
 )
-_PROGRAMS = {
-    "python": """
-        python python2 python3 pypy pypy3 ipython ipython3 pytest py.test unittest coverage behave
-        robot uvicorn gunicorn hypercorn flask django-admin celery streamlit locust alembic pip pip3
-        sphinx-build sphinx-apidoc mkdocs jupyter jupyter-nbconvert papermill nbconvert pylint mypy
-        scalene py-spy kernprof memray viztracer luigi kedro mlflow accelerate torchrun deepspeed
-        pyinstaller nuitka cython maturin pdoc scrapy fab ansible ansible-playbook idf.py pio
-    """,
-    "node": """
-        node nodejs ts-node tsx electron jest mocha vitest ava tap karma cypress playwright eslint
-        prettier stylelint webpack rollup vite esbuild parcel swc babel next nuxt astro gatsby remix
-        ng vue-cli-service svelte-kit storybook gulp grunt tsup postcss tailwindcss nyc c8 typedoc
-        serverless cdk prisma knex sequelize hardhat
-    """,
-    "ruby": "ruby rspec rails irb puma guard jekyll rubocop cap capistrano vagrant pod",
-    "php": "php phpunit pest artisan phpstan psalm rector symfony",
-    "perl": "perl prove",
-    "lua": "lua luajit busted love",
-    "julia": "julia",
-    "Rscript": "R Rscript littler",
-    "bash": "bats shellspec",
-    "elixir": "elixir iex",
-    "compiled": """
-        cargo go dotnet swift swiftc zig stack cabal java javac kotlinc gcc g++ cc c++ clang clang++
-        rustc runghc cargo-nextest gotestsum
-    """,
-}
-LANGUAGES = {name: kind for kind, names in _PROGRAMS.items() for name in names.split()}
 SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
 _VERSIONED = regex(r"^(python|pypy|pip)\d[\d.]*$")
 # Files that are run because of where they lie, found also where nobody wrote down who made them.
@@ -192,9 +155,9 @@ def _kinds(command: str) -> frozenset[str]:
         return frozenset({"hooks"}) if HOOKED.intersection(words[1:]) else frozenset()
     if second in TELLS or (program in SHELLS and (not second or second.startswith("-"))):
         return frozenset()
-    if program in ANYTHING or ("/" in words[0] and "bin/" not in words[0]):
+    kind = language_of(program)
+    if kind == "any" or ("/" in words[0] and "bin/" not in words[0]):
         return frozenset((*_CODE, "package.json"))
-    kind = LANGUAGES.get(program)
     return frozenset({kind}) if kind else frozenset()
 
 

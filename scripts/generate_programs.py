@@ -1,0 +1,59 @@
+"""Write src/hermes/policy/programs/programs.json from the *.toml files beside it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+from hermes.codec.json import convert
+from hermes.policy.programs.records import COMPILED, Program
+
+# For people and for tests; the policy does not need them.
+EXAMPLES = ("allow", "ask", "deny")
+
+
+def records() -> list[dict[str, Any]]:
+    """All records in the order of their files, with names and examples."""
+    return [
+        record
+        for path in sorted(COMPILED.parent.glob("*.toml"))
+        for record in tomllib.loads(path.read_text(encoding="utf-8"))["program"]
+    ]
+
+
+def compiled() -> str:
+    names: dict[str, int] = {}
+    partly: dict[str, int] = {}
+    flags: dict[str, list[str]] = {}
+    languages: dict[str, str] = {}
+    kept: list[dict[str, Any]] = []
+    for record in records():
+        fields = {key: each for key, each in record.items() if key not in ("names", *EXAMPLES)}
+        for key in ("values", "reads", "works", "looks"):
+            if key in fields:
+                fields[key] = " ".join(fields[key].split())
+        convert(Program, fields)
+        for name in record["names"].split():
+            if name in names or name in partly:
+                raise ValueError(f"Two records name {name}.")
+            (names if "check" in fields else partly)[name] = len(kept)
+            for flag in fields.get("flags", ()):
+                flags.setdefault(flag, []).append(name)
+            if "runs_code" in fields:
+                languages[name] = fields["runs_code"]
+        kept.append(fields)
+    value = {
+        "names": names,
+        "partly": partly,
+        "flags": flags,
+        "languages": languages,
+        "records": kept,
+    }
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+if __name__ == "__main__":
+    text = compiled()
+    COMPILED.write_text(text, encoding="utf-8")
+    print(f"{COMPILED}: {len(text)} bytes")
