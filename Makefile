@@ -15,7 +15,7 @@ types:
 generate:
 	.venv/bin/python scripts/generate_schemas.py
 	.venv/bin/python scripts/generate_frontmatter.py
-	.venv/bin/python scripts/generate_programs.py
+	.venv/bin/python scripts/generate_policy.py
 	.venv/bin/python scripts/generate_reference.py
 
 bench:

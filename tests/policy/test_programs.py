@@ -9,8 +9,10 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.findings import CATEGORIES
-from hermes.policy.programs.records import COMPILED, is_known, record_of
-from scripts.generate_programs import compiled, records
+from hermes.policy.places.lists import COMPILED as PLACES
+from hermes.policy.programs.records import COMPILED as PROGRAMS
+from hermes.policy.programs.records import is_known, record_of
+from scripts.generate_policy import places, programs, records
 from tests.policy.deciding import decide, rules
 
 RECORDS = records()
@@ -18,7 +20,8 @@ KINDS: dict[str, type[Decision]] = {"allow": Allow, "ask": Ask, "deny": Deny}
 
 
 def test_the_compiled_form_is_up_to_date() -> None:
-    assert COMPILED.read_text(encoding="utf-8") == compiled(), "run `make generate`"
+    for path, text in ((PROGRAMS, programs()), (PLACES, places())):
+        assert path.read_text(encoding="utf-8") == text, "run `make generate`"
 
 
 def test_every_check_is_a_function() -> None:

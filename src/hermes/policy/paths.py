@@ -7,14 +7,14 @@ import posixpath
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Literal
 
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import GuardedFiles
+from hermes.policy.places.lists import lists, table
 from hermes.policy.places.places import Places
-from hermes.policy.places.reserved import ROOTS, SYSTEM_FOLDERS
 from hermes.policy.places.safe import SafeRoots
-from hermes.policy.places.stores import HOME_FILES, HOME_FOLDERS
 
 Place = Literal[
     "workspace", "scratch", "outside", "system", "critical", "device", "disk", "state", "home"
@@ -35,18 +35,16 @@ GLOB = regex(r"[*?\[]")
 _MOST_KEPT = 2048
 
 
-def _stores() -> dict[str, list[list[str]]]:
+@cache
+def home_stores() -> dict[str, list[list[str]]]:
     """The places of a home that hold credentials, by their first name."""
     found: dict[str, list[list[str]]] = {}
-    for table in (HOME_FOLDERS, HOME_FILES):
+    for table in (lists().home_folders, lists().home_files):
         for group in table.values():
             for name in group:
                 head, *rest = name.split("/")
                 found.setdefault(head, []).append(rest)
     return found
-
-
-HOME_STORES = _stores()
 
 
 def clean(path: str) -> str:
@@ -113,7 +111,7 @@ class Paths:
             return "critical"
         if self.places.in_workspace(path):
             return "workspace"
-        if any(inside(path.lower(), folder) for folder in SYSTEM_FOLDERS):
+        if table("system_folders").below(path.lower()):
             return "scratch" if self.places.is_scratch(path) else "system"
         if inside(path, self.home):
             return "home"
@@ -136,10 +134,10 @@ class Paths:
             "{*,.*}",
         ):
             bare = head
-        if bare in ROOTS or inside(self.home, bare) or HOMES.fullmatch(bare):
+        if bare in lists().roots or inside(self.home, bare) or HOMES.fullmatch(bare):
             return True
         if GLOB.search(bare):
-            return any(_same(root, bare) for root in (*ROOTS, self.home))
+            return any(_same(root, bare) for root in (*lists().roots, self.home))
         return False
 
     def covers(self, path: str) -> bool:
@@ -190,12 +188,12 @@ class Paths:
         if not first:
             return len(parts) <= len(home)
         # There are many stores: those of another first name need not be looked at.
-        heads = HOME_STORES if GLOB.search(first) else {first} & HOME_STORES.keys()
+        heads = home_stores() if GLOB.search(first) else {first} & home_stores().keys()
         return any(
             all(map(_component, store, rest))
             for head in heads
             if _component(head, first)
-            for store in HOME_STORES[head]
+            for store in home_stores()[head]
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from hermes.policy.places import stores
+from hermes.policy.places.lists import lists
 
 MOST_FILES = 2000
 FRESH_SECONDS = 1.0
@@ -64,8 +64,8 @@ class GuardedFiles:
 
 
 def _guarded(home: str, state: str) -> Iterator[tuple[str, Inode]]:
-    names = [name for group in stores.HOME_FILES.values() for name in group]
-    folders = [name for group in stores.HOME_FOLDERS.values() for name in group]
+    names = [name for group in lists().home_files.values() for name in group]
+    folders = [name for group in lists().home_folders.values() for name in group]
     for name in names:
         yield from _inode(f"{home}/{name}")
     yield from _inside(state, 1)

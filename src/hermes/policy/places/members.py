@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Allow, Decision, Deny
 from hermes.policy.patterns import regex
 from hermes.policy.places.judging import Files
-from hermes.policy.places.reserved import WINDOWS_DEVICES
+from hermes.policy.places.lists import lists
 from hermes.policy.places.spelling import readings, unusable
 
 MOST_BYTES = 1024 * 1024 * 1024
@@ -82,7 +82,7 @@ def _refused_name(name: str) -> Deny | None:
             return _deny(f"{name!a} does not stay in the archive's folder.")
         if ".." in parts:
             return _deny(f"{name!a} leads out of the archive's folder.")
-        if any(part.rstrip(". ").lower() in WINDOWS_DEVICES for part in parts):
+        if any(part.rstrip(". ").lower() in lists().windows_devices for part in parts):
             return _deny(f"{name!a} is the name of a device.")
     return None
 

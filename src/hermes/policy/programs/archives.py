@@ -87,19 +87,6 @@ def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream 
     return NOTHING
 
 
-def check_zip(call: Call) -> Stream | None:
-    options = call.options("-b -i -n -t -tt -x -P -O -TT --unzip-command")
-    for place, word in enumerate(call.arguments[:-1]):
-        if word in ("-TT", "--unzip-command"):
-            call.ask("shell_escape", "It makes zip run another program.")
-            call.runs_text(call.arguments[place + 1])
-    call.writes(*options.operands[:1])
-    call.reads_all(*options.operands[1:])
-    if options.has("-m", "--move"):
-        call.deletes(*options.operands[1:], recursive=True)
-    return Stream(text=UNKNOWN, origin="file")
-
-
 def check_unzip(call: Call) -> Stream | None:
     options = call.options("-d -x -P -O")
     call.reads(*options.operands[:1])
@@ -114,17 +101,6 @@ def check_unzip(call: Call) -> Stream | None:
     if options.operands and fetched(call, call.path(options.operands[0])):
         call.state.files[call.path(folder)] = Stream(origin="network")
     return NOTHING
-
-
-def check_seven(call: Call) -> Stream | None:
-    options = call.options()
-    verb = (options.operands[:1] or [""])[0]
-    if verb in ("l", "t", "i", "h"):
-        return None
-    outputs = [word[2:] for word in call.arguments if word.startswith("-o") and len(word) > 2]
-    call.writes(*(outputs or ["."]), *(options.operands[1:2] if verb in ("a", "u") else []))
-    call.reads_all(*options.operands[2:] if verb in ("a", "u") else options.operands[1:2])
-    return None
 
 
 def check_cpio(call: Call) -> Stream | None:

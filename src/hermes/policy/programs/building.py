@@ -163,19 +163,6 @@ def check_java(call: Call) -> Stream | None:
     return None
 
 
-def check_maven(call: Call) -> Stream | None:
-    check_worker(call)
-    for word in call.arguments:
-        local = re.search(r"(?i)local(repository)?$|dry", word)
-        if not local and re.match(
-            r"(.*:)?(deploy|release|publish\w*|upload\w*|site-deploy)(:|$)", word
-        ):
-            call.ask("remote_state", f"`{word}` publishes the project.")
-        if word.startswith("exec:") or word.startswith("-Dexec."):
-            call.ask("shell_escape", "It makes the build tool run another program.")
-    return None
-
-
 def check_rake(call: Call) -> Stream | None:
     testing = for_tests(call)
     kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
@@ -266,14 +253,6 @@ def check_reader(call: Call) -> Stream | None:
         return Stream(origin="environment")
     if call.name in ("tree", "shuf"):
         call.writes(*call.options("-o -n -L -I -P --output").values("-o", "--output"))
-    return None
-
-
-def check_locked(call: Call) -> Stream | None:
-    check_worker(call)
-    words = call.options("-c --config -p").operands
-    if words[:1] and words[0] in ("install", "autoupdate", "init-templatedir", "uninstall"):
-        call.ask("persistence", "It installs hooks that run later by themselves.")
     return None
 
 

@@ -30,10 +30,6 @@ ENVIRONMENTS = regex(
 SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
 
-def check_silent(call: Call) -> Stream:
-    return NOTHING
-
-
 def check_cd(call: Call) -> Stream:
     options = call.options()
     call.follower.add(Finding(level=Level.WORK, category="", reason=LOOKING))
@@ -177,31 +173,6 @@ def check_command(call: Call) -> Stream | None:
     return call.runs(options.operands) if options.operands else NOTHING
 
 
-def check_hash(call: Call) -> Stream:
-    if any(word.startswith("-") and "p" in word for word in call.arguments):
-        call.ask("shell_escape", "It makes a command name stand for another program.")
-    return NOTHING
-
-
-def check_enable(call: Call) -> Stream:
-    if any(word.startswith("-") and "f" in word for word in call.arguments):
-        call.ask("shell_escape", "It loads code into the shell.")
-    return NOTHING
-
-
-def check_bind(call: Call) -> Stream:
-    if any(word.startswith("-") and ("x" in word or "f" in word) for word in call.arguments):
-        call.ask("shell_escape", "It makes a key run a command.")
-    return NOTHING
-
-
-def check_complete(call: Call) -> Stream:
-    options = call.options("-C -F -W -A -G -P -S -X")
-    for command in options.values("-C"):
-        call.runs_text(command)
-    return NOTHING
-
-
 def check_let(call: Call) -> Stream:
     for word in call.arguments:
         name = word.partition("=")[0].rstrip("+-*/%&|^<>")
@@ -215,13 +186,6 @@ def check_history(call: Call) -> Stream:
     if ended or any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
         call.ask("system_config", "It changes the history of commands.")
     return Stream(origin="environment")
-
-
-def check_umask(call: Call) -> Stream:
-    mask = (call.options().operands or [""])[0]
-    if mask.isdigit() and mask[-1] in "0145":
-        call.ask("permissions", "New files would be open to everybody.")
-    return NOTHING
 
 
 def check_echo(call: Call) -> Stream:

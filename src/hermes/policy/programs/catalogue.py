@@ -11,6 +11,7 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.environments import runs_chosen
 from hermes.policy.programs.running import check_path_program
 from hermes.policy.programs.setting_up import prints_setup
+from hermes.policy.programs.steps import apply_steps
 from hermes.policy.shell.state import NOTHING, Stream
 
 REHEARSAL = regex(r"--dry-?run(=(client|server|true|all))?")
@@ -32,6 +33,8 @@ def judge(call: Call) -> Stream | None:
     if record.runs is not None and runs_chosen(call):
         return None
     if "builtin" in record.flags:
+        if record.steps:
+            apply_steps(call)
         return _check(record.check)(call)
     if record.setup and prints_setup(call):
         call.work(reason="It sets up the shell as logging in does.")
@@ -44,6 +47,8 @@ def judge(call: Call) -> Stream | None:
         return NOTHING
     if is_dry_run(call):
         call.work("network", "It only shows what it would do.")
+        return None
+    if record.steps and apply_steps(call):
         return None
     return _check(record.check)(call)
 

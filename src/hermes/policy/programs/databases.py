@@ -203,24 +203,9 @@ def check_bq(call: Call) -> Stream | None:
     return None
 
 
-def check_changes(call: Call) -> Stream | None:
-    if call.name == "pg_restore" and {"-l", "--list"} & set(call.arguments):
-        call.reads(*(word for word in call.arguments if word[:1] != "-"))
-    else:
-        call.ask("database", "It changes or deletes databases.")
-    return None
-
-
 def check_server(call: Call) -> Stream | None:
     if only_asked(call, ordered=True):
         call.work("network", "It looks at a database or a cluster.")
     else:
         call.ask("database", call.record.reason)
-    return None
-
-
-def check_dump(call: Call) -> Stream | None:
-    call.work("network", "It copies a database.")
-    options = call.options("-f -o -h -U -d -p -u -r --file --result-file --out --host --port")
-    call.writes(*options.values("-f", "-o", "-r", "--file", "--result-file", "--out"))
     return None

@@ -13,7 +13,6 @@ from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 LIKE_VI = frozenset("vim vi nvim ex view gvim vimdiff rvim rview evim".split())
-EDITORS = LIKE_VI | frozenset("emacs nano pico micro ed joe helix hx".split())
 PLAIN_EDITS = regex(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g!?/|v/|\$|normal |sort|retab|noh)")
 # Functions of emacs that turn the file it has opened into another, or check it.
 PLAIN_FUNCTIONS = regex(

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from hermes.policy.call import Call
 from hermes.policy.exposure import SECRET_PATTERN
 from hermes.policy.options import Options
-from hermes.policy.paths import HOME_STORES, KEY_FILE
+from hermes.policy.paths import KEY_FILE, home_stores
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
@@ -244,10 +244,6 @@ def check_unpacked(call: Call) -> Stream:
     return Stream(text=UNKNOWN, origin=origin)
 
 
-def check_constant(call: Call) -> Stream:
-    return Stream(text=SOME)
-
-
 def check_yes(call: Call) -> Stream:
     return Stream(origin="endless")
 
@@ -305,30 +301,6 @@ def check_uniq(call: Call) -> Stream:
     return _files(call, names[:1])
 
 
-def check_split(call: Call) -> Stream | None:
-    options = call.options("-l -b -n -a -C --filter --additional-suffix --lines --bytes")
-    for command in options.values("--filter"):
-        call.ask("shell_escape", "It runs a command on each piece.")
-        call.runs_text(command)
-    call.reads(*options.operands[:1])
-    prefix = options.operands[1] if len(options.operands) > 1 else "x"
-    call.writes(prefix + "aa")
-    return None
-
-
-def check_csplit(call: Call) -> Stream | None:
-    options = call.options("-f -b -n --prefix --suffix-format --digits")
-    call.reads(*options.operands[:1])
-    call.writes((options.value("-f", "--prefix") or "xx") + "00")
-    return None
-
-
-def check_ends_of_lines(call: Call) -> Stream | None:
-    """Files are changed where they are, unless others are named for the result."""
-    call.writes(*call.options("-c --convmode").operands)
-    return None
-
-
 def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
     """Places of credentials that a search below `base` for these names may find."""
     found = []
@@ -337,8 +309,8 @@ def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
         if call.paths.covers(call.path(base)):
             stores = (
                 f"{head}/{'/'.join(rest)}".rstrip("/")
-                for head in HOME_STORES
-                for rest in HOME_STORES[head]
+                for head in home_stores()
+                for rest in home_stores()[head]
             )
             places += [
                 f"~/{each}" for each in stores if fnmatchcase(each.rpartition("/")[2], last.lower())

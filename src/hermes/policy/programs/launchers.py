@@ -26,20 +26,6 @@ def check_perf(call: Call) -> Stream | None:
     return call.runs(options.operands) if runs and options.operands else None
 
 
-def check_texts(call: Call) -> Stream | None:
-    """hyperfine: each word is a script."""
-    options = call.options(
-        "-w -m -M -r -s -p -c -P -D -L -n -u -S --warmup --min-runs --max-runs --runs "
-        "--setup --prepare --cleanup --conclude --parameter-list --parameter-scan --shell "
-        "--command-name --export-json --export-markdown --export-csv --time-unit --input"
-    )
-    call.writes(*options.values("--export-json", "--export-markdown", "--export-csv"))
-    preparing = options.values("-s", "-p", "-c", "--setup", "--prepare", "--cleanup", "--conclude")
-    for text in (*options.operands, *preparing):
-        call.runs_text(text)
-    return None
-
-
 def check_nix(call: Call) -> Stream | None:
     """What is built or run from the project's own flake is the project's business."""
     words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
@@ -93,22 +79,7 @@ def check_tmux(call: Call) -> Stream | None:
     return None
 
 
-def check_screen(call: Call) -> Stream | None:
-    if call.arguments in (["-ls"], ["-list"], ["-v"]):
-        return None
-    call.ask("persistence", "What it starts goes on by itself.")
-    inner = call.options("-S -c -h -p -t -T -X", permute=False).operands
-    return call.runs(inner) if inner else None
-
-
 def _last_texts(call: Call, words: Sequence[str]) -> None:
     for word in words:
         if " " in word:
             call.runs_text(word)
-
-
-def check_chooser(call: Call) -> Stream | None:
-    """fzf and sk choose among lines, and may be told to run something on them."""
-    if re.search(r"preview|bind|execute|become|--listen", " ".join(call.arguments)):
-        call.ask("shell_escape", f"It makes `{call.name}` run another program.")
-    return Stream(origin=call.stdin.origin)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from hermes.policy.call import Call
 from hermes.policy.findings import LOOKING
-from hermes.policy.options import Options
 from hermes.policy.paths import DISK
 from hermes.policy.patterns import regex
 from hermes.policy.programs.looking import names_only, only_asked
-from hermes.policy.programs.subcommands import check_subcommands
-from hermes.policy.shell.state import SOME, Stream
+from hermes.policy.shell.state import Stream
 
 # What these programs tell is free to know.
 TELLING = frozenset(
@@ -19,21 +15,6 @@ TELLING = frozenset(
 ) | {"container", "process_kill"}
 WIPES = regex(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 TURNS_OFF = regex(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
-
-
-def check_power(call: Call) -> Stream | None:
-    if call.name == "shutdown" and call.options().has("-c"):
-        call.ask("power", "It changes a planned shutdown.")
-    else:
-        call.never("power", "it turns the machine off")
-    return None
-
-
-def check_init(call: Call) -> Stream | None:
-    if {"0", "6", "1", "s", "S"} & set(call.arguments):
-        call.never("power", "it turns the machine off")
-    call.ask("services", "It changes what the machine runs.")
-    return None
 
 
 def check_disk_tool(call: Call) -> Stream | None:
@@ -48,111 +29,6 @@ def check_disk_tool(call: Call) -> Stream | None:
     if device and (len(call.arguments) > 1 or typed):
         call.never("disk", "it changes the partitions of a disk")
     call.ask("disk", "It changes the partitions of a disk.")
-    return None
-
-
-def check_format(call: Call) -> Stream | None:
-    call.reads(*call.options().operands)
-    if call.options().has("--version", "-V", "--help"):
-        return None
-    names = call.options("-t -L -O -b -I -N -n -U -m -E").operands
-    if names and all(call.here(each) for each in names):
-        call.writes(*names)
-        return None
-    call.never("disk", "it formats or wipes a disk")
-    return None
-
-
-def check_hdparm(call: Call) -> Stream | None:
-    text = " ".join(call.arguments)
-    if re.search(r"--(security-erase|trim-sector|write-sector|make-bad|dco-restore)", text):
-        call.never("disk", "it erases a disk")
-    if call.name == "nvme" and re.search(r"\b(format|sanitize|write)", text):
-        call.never("disk", "it erases a disk")
-    call.ask("disk", "It changes how a disk works.")
-    return None
-
-
-def check_cryptsetup(call: Call) -> Stream | None:
-    if re.search(r"(?i)luksformat|luksErase|\berase\b|reencrypt", " ".join(call.arguments)):
-        call.never("disk", "it wipes a disk")
-    call.ask("disk", "It opens or changes an encrypted disk.")
-    return None
-
-
-def check_ldconfig(call: Call) -> Stream | None:
-    if call.arguments not in (["-p"], ["-V"], ["--print-cache"]):
-        call.ask("system_config", "It changes which libraries programs load.")
-    return None
-
-
-def check_sysctl(call: Call) -> Stream | None:
-    if call.options().has("-w", "-p", "--write", "--load", "--system") or any(
-        "=" in word for word in call.arguments
-    ):
-        call.ask("system_config", "It changes settings of the kernel.")
-    return None
-
-
-def check_ip(call: Call) -> Stream | None:
-    words = call.options("-n -netns -f -family").operands
-    changing = {"add", "del", "delete", "set", "change", "replace", "flush", "exec", "append"}
-    if changing & set(words):
-        call.ask("system_config", "It changes the network of this machine.")
-        if words[:2] == ["netns", "exec"]:
-            call.runs(words[3:])
-    return None
-
-
-def check_ifconfig(call: Call) -> Stream | None:
-    if len(call.options().operands) > 1 or (call.name == "route" and call.options().operands):
-        call.ask("system_config", "It changes the network of this machine.")
-    return None
-
-
-def check_date(call: Call) -> Stream | None:
-    options = Options(
-        [word for word in call.arguments if not word.startswith(("-I", "--iso", "--rfc"))],
-        "-d -s -r -f --date --set --reference --file",
-    )
-    words = [word for word in options.operands if not word.startswith("+")]
-    if options.has("-s", "--set") or any(word.isdigit() for word in words):
-        call.ask("system_config", "It changes the clock.")
-    return Stream(text=SOME)
-
-
-def check_hostname(call: Call) -> Stream | None:
-    if call.options().operands or call.options().has("-F", "-b"):
-        call.ask("system_config", "It changes the name of this machine.")
-    return Stream(text=SOME)
-
-
-def check_nmcli(call: Call) -> Stream | None:
-    options = call.options(
-        "-f -g -m -c -e -w --fields --get-values --mode --colors --escape --wait"
-    )
-    if options.has("-s", "--show-secrets") or "show-password" in call.arguments:
-        call.ask("credentials", "It shows the passwords of networks.")
-    return check_subcommands(call)
-
-
-def check_journalctl(call: Call) -> Stream | None:
-    if any(
-        word.startswith(("--vacuum", "--rotate", "--flush", "--setup")) for word in call.arguments
-    ):
-        call.ask("system_config", "It deletes or changes the system's log.")
-    return None
-
-
-def check_dmesg(call: Call) -> Stream | None:
-    if call.options().has("-c", "-C", "--clear", "-D", "-E", "-n"):
-        call.ask("system_config", "It changes the log of the kernel.")
-    return None
-
-
-def check_mount(call: Call) -> Stream | None:
-    if call.options("-t -o").operands or call.options().has("-a", "--all"):
-        call.ask("disk", "It changes what is mounted.")
     return None
 
 
@@ -189,13 +65,6 @@ def check_asked(call: Call) -> Stream | None:
     return None
 
 
-def check_gio(call: Call) -> Stream | None:
-    names = call.options().operands
-    if names[:1] and names[0] in ("trash", "remove"):
-        call.deletes(*names[1:], recursive=True)
-    return check_subcommands(call)
-
-
 SHOWN_FILE = regex(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
 
 
@@ -210,13 +79,6 @@ def check_open(call: Call) -> Stream | None:
         call.work(reason="It shows a file of the workspace.")
     else:
         call.ask("shell_escape", "It drives other programs of this machine.")
-    return None
-
-
-def check_smartctl(call: Call) -> Stream | None:
-    if call.options("-d -n -T -r -q -l").has("-t", "-s", "-o", "-S", "-X", "--test", "--set"):
-        call.ask("disk", "It changes how a disk works or starts a test of it.")
-    call.work(reason=LOOKING)
     return None
 
 

@@ -7,36 +7,13 @@ import re
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
-POWER_UNITS = regex(
-    r"^(poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|shutdown|hibernate|suspend)"
-    r"(\.target)?$"
-)
 # When a line of a crontab is to run.
 PLANNED = regex(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
 DEBUGGER_RUNS = regex(
     r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL
 )
-
-
-def check_systemctl(call: Call) -> Stream | None:
-    if any(POWER_UNITS.match(word) for word in call.arguments):
-        call.never("power", "it turns the machine off")
-    return check_subcommands(call)
-
-
-def check_loginctl(call: Call) -> Stream | None:
-    if any(POWER_UNITS.match(word) for word in call.arguments):
-        call.never("power", "it turns the machine off")
-    return check_subcommands(call)
-
-
-def check_service(call: Call) -> Stream | None:
-    if call.arguments[-1:] not in (["status"], ["--status-all"]):
-        call.ask("services", "It starts, stops or changes a service.")
-    return None
 
 
 def check_kill(call: Call) -> Stream | None:
@@ -55,20 +32,6 @@ def check_kill(call: Call) -> Stream | None:
     own = all(word.startswith("%") for word in targets)
     if not own and not test_only:
         call.ask("process_kill", "It ends or changes processes that this session may not own.")
-    return None
-
-
-def check_pkill(call: Call) -> Stream | None:
-    names = call.options("-u -U -g -G -P -s -t -n --signal --euid --uid").operands
-    if call.name == "pkill" and names and set(names) <= {".", ".*", "", "^", "$", ".+"}:
-        call.never("process_kill", "it kills every process")
-    call.ask("process_kill", "It ends every process that fits a name.")
-    return None
-
-
-def check_fuser(call: Call) -> Stream | None:
-    if call.options().has("-k", "--kill"):
-        call.ask("process_kill", "It ends every process that uses a file or port.")
     return None
 
 
@@ -97,21 +60,3 @@ def check_crontab(call: Call) -> Stream | None:
         for line in call.stdin.text.replace(UNKNOWN, "").split("\n")[:50]:
             call.probes(PLANNED.sub("", line))
     return ANYTHING
-
-
-def check_at(call: Call) -> Stream | None:
-    if call.arguments[:1] in (["-l"], ["-c"], ["-V"]):
-        return None
-    call.ask("persistence", "It leaves a command that runs later.")
-    if call.stdin.known and call.stdin.text:
-        call.runs_text(call.stdin.text)
-    return None
-
-
-def check_server(call: Call) -> Stream | None:
-    """nginx and its like: testing a configuration is reading, the rest runs or stops it."""
-    if not call.options("-p -g -f -C" if call.name == "haproxy" else "-c -p -g -f -C").has(
-        *("-t", "-T", "-v", "-V", "-S", "configtest"), *(("-c",) if call.name == "haproxy" else ())
-    ):
-        call.ask("services", "It starts, stops or changes a service.")
-    return None

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.codec.values import Value
 
-# Written by scripts/generate_programs.py.
+# Written by scripts/generate_policy.py.
 COMPILED = Path(__file__).with_name("programs.json")
 
 
@@ -25,6 +25,44 @@ class Runs(Value, forbid_unknown_fields=True):
     named: int = 0
     marked: bool = False
     script: bool = False
+
+
+class Step(Value, forbid_unknown_fields=True):
+    """Conditions, which must all hold, and what is found then.
+
+    Conditions: one of the `options` is given; none of `without`; a subcommand is among `verbs`
+    (`a:b` is one below another); one of the words `any` stands somewhere; none of `none`; there are
+    at `least` so many operands, or `below` so many; all operands lie `here` in the workspace; a
+    `word` or an `operand` fits an expression as a whole; all `operands` do; the `text` of all
+    words holds an expression.
+
+    Findings: `ask`, `never` and `work` are categories, with a `reason`; `{name}` and `{word}` stand
+    for the program and the word that fits. `reads`, `reads_all`, `writes` and `deletes` select
+    files, `runs` scripts and `runs_words` a command (see `steps`). `stop`: nothing else counts."""
+
+    options: str = ""
+    without: str = ""
+    verbs: str = ""
+    any: str = ""
+    none: str = ""
+    least: int = 0
+    below: int = 0
+    here: bool = False
+    word: str = ""
+    operand: str = ""
+    operands: str = ""
+    text: str = ""
+    ask: str = ""
+    never: str = ""
+    work: str | None = None
+    reason: str = ""
+    reads: str = ""
+    reads_all: str = ""
+    writes: str = ""
+    deletes: str = ""
+    runs: str = ""
+    runs_words: str = ""
+    stop: bool = False
 
 
 class Program(Value, forbid_unknown_fields=True):
@@ -49,6 +87,9 @@ class Program(Value, forbid_unknown_fields=True):
     runs: Runs | None = None
     runs_code: str = ""
     flags: frozenset[str] = frozenset()
+    steps: tuple[Step, ...] = ()
+    output: str = ""
+    command: bool = False
 
 
 UNKNOWN_PROGRAM = Program()
@@ -93,6 +134,7 @@ def known_names() -> Iterator[str]:
     return iter(_compiled().names)
 
 
+@cache
 def flagged(flag: str) -> frozenset[str]:
     """The names of all programs with this flag."""
     return _compiled().flags.get(flag, frozenset())

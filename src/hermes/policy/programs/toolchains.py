@@ -9,7 +9,7 @@ from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.stages import for_tests
 from hermes.policy.programs.subcommands import check_subcommands
-from hermes.policy.programs.workers import ask_elsewhere, check_worker
+from hermes.policy.programs.workers import ask_elsewhere
 from hermes.policy.programs.wrappers import check_cargo_watch
 from hermes.policy.shell.state import Stream
 
@@ -99,19 +99,6 @@ def check_mix(call: Call) -> Stream | None:
         call.work(reason="It works on the database of the tests.")
         return None
     return check_subcommands(call)
-
-
-def check_dotnet(call: Call) -> Stream | None:
-    words = call.options().operands
-    if words[:2] and words[:2] in (["nuget", "push"], ["nuget", "delete"]):
-        call.ask("remote_state", "It publishes the project.")
-    elif (
-        words[:1] == ["add"]
-        or words[:2] == ["tool", "install"]
-        or words[:2] == ["workload", "install"]
-    ):
-        call.ask(NEW, "It installs new packages.")
-    return check_worker(call)
 
 
 def check_query(call: Call) -> Stream | None:

@@ -220,17 +220,6 @@ def check_flock(call: Call) -> Stream | None:
     return call.runs(words) if words else None
 
 
-def check_script(call: Call) -> Stream | None:
-    options = call.options("-c -T -t -o -E -O -B -I -m --command --timing --log-out")
-    call.writes(*options.operands[:1])
-    texts = options.values("-c", "--command")
-    for text in texts:
-        call.runs_text(text)
-    if not texts and not options.has("--version", "-V", "--help", "-h"):
-        call.ask("unclear", "It starts a shell that waits for commands.")
-    return None
-
-
 def check_systemd_run(call: Call) -> Stream | None:
     call.ask("persistence", "The system runs it later or by itself.")
     inner = _inner(

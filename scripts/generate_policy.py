@@ -1,4 +1,4 @@
-"""Write src/hermes/policy/programs/programs.json from the *.toml files beside it."""
+"""Compile the policy's data: programs.json and places.json from the TOML beside them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import tomllib
 from typing import Any
 
 from hermes.codec.json import convert
-from hermes.policy.programs.records import COMPILED, Program
+from hermes.policy.places.lists import COMPILED as PLACES
+from hermes.policy.places.lists import Lists
+from hermes.policy.programs.records import COMPILED as PROGRAMS
+from hermes.policy.programs.records import Program
 
 # For people and for tests; the policy does not need them.
 EXAMPLES = ("allow", "ask", "deny")
@@ -17,12 +20,12 @@ def records() -> list[dict[str, Any]]:
     """All records in the order of their files, with names and examples."""
     return [
         record
-        for path in sorted(COMPILED.parent.glob("*.toml"))
+        for path in sorted(PROGRAMS.parent.glob("*.toml"))
         for record in tomllib.loads(path.read_text(encoding="utf-8"))["program"]
     ]
 
 
-def compiled() -> str:
+def programs() -> str:
     names: dict[str, int] = {}
     partly: dict[str, int] = {}
     flags: dict[str, list[str]] = {}
@@ -50,10 +53,20 @@ def compiled() -> str:
         "languages": languages,
         "records": kept,
     }
+    return _packed(value)
+
+
+def places() -> str:
+    value = tomllib.loads(PLACES.with_suffix(".toml").read_text(encoding="utf-8"))
+    convert(Lists, value)
+    return _packed(value)
+
+
+def _packed(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 if __name__ == "__main__":
-    text = compiled()
-    COMPILED.write_text(text, encoding="utf-8")
-    print(f"{COMPILED}: {len(text)} bytes")
+    for path, text in ((PROGRAMS, programs()), (PLACES, places())):
+        path.write_text(text, encoding="utf-8")
+        print(f"{path}: {len(text)} bytes")
