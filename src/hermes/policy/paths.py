@@ -39,8 +39,8 @@ _MOST_KEPT = 2048
 def home_stores() -> dict[str, list[list[str]]]:
     """The places of a home that hold credentials, by their first name."""
     found: dict[str, list[list[str]]] = {}
-    for table in (lists().home_folders, lists().home_files):
-        for group in table.values():
+    for groups in (lists().home_folders, lists().home_files):
+        for group in groups.values():
             for name in group:
                 head, *rest = name.split("/")
                 found.setdefault(head, []).append(rest)
