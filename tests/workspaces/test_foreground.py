@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.policy.shell.simple_commands import SimpleCommand, executed, simple_commands
 from hermes.workspaces.exit_codes import meaning
 from hermes.workspaces.foreground import feeds_sudo, objection
-from hermes.workspaces.script_words import SimpleCommand, executed, simple_commands
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,10 @@ def test_a_password_for_sudo_is_seen(script: str, feeds: bool) -> None:
 def test_scripts_come_apart_at_their_operators() -> None:
     script = "A=1 x 'a b' \"c $d\" >out 2>&1 | y\\ z && { w; } || (v) & u"
     assert simple_commands(script) == [
-        SimpleCommand(words=("A=1", "x", "a b", "c $d"), end="|"),
+        SimpleCommand(words=("A=1", "x", "a b", "c ${d}"), end="|", written=("out", "1")),
         SimpleCommand(words=("y z",), end="&&"),
-        SimpleCommand(words=("{", "w"), end=";"),
-        SimpleCommand(words=("}",), end="||"),
-        SimpleCommand(words=("v",), end=")"),
+        SimpleCommand(words=("w",), end=";"),
+        SimpleCommand(words=("v",), end="&"),
         SimpleCommand(words=("u",)),
     ]
 
@@ -111,7 +110,7 @@ def test_wrappers_are_taken_off() -> None:
 @given(st.text(alphabet="ab \"'\\$(){}<>&|;#\n`-=!", max_size=40))
 def test_any_text_can_be_read(script: str) -> None:
     commands = simple_commands(script)
-    assert all(command.words for command in commands)
+    assert all(command.words or command.written for command in commands)
     objection(script)
     feeds_sudo(script)
     meaning(script, 1)

@@ -14,8 +14,8 @@ from typing import Literal
 
 from hermes.codec.values import Value, replace
 from hermes.core.effects import RunCommand
+from hermes.policy.shell.simple_commands import executed, simple_commands
 from hermes.undo.coverage import inside
-from hermes.workspaces.script_words import executed, simple_commands
 
 How = Literal["any", "deleted", "mode"]
 
@@ -84,7 +84,6 @@ SENDERS: dict[str, str] = {
 # Options that take the next word, by program: it is not a changed path.
 VALUES = {"truncate": "srR", "touch": "dtr", "install": "mogS", "mkdir": "mZ", "shred": "ns"}
 VALUES |= {"cp": "S", "mv": "S", "ln": "S", "sed": "efl"}
-_REDIRECTED = re.compile(r"(?<!>)>{1,2}[|&]?[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|()<>\"']*)(\S?)")
 _UNSURE = re.compile(
     r"[$`]|\{[^}]*(?:,|\.\.)|\b(?:eval|exec|source|alias|trap)\b|^\s*\.\s|[<>]\(|(?:^|\s)~\w"
 )
@@ -111,12 +110,10 @@ class _Reader:
 
     def intent(self) -> Intent:
         for command in simple_commands(self._script):
-            words = executed(command.words)
-            if words:
+            if words := executed(command.words):
                 self._command(words)
-            if command.words[:1] in (("for",), ("while",), ("until",), ("case",), ("function",)):
-                self._unsure = True
-        self._redirections()
+            self._written(command.written)
+            self._unsure = self._unsure or command.nested
         if self._unsure:
             self._mentioned()
         return Intent(
@@ -205,12 +202,9 @@ class _Reader:
                 self._names.append(path)
                 self._touches.append(Touch(path=path, how=how))
 
-    def _redirections(self) -> None:
-        for match in _REDIRECTED.finditer(self._script):
-            target = match[1].strip("\"'")
-            if match[2] not in ("", ";", "&", "|", ")", "<", ">") or "\\" in target:
-                self._unsure = True
-            if target and target != "-" and not target.isdecimal() and target != "/dev/null":
+    def _written(self, targets: tuple[str, ...]) -> None:
+        for target in targets:
+            if target != "/dev/null" and not target.rstrip("-").isdecimal() and target != "-":
                 self._touch((target,))
 
     def _mentioned(self) -> None:

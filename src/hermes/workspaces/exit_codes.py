@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from hermes.codec.values import Value
-from hermes.workspaces.script_words import executed, simple_commands
+from hermes.policy.shell.simple_commands import executed, simple_commands
 
 
 class Meaning(Value):

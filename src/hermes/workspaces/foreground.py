@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes.workspaces.script_words import (
+from hermes.policy.shell.simple_commands import (
     SimpleCommand,
     executed,
     simple_commands,

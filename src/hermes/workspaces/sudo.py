@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from hermes.workspaces.child import PASSWORD_FD
-from hermes.workspaces.script_words import simple_commands, sudo_options
+from hermes.policy.shell.simple_commands import simple_commands, sudo_options
 
 ATTEMPTS = 3
 

@@ -65,18 +65,17 @@ class _Parser(Lines):
 
     def script(self, ends: frozenset[str]) -> Script:
         commands: list[Command] = []
-        background: list[int] = []
+        operators: list[str] = []
         while True:
             self._lines()
             if self._at >= len(self._text) or self._ends(ends):
                 break
             commands.append(self._pipeline())
             joiner = self._joiner()
-            if joiner == "&":
-                background.append(len(commands) - 1)
+            operators.append(joiner)
             if not joiner and not self._ends(ends) and self._at < len(self._text):
                 raise Unclear(f"`{self._text[self._at]}` where no command ends")
-        return Script(commands=tuple(commands), background=tuple(background))
+        return Script(commands=tuple(commands), ends=tuple(operators))
 
     def _ends(self, ends: frozenset[str]) -> bool:
         if not ends:

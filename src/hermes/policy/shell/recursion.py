@@ -30,7 +30,8 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
             return [found for each in bodies for found in _calls(name, each, loose=loose)]
         case Function(body=inner):
             return _calls(name, inner, loose=loose)
-        case Script(commands=commands, background=background):
+        case Script(commands=commands):
+            background = command.background
             return [
                 found
                 for place, each in enumerate(commands)

@@ -110,10 +110,15 @@ Command: TypeAlias = Simple | Pipeline | Block | Function
 
 
 class Script(Value):
-    """Commands in order. `background` holds the places of those that end with `&`."""
+    """Commands in order. `ends` are the operators behind them, "" behind the last."""
 
     commands: tuple[Command, ...] = ()
-    background: tuple[int, ...] = ()
+    ends: tuple[str, ...] = ()
+
+    @property
+    def background(self) -> tuple[int, ...]:
+        """The places of the commands that end with `&`."""
+        return tuple(place for place, end in enumerate(self.ends) if end == "&")
 
 
 class Unclear(Exception):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.codec.values import Value
-from hermes.workspaces.script_words import executed, simple_commands
+from hermes.policy.shell.simple_commands import executed, simple_commands
 
 
 class Needs(Value):
