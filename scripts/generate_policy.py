@@ -7,8 +7,8 @@ import tomllib
 from typing import Any
 
 from hermes.codec.json import convert
-from hermes.policy.places.lists import COMPILED as PLACES
-from hermes.policy.places.lists import Lists
+from hermes.policy.places.places import COMPILED as PLACES
+from hermes.policy.places.places import Lists
 from hermes.policy.programs.records import COMPILED as PROGRAMS
 from hermes.policy.programs.records import Program
 

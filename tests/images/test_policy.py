@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.core.effects import Allow, Ask, CallServer, Deny, Draw
+from hermes.policy.owner_rules import Rule
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.standing import Rule
 
 DRAWS = Draw(provider="openai", host="api.openai.com", prompt="the plan of the vault")
 HERE = frozenset({"user", "workspace"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Deny
-from hermes.policy.kept import SEALED, Kept, sealed
+from hermes.policy.owner_rules import SEALED, Kept, sealed
 from hermes.policy.rules import PolicySettings, Rules
 from tests.policy.deciding import HOME, ROOT, command, decide, rules
 

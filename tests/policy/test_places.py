@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.places.judging import Files
+from hermes.policy.places.files import Files, Reference, judge_references, references
 from hermes.policy.places.members import Member, judge_member, parse_member
-from hermes.policy.places.references import Reference, judge_references, references
 
 CORPUS = Path(__file__).parent / "corpus_paths"
 FILES = Files("/home/me/project", "/home/me", "/home/me/.hermes")

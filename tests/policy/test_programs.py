@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.findings import CATEGORIES
-from hermes.policy.places.lists import COMPILED as PLACES
+from hermes.policy.places.places import COMPILED as PLACES
 from hermes.policy.programs.records import COMPILED as PROGRAMS
 from hermes.policy.programs.records import is_known, record_of
 from scripts.generate_policy import places, programs, records

@@ -19,8 +19,8 @@ from hermes.core.effects import (
     SignalProcess,
     WritePath,
 )
+from hermes.policy.owner_rules import Rule
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.standing import Rule
 from tests.policy.corpora import load
 from tests.policy.deciding import HOME, ROOT, USER, command, decide, rules
 

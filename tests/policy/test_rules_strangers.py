@@ -22,7 +22,7 @@ from hermes.core.effects import (
 )
 from hermes.core.messages import Message, Text, ToolMessage, ToolResult, user_says
 from hermes.core.provenance import InView
-from hermes.policy.leaving import carried, contacted, is_named, is_plain_fetch
+from hermes.policy.outgoing import carried, contacted, is_named, is_plain_fetch
 from hermes.policy.rules import Blocked, PolicySettings
 from tests.policy.deciding import HOME, ROOT, USER, command, rules
 

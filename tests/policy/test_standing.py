@@ -8,8 +8,8 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, Deny, ReadPath, WritePath
 from hermes.core.errors import ConfigError
+from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import PolicySettings
-from hermes.policy.standing import Rule, load_rules
 from tests.policy.deciding import ROOT, decide, rules
 
 FILE = """

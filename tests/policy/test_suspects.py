@@ -14,7 +14,7 @@ import pytest
 from hermes.core.effects import Allow, Ask, Decision, RunCommand, SignalProcess
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects import suspects as module
-from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Line, Record
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, TaintEntry, Record
 from hermes.policy.suspects.suspects import TICK_NS, Suspects
 from tests.policy.deciding import USER
 
@@ -366,7 +366,7 @@ def test_a_record_that_was_shortened_says_no_less(
         suspects.end(period)
     suspects.clear([str(paths[0])])
     suspects.end(suspects.begin(str(project.root), (), WEB))
-    record: Record[Line] = Record(project.file, Line)
+    record: Record[TaintEntry] = Record(project.file, TaintEntry)
     _, lines = record.news() or (True, [])
     assert len([line for line in lines if isinstance(line, Began)]) < 20
     assert any(isinstance(line, Held) for line in lines)
@@ -386,7 +386,7 @@ def test_a_home_without_strangers_has_no_record(project: Project) -> None:
 
 
 def test_lines_are_read_as_they_were_written(tmp_path: Path) -> None:
-    record: Record[Line] = Record(tmp_path / "r", Line)
+    record: Record[TaintEntry] = Record(tmp_path / "r", TaintEntry)
     assert record.news() is None
     began = Began(id="1", at=1, root="/p", by=WEB, owner=DEAD, names=("/p/a",))
     record.add((began, Ended(id="1", at=2)), safely=True)

@@ -13,7 +13,7 @@ import pytest
 from hermes.core.effects import Allow, Ask, Decision, RunCommand
 from hermes.core.world import World
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.suspects.copies import Copies
+from hermes.policy.suspects.record import Copies
 from hermes.policy.suspects.suspects import Suspects
 from hermes.policy.taint.remote import FarWitness, SharedWitness
 from hermes.policy.taint.witnessed import Witnessed

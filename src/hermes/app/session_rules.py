@@ -15,7 +15,7 @@ from hermes.skills.session_index import seeds_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.policy.written import Known
+    from hermes.policy.session_files import Known
 
 
 def session_rules(

@@ -99,7 +99,7 @@ class SessionSources:
     async def page(self, url: str) -> Page:
         """What a reader would see of it."""
         from hermes.context.references import Page
-        from hermes.policy.leaving import host_of
+        from hermes.policy.outgoing import host_of
         from hermes.web.reading import readable
 
         if self._session.busy:
@@ -114,7 +114,7 @@ class SessionSources:
 
     def _allowed(self, path: str) -> str:
         """Where the path leads, if it may be attached."""
-        from hermes.policy.places.judging import Files
+        from hermes.policy.places.files import Files
 
         root = self._workspace.root
         judged = Files(os.path.realpath(root), self._run.user_home, self._run.state_dir).refer(path)

@@ -1,14 +1,14 @@
-"""One command as a program's check sees it: its words, its input, and what it may say about it."""
+"""One command as a check sees it: its words, options and input, and what may be found about it."""
 
 from __future__ import annotations
 
+import os.path
 import posixpath
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
-from hermes.policy.options import Options
 from hermes.policy.path_effects import (
     judge_delete,
     judge_read,
@@ -19,6 +19,116 @@ from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import UNKNOWN_PROGRAM, Program
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
+
+
+class Options:
+    """`taking` names the options that take a value, as words: "-o --output". Short options may
+    stand together, long ones may be cut short; after `--` everything is an operand."""
+
+    def __init__(self, arguments: Sequence[str], taking: str = "", *, permute: bool = True) -> None:
+        self._takes = frozenset(taking.split())
+        self.pairs: list[tuple[str, str | None]] = []
+        self.operands: list[str] = []
+        rest = list(arguments)
+        while rest:
+            word = rest.pop(0)
+            if word == "--":
+                self.operands += rest
+                break
+            if word[:1] != "-" or word == "-":
+                self.operands.append(word)
+                if not permute:
+                    self.operands += rest
+                    break
+            elif word.startswith("--"):
+                self._long(word, rest)
+            else:
+                self._short(word, rest)
+
+    def _long(self, word: str, rest: list[str]) -> None:
+        name, equals, value = word.partition("=")
+        if equals:
+            self.pairs.append((name, value))
+        elif name in self._takes and rest:
+            self.pairs.append((name, rest.pop(0)))
+        else:
+            self.pairs.append((name, None))
+
+    def _short(self, word: str, rest: list[str]) -> None:
+        if word in self._takes:
+            self.pairs.append((word, rest.pop(0) if rest else None))
+            return
+        for place in range(1, len(word)):
+            name = "-" + word[place]
+            if name in self._takes:
+                value = word[place + 1 :]
+                self.pairs.append((name, value or (rest.pop(0) if rest else None)))
+                return
+            self.pairs.append((name, None))
+
+    def has(self, *names: str) -> bool:
+        return any(_meant(given, name) for given, _ in self.pairs for name in names)
+
+    def value(self, *names: str) -> str | None:
+        """The last value given."""
+        return next(iter(reversed(self.values(*names))), None)
+
+    def values(self, *names: str) -> list[str]:
+        return [
+            value
+            for given, value in self.pairs
+            for name in names
+            if value is not None and _meant(given, name)
+        ]
+
+
+def _meant(given: str, name: str) -> bool:
+    """GNU programs take the beginning of a long option for the whole."""
+    return given == name or (len(given) > 3 and given[:2] == "--" and name.startswith(given))
+
+
+USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+TRUSTED_FOLDERS = (
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/opt/homebrew/bin/",
+)
+
+
+def new_program(name: str, state: State) -> tuple[str, Stream] | None:
+    """The file that was written in this session, or by this script, and is run under the name.
+    What was there before is the person's own, and does what its name says."""
+    for value in state.variables.get("PATH", ()):
+        if value == USUAL_PATH:
+            continue
+        for folder in value.split(":"):
+            path = posixpath.normpath(posixpath.join(state.cwd, folder, name))
+            if UNKNOWN in path:
+                continue
+            if (stream := state.files.get(path)) is not None:
+                return path, stream
+            if os.path.exists(path):  # noqa: PTH110
+                break
+    return None
+
+
+def bare_name(name: str) -> str:
+    """/usr/bin/ls is ls; a program from any other folder keeps its path."""
+    folder, slash, last = name.rpartition("/")
+    if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
+        return last
+    return name
+
+
+def _plain_folder(folder: str) -> str:
+    while "//" in folder or "/./" in folder:
+        folder = folder.replace("//", "/").replace("/./", "/")
+    return folder
+
 
 NOT_CERTAIN = regex(f"[*?\\[{UNKNOWN}{SOME}]")
 CONFINED = "it runs confined: no network, writes only in the workspace, undo on."

@@ -28,18 +28,18 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.core.ports import Seen, ShellSetup
-from hermes.policy import leaving
-from hermes.policy.feeding import fed
+from hermes.policy import outgoing
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
-from hermes.policy.places.safe import SafeRoots
+from hermes.policy.places.places import SafeRoots
+from hermes.policy.process_input import fed
 from hermes.policy.programs.records import flagged
+from hermes.policy.session_files import NEVER, Known, Texts, Written
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
-from hermes.policy.written import NEVER, Known, Texts, Written
 
 if TYPE_CHECKING:
     from hermes.policy.commands import Commands
-    from hermes.policy.places.judging import Files
+    from hermes.policy.places.files import Files
     from hermes.policy.rules import PolicySettings
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
@@ -99,7 +99,7 @@ class Cases:
     @property
     def files(self) -> Files:
         if self._files is None:
-            from hermes.policy.places.judging import Files
+            from hermes.policy.places.files import Files
 
             self._files = Files(*self._folders, now=self._now, far=self._far, safe=self._safe)
         return self._files
@@ -179,15 +179,15 @@ class Cases:
         return Case(decision=decision)
 
     def _fetch(self, effect: FetchUrl, seen: Seen | None) -> Case:
-        glance, host = self.urls.glance(effect.url), leaving.host_of(effect.url)
+        glance, host = self.urls.glance(effect.url), outgoing.host_of(effect.url)
         if isinstance(glance, Deny):
             return Case(decision=glance)
-        if effect.sends_body or effect.method.upper() not in leaving.SAFE_METHODS:
+        if effect.sends_body or effect.method.upper() not in outgoing.SAFE_METHODS:
             reason = f"It sends data to {host}."
             return Case(decision=Ask(reason=reason, category="network_out", scopes=ONCE))
-        if piece := leaving.carried(effect.url, seen):
+        if piece := outgoing.carried(effect.url, seen):
             return Case(decision=_sends(piece, host))
-        if leaving.is_known(effect.url, seen, self._settings.hosts):
+        if outgoing.is_known(effect.url, seen, self._settings.hosts):
             return Case(decision=glance)
         words = f"It goes to {host} with an address that nobody has written."
         return Case(decision=glance, outward=words)
@@ -197,14 +197,14 @@ class Cases:
             # The kernel keeps it where it is.
             return Case(decision=Allow())
         words = f"It would send something to {effect.server.removesuffix(OPEN)}."
-        closed = leaving.is_closed(effect.arguments, seen, self._sources.of(effect))
+        closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else words
         return Case(decision=Allow(), outward=outward, outward_category="network_out")
 
     def _draw(self, effect: Draw, seen: Seen | None) -> Case:
         told = encode({"prompt": effect.prompt, "images": effect.images}).decode()
         words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
-        closed = leaving.is_closed(told, seen, f"draw:{effect.provider}")
+        closed = outgoing.is_closed(told, seen, f"draw:{effect.provider}")
         outward = "" if closed else words
         # Pictures may be drawn side by side: none of them changes anything.
         decision = Allow(harmless=True)
@@ -258,10 +258,10 @@ class Cases:
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
 
     def _contacts(self, command: str, seen: Seen | None) -> Iterator[Finding]:
-        for url in leaving.contacted(command):
-            if not leaving.is_known(url, seen, self._settings.hosts):
+        for url in outgoing.contacted(command):
+            if not outgoing.is_known(url, seen, self._settings.hosts):
                 words = (
-                    f"It goes to {leaving.host_of(url)} with an address that nobody has written."
+                    f"It goes to {outgoing.host_of(url)} with an address that nobody has written."
                 )
                 yield Finding(level=Level.WORK, category="network", reason=words, command=command)
 
@@ -272,7 +272,7 @@ class Cases:
             return True
         if _installs(finding):
             return bool(self._lists(cwd))
-        return not leaving.is_plain_fetch(finding.command, seen, self._settings.hosts)
+        return not outgoing.is_plain_fetch(finding.command, seen, self._settings.hosts)
 
 
 def _installs(finding: Finding) -> bool:
@@ -288,8 +288,8 @@ def _lasting(words: str) -> Case:
 def _carrying(verdict: Verdict, seen: Seen | None) -> Ask | None:
     """A fetch whose address carries what was read before is no mere fetch."""
     for command in verdict.commands:
-        if piece := leaving.carried_by(command, seen):
-            return _sends(piece, leaving.host_of(leaving.contacted(command)[0]))
+        if piece := outgoing.carried_by(command, seen):
+            return _sends(piece, outgoing.host_of(outgoing.contacted(command)[0]))
     return None
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
-from hermes.policy.disguise import folded
+from hermes.policy.call import USUAL_PATH
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
-from hermes.policy.lookup import USUAL_PATH
 from hermes.policy.paths import Paths
-from hermes.policy.shell.defined import define
+from hermes.policy.places.spelling import folded
+from hermes.policy.session_files import Contents, Written
+from hermes.policy.shell.functions import define
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
 from hermes.policy.walk import Walk
-from hermes.policy.written import Contents, Written
 
 if TYPE_CHECKING:
     from hermes.policy.suspects.implied import Implied

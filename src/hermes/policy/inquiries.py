@@ -10,8 +10,8 @@ from hermes.codec.json import DecodeError, decode, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
 from hermes.core.effects import Allow, Deny, FetchUrl
+from hermes.policy.places.files import judge_references, references
 from hermes.policy.places.members import judge_member, parse_member
-from hermes.policy.places.references import judge_references, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
 from hermes.policy.rule_setup import Inquiry, rules_for, shown, told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.config.load import Config
-from hermes.policy.standing import Rule
+from hermes.policy.owner_rules import Rule
 
 # How an effect names such a server (`hermes.mcp.tools`).
 MATCH = "* (untrusted)/*"

@@ -12,9 +12,7 @@ from typing import Literal
 
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import GuardedFiles
-from hermes.policy.places.lists import lists, table
-from hermes.policy.places.places import Places
-from hermes.policy.places.safe import SafeRoots
+from hermes.policy.places.places import Places, SafeRoots, lists, table
 
 Place = Literal[
     "workspace", "scratch", "outside", "system", "critical", "device", "disk", "state", "home"

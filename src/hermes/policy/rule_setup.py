@@ -38,6 +38,8 @@ from hermes.policy.rules import Blocked, PolicySettings, Rules
 from hermes.policy.safe_roots import safe_roots
 from hermes.policy.standing import Rule, load_rules
 from hermes.policy.suspects.suspects import suspects_of
+from hermes.policy.owner_rules import Rule, load_rules
+from hermes.policy.rules import Blocked, PolicySettings, Rules
 
 if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver

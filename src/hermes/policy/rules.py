@@ -24,16 +24,14 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import Seen, ShellSetup
 from hermes.policy.findings import ALL_SCOPES, Verdict
-from hermes.policy.kept import Kept, Mask, masked, sealed
-from hermes.policy.standing import Rule, Standing
-from hermes.policy.targets import target
+from hermes.policy.owner_rules import Kept, Mask, Rule, Standing, masked, sealed, target
 
 if TYPE_CHECKING:
     from hermes.policy.cases import Case, Cases
-    from hermes.policy.places.judging import Files
+    from hermes.policy.places.files import Files
+    from hermes.policy.session_files import Known, Texts
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
-    from hermes.policy.written import Known, Texts
 
 MOST_NAMED = 3
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunCommand, SignalProcess
 from hermes.policy.findings import Verdict
-from hermes.policy.leaving import host_of, is_local, urls_in
+from hermes.policy.outgoing import host_of, is_local, urls_in
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import flagged
 

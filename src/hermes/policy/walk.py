@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from hermes.codec.values import replace
-from hermes.policy.call import Call, Check, shown
-from hermes.policy.disguise import disguised, folded
+from hermes.policy.call import Call, Check, bare_name, new_program, shown
 from hermes.policy.exposure import look_at_words, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
-from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
+from hermes.policy.places.spelling import disguised, folded
 from hermes.policy.programs.catalogue import judge as judge_by_record
 from hermes.policy.programs.records import is_known, known_names, record_of
+from hermes.policy.redirections import assign, open_files
 from hermes.policy.shell.expansion import Expander
+from hermes.policy.shell.functions import BOMB, multiplies, swarms
 from hermes.policy.shell.parser import DECLARING, parse
-from hermes.policy.shell.recursion import BOMB, multiplies, swarms
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, either
 from hermes.policy.shell.tree import (
     Block,
@@ -30,7 +30,6 @@ from hermes.policy.shell.tree import (
     Text,
     Unclear,
 )
-from hermes.policy.surroundings import assign, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from hermes.policy.places.lists import lists
+from hermes.policy.places.places import lists
 
 MOST_FILES = 2000
 FRESH_SECONDS = 1.0

@@ -9,8 +9,8 @@ from hermes.codec.json import convert
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Allow, Decision, Deny
 from hermes.policy.patterns import regex
-from hermes.policy.places.judging import Files
-from hermes.policy.places.lists import lists
+from hermes.policy.places.files import Files
+from hermes.policy.places.places import lists
 from hermes.policy.places.spelling import readings, unusable
 
 MOST_BYTES = 1024 * 1024 * 1024

@@ -1,11 +1,145 @@
-"""Tells whose place a path is: credentials, our own state, a device, the system, the workspace."""
+"""Classifies absolute paths by name: credentials, own state, devices, the system, the workspace."""
 
 from __future__ import annotations
 
+import os.path
 import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
 
 from hermes.policy.patterns import regex
-from hermes.policy.places.lists import lists, table
+from hermes.policy.shell.state import SOME, UNKNOWN
+
+# Written by scripts/generate_policy.py.
+COMPILED = Path(__file__).with_name("places.json")
+Groups = dict[str, tuple[str, ...]]
+
+
+class Lists(msgspec.Struct, forbid_unknown_fields=True):
+    """See places.toml. Groups are paths by what they hold."""
+
+    home_folders: Groups
+    home_files: Groups
+    anywhere: Groups
+    names: Groups
+    harmless_names: tuple[str, ...]
+    env_examples: tuple[str, ...]
+    system_secrets: tuple[str, ...]
+    shell_files: tuple[str, ...]
+    started_in_home: tuple[str, ...]
+    started_anywhere: tuple[str, ...]
+    agent_files: tuple[str, ...]
+    started_by_system: tuple[str, ...]
+    system_folders: tuple[str, ...]
+    roots: frozenset[str]
+    scratch: tuple[str, ...]
+    sockets: tuple[str, ...]
+    process_secrets: frozenset[str]
+    kernel_secrets: frozenset[str]
+    shared_homes: frozenset[str]
+    windows_devices: frozenset[str]
+    readable_state: tuple[str, ...]
+    secret_state: tuple[str, ...]
+
+
+@cache
+def lists() -> Lists:
+    return msgspec.json.decode(COMPILED.read_bytes(), type=Lists)
+
+
+class PathTable:
+    """Finds what paths hold. A `*` in a pattern is any part of one name."""
+
+    def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
+        self._exact: dict[str, str] = {}
+        self._globs: dict[str, str] = {}
+        for words, patterns in groups.items():
+            for pattern in patterns:
+                (self._globs if "*" in pattern else self._exact).setdefault(pattern, words)
+        self._longest = max((each.count("/") for each in self._exact), default=0) + 1
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def below(self, path: str) -> str:
+        """What a path or a folder around it holds, or nothing."""
+        found = self._exact.get(path)
+        end = len(path)
+        while found is None and (end := path.rfind("/", 0, end)) > 0:
+            found = self._exact.get(path[:end])
+        return found or self._glob(path, r"(?:%s)(?:/|$)")
+
+    def anywhere(self, path: str) -> str:
+        """The same, with the pattern beginning at any folder of the path."""
+        parts = path.split("/")
+        for start in range(len(parts)):
+            for end in range(start + 1, min(start + self._longest, len(parts)) + 1):
+                if found := self._exact.get("/".join(parts[start:end])):
+                    return found
+        return self._glob(path, r"(?:.*/)?(?:%s)(?:/|$)")
+
+    def whole(self, name: str) -> str:
+        return self._exact.get(name) or self._glob(name, r"(?:%s)$")
+
+    def _glob(self, path: str, shape: str) -> str:
+        if not self._globs:
+            return ""
+        if shape not in self._compiled:
+            each = "|".join(f"({_expression(pattern)})" for pattern in self._globs)
+            self._compiled[shape] = re.compile(shape.replace("(?:%s)", f"(?:{each})"))
+        found = self._compiled[shape].match(path)
+        return [*self._globs.values()][(found.lastindex or 1) - 1] if found else ""
+
+
+def _expression(pattern: str) -> str:
+    return "[^/]*".join(map(re.escape, pattern.split("*")))
+
+
+@cache
+def table(name: str) -> PathTable:
+    """One of the lists as a table; a plain list is one group."""
+    found = getattr(lists(), name)
+    return PathTable(found if isinstance(found, dict) else {name: found})
+
+
+# What programs make for a while: it comes to lie in a private folder of the session.
+TEMPORARY = f"/tmp/{SOME}"
+
+
+class SafeRoots:
+    """Without any, everything is left to the other rules. Links are followed, but not those of a
+    `far` machine."""
+
+    def __init__(self, roots: Sequence[str] = (), *, far: bool = False) -> None:
+        self._far = far
+        self._roots = tuple(posixpath.normpath(self._real(root)) for root in roots)
+
+    @property
+    def temporary(self) -> str:
+        """Where programs put what they need for a while."""
+        return TEMPORARY if self._roots else "/tmp"
+
+    def refused(self, path: str) -> str:
+        """Why nothing may be written at an absolute path, or nothing."""
+        known = path.split(UNKNOWN)[0]
+        if not self._roots or not known or known.startswith(TEMPORARY) or self._holds(known):
+            return ""
+        named = ", ".join(self._roots)
+        return f"{known} is outside the folders in which anything may be written: {named}."
+
+    def _holds(self, path: str) -> bool:
+        real = posixpath.normpath(self._real(path))
+        return any(_inside(real, root) for root in self._roots)
+
+    def _real(self, path: str) -> str:
+        return path if self._far or "\0" in path else os.path.realpath(path)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
 
 _HOMES = regex(
     r"^(/home/[^/]+|/root|/var/root|/users/[^/]+|/mnt/[a-z]/users/[^/]+|/export/home/[^/]+)(?=/)"
@@ -27,23 +161,23 @@ class Places:
     def own_state(self, path: str) -> bool:
         """Part of what Hermes keeps for itself."""
         low = path.lower()
-        return any(_inside(low, each) for each in self._own)
+        return any(_places_inside(low, each) for each in self._own)
 
     def made_to_be_sent(self, path: str) -> bool:
         """A picture, a sound or another file that a tool has put into our state."""
         states = (self.state, posixpath.join(self.home, ".hermes"))
-        cached = any(_inside(path, posixpath.join(each, "cache")) for each in states)
+        cached = any(_places_inside(path, posixpath.join(each, "cache")) for each in states)
         return cached and self.readable_state(path)
 
     def readable_state(self, path: str) -> bool:
         """Part of our state that tools left there to be read again."""
         for state in (self.state, posixpath.join(self.home, ".hermes")):
-            if not _inside(path, state):
+            if not _places_inside(path, state):
                 continue
             rest = posixpath.relpath(path, state)
-            if any(_inside(rest, each) for each in lists().secret_state):
+            if any(_places_inside(rest, each) for each in lists().secret_state):
                 return False
-            if any(_inside(rest, each) for each in lists().readable_state):
+            if any(_places_inside(rest, each) for each in lists().readable_state):
                 return True
         return False
 
@@ -62,12 +196,12 @@ class Places:
         found = _HOMES.match(path.lower())
         if not found or found[1] in lists().shared_homes:
             return False
-        return not any(_inside(each.lower(), found[1]) for each in (self.home, self.root))
+        return not any(_places_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
     def not_a_file(self, path: str) -> str:
         """What a path is if its name says that it is no file, or nothing."""
         low = path.lower()
-        if _inside(low, "/dev") and not _inside(low, "/dev/shm"):
+        if _places_inside(low, "/dev") and not _places_inside(low, "/dev/shm"):
             return "a device"
         if table("sockets").below(low):
             return "the socket of a service"
@@ -99,19 +233,19 @@ class Places:
     def is_scratch(self, path: str) -> bool:
         """Among temporary files, but not beside a workspace that itself lies among them: what is
         there is somebody's, not everybody's."""
-        folder = next((each for each in lists().scratch if _inside(path, each)), "")
+        folder = next((each for each in lists().scratch if _places_inside(path, each)), "")
         if not folder:
             return False
         top = path[: path.find("/", len(folder) + 1)] if path.count("/", len(folder) + 1) else path
-        return not (_inside(self.root, top) and self.root != top)
+        return not (_places_inside(self.root, top) and self.root != top)
 
     def in_workspace(self, path: str) -> bool:
         """One as wide as the machine does not hold the machine's other roots."""
-        if not _inside(path, self.root):
+        if not _places_inside(path, self.root):
             return False
         if self.root not in lists().roots:
             return True
-        return not any(_inside(path, each) for each in self._other_roots)
+        return not any(_places_inside(path, each) for each in self._other_roots)
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)
@@ -152,5 +286,5 @@ def _is_env(name: str) -> bool:
     return not name.endswith((".md", ".ts", ".js", ".py", ".rs", ".go", ".html", ".txt.j2"))
 
 
-def _inside(path: str, folder: str) -> bool:
+def _places_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder == "/" else folder + "/")

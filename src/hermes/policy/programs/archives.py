@@ -5,12 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 
-from hermes.policy.call import Call
-from hermes.policy.options import Options
+from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import fetched
+from hermes.policy.redirections import PLAIN_VIEWERS
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
-from hermes.policy.surroundings import PLAIN_VIEWERS
 
 TAR_TAKING = """
     -f -C -T -X -I -F -b -K -N -V -H -g --file --directory --files-from --exclude-from --exclude

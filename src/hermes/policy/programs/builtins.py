@@ -9,9 +9,9 @@ from hermes.policy.call import Call
 from hermes.policy.findings import LOOKING, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import check_title, run_file, run_stream
+from hermes.policy.redirections import check_variable
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
-from hermes.policy.surroundings import check_variable
 
 SILENT = frozenset(
     """

@@ -6,13 +6,67 @@ import re
 from functools import cache
 from importlib import import_module
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call, Check, Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.environments import runs_chosen
+from hermes.policy.programs.records import Runs
 from hermes.policy.programs.running import check_path_program
-from hermes.policy.programs.setting_up import prints_setup
 from hermes.policy.programs.steps import apply_steps
 from hermes.policy.shell.state import NOTHING, Stream
+
+
+def runs_chosen(call: Call) -> bool:
+    """Whether the call runs another command by its record's `runs`; it is followed then."""
+    runs = call.record.runs
+    if runs is None:
+        return False
+    verb = (call.options(runs.values, permute=False).operands or [""])[0]
+    if not verb or verb not in runs.verbs.split():
+        return False
+    _follow(call, runs, verb)
+    return True
+
+
+def _follow(call: Call, chooser: Runs, verb: str) -> None:
+    words = call.arguments[call.arguments.index(verb) + 1 :]
+    if chooser.marked:
+        for text in Options(words, chooser.values).values("-c", "--command"):
+            call.runs_text(text)
+            return
+    if "--" in words and (chooser.marked or not _command(words, chooser)):
+        at = words.index("--")
+        inner = words[at + 1 :]
+        if verb == "run" and chooser.named:
+            # `proto run node -- -e …`: what stands behind is for the program that is named.
+            inner = [*words[:at][:1], *inner]
+    else:
+        inner = [] if chooser.marked else _command(words, chooser)
+    call.work(reason=f"`{call.name} {verb}` works in the project.")
+    if not inner or (chooser.script and not call.follower.knows(inner[0])):
+        return
+    call.runs(inner)
+
+
+def _command(words: list[str], chooser: Runs) -> list[str]:
+    operands = Options(words, chooser.values, permute=False).operands
+    if chooser.named and operands and not operands[0][:1].isdigit() and operands[0][:1] != "v":
+        # Without a version, the one that the project names is meant.
+        return operands
+    return operands[chooser.named :]
+
+
+SHELL = r"(bash|zsh|fish|sh|posix|dash|ksh|-)"
+COMPLETING = frozenset(("completion", "completions", "generate-shell-completion", "shell-init"))
+
+
+def prints_setup(call: Call) -> bool:
+    words = call.arguments
+    setup = call.record.setup
+    if setup and re.fullmatch(setup.replace("SHELL", SHELL), " ".join(words)):
+        return True
+    if not words or words[0] not in COMPLETING or not call.follower.knows(call.name):
+        return False
+    return len(words) == 1 or bool(re.fullmatch(rf"(-s|--shell)?=?\s*{SHELL}", " ".join(words[1:])))
+
 
 REHEARSAL = regex(r"--dry-?run(=(client|server|true|all))?")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.hosts import far
+from hermes.policy.outgoing import far
 from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program

@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from hermes.policy.call import Call
+from hermes.policy.call import Call, Options
 from hermes.policy.exposure import SECRET_PATTERN
-from hermes.policy.options import Options
 from hermes.policy.paths import KEY_FILE, home_stores
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from hermes.policy.call import Call
-from hermes.policy.hosts import far
-from hermes.policy.options import Options
+from hermes.policy.call import Call, Options
+from hermes.policy.outgoing import far
 from hermes.policy.path_effects import REGENERABLE
-from hermes.policy.programs.git_copies import check_archive, check_clone, check_worktree
-from hermes.policy.programs.git_settings import check_config, check_setting
+from hermes.policy.programs.git_settings import (
+    check_archive,
+    check_clone,
+    check_config,
+    check_setting,
+    check_worktree,
+)
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 READS = frozenset(

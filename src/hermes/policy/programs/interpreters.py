@@ -4,15 +4,62 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call
-from hermes.policy.options import Options
+from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
+from hermes.policy.programs.project_tools import OUTWARD, check_worker, for_tests, foreign
 from hermes.policy.programs.python_code import judge_python
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
-from hermes.policy.programs.stages import for_tests
-from hermes.policy.programs.workers import check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
+
+TAKING = """-c --config --import-map --lock --ext --cwd -L --log-level --cert --location --seed
+    --v8-flags --env-file --output -o --root -n --name"""
+CODE = frozenset(("eval", "repl"))
+NEW = frozenset("add install i uninstall remove upgrade".split())
+SHARED = frozenset(("publish", "deploy", "jupyter"))
+RUNS = frozenset(("run", "serve", "test", "bench", "compile", "check"))
+
+
+def check_deno(call: Call) -> Stream | None:
+    options = call.options(TAKING)
+    verb, names = (options.operands[:1] or [""])[0], options.operands[1:]
+    named = names[1:] if verb in CODE else names
+    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in named):
+        call.ask("remote_code", "It runs code from elsewhere.")
+    call.work(reason="It runs code of the project.")
+    if verb in CODE:
+        for code in names[:1] or options.values("--eval"):
+            _code(call, code)
+    elif verb in SHARED:
+        call.ask("remote_state", f"`deno {verb}` hands something to others.")
+    elif verb in NEW:
+        if names or verb in ("upgrade", "uninstall") or options.has("-g", "--global"):
+            call.ask("package_install", f"It runs `deno {verb}`.")
+        call.work("network", "It installs what the lock file names.")
+    elif verb == "task":
+        if names and OUTWARD.match(names[0]):
+            call.ask("remote_state", f"`{names[0]}` sounds as if it changes something elsewhere.")
+    elif verb in RUNS or "." in verb:
+        _file(call, names[:1] if verb in RUNS else [verb])
+    return None
+
+
+def _code(call: Call, code: str) -> None:
+    if UNKNOWN in code:
+        call.ask("obfuscated", "It runs code that is only known when it runs.")
+    check_code(call, code, backticks=False)
+
+
+def _file(call: Call, names: list[str]) -> None:
+    for name in names:
+        stream = call.stdin if name == "-" else call.state.files.get(call.path(name))
+        if stream is not None and stream.origin == "network":
+            call.ask("remote_code", "It runs what it fetches from elsewhere.")
+        elif stream is not None:
+            _code(call, stream.text)
+        elif "://" not in name:
+            own_program(call, name)
+
 
 # Modules that `python -m` may run: what they do is told by the program of the same name.
 AS_PROGRAM = frozenset(
@@ -48,7 +95,7 @@ def check_python(call: Call) -> Stream | None:
         elif word == "-":
             break
         elif word[:1] != "-":
-            return _file(call, word, words)
+            return _interpreters_file(call, word, words)
         elif word in ("-V", "--version", "-VV", "-h", "--help"):
             return None
     return _from_input(call)
@@ -109,7 +156,7 @@ def _http_server(call: Call, words: list[str]) -> None:
         call.work(reason="It serves files of the workspace.")
 
 
-def _file(call: Call, name: str, arguments: list[str]) -> Stream | None:
+def _interpreters_file(call: Call, name: str, arguments: list[str]) -> Stream | None:
     """A script of the project, or of this very command."""
     stream = call.state.files.get(call.path(name))
     if name in ("/dev/stdin", "/dev/fd/0"):
@@ -177,7 +224,7 @@ def check_inline(call: Call) -> Stream | None:
         _edited(call, options)
         return Stream(text=UNKNOWN, origin=call.stdin.origin)
     if options.operands and options.operands[0] != "-":
-        return _file(call, options.operands[0], options.operands[1:])
+        return _interpreters_file(call, options.operands[0], options.operands[1:])
     return _from_input(call)
 
 
@@ -209,7 +256,7 @@ def check_php(call: Call) -> Stream | None:
         check_code(call, code, backticks=True)
         return None
     if names := [*options.values("-f"), *options.operands]:
-        return _file(call, names[0], options.operands[1:])
+        return _interpreters_file(call, names[0], options.operands[1:])
     return _from_input(call)
 
 
@@ -245,5 +292,5 @@ def check_r(call: Call) -> Stream | None:
     if options.has("--version") or options.values("-e"):
         return None
     if names := [*options.values("-f", "--file"), *options.operands]:
-        return _file(call, names[0], [])
+        return _interpreters_file(call, names[0], [])
     return _from_input(call)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
-from hermes.policy.hosts import NEAR
+from hermes.policy.outgoing import NEAR
 from hermes.policy.programs.python_names import (
     DECODERS,
     DELETES,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.hosts import far
+from hermes.policy.outgoing import far
 from hermes.policy.paths import inside
 from hermes.policy.patterns import regex
-from hermes.policy.programs.vocabulary import destroying
+from hermes.policy.programs.subcommands import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # Scripts that every project of their kind has, and whose orders are known.

@@ -7,7 +7,7 @@ from itertools import islice
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
-from hermes.policy.hosts import far
+from hermes.policy.outgoing import far
 from hermes.policy.patterns import regex
 from hermes.policy.programs.code_texts import check_taken_in, usual_quotes
 from hermes.policy.programs.python_code import strings

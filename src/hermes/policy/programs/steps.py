@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hermes.policy.call import Call
-from hermes.policy.options import Options
+from hermes.policy.call import Call, Options
 from hermes.policy.programs.records import Step
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, Stream
 

@@ -1,12 +1,147 @@
-"""Judges programs by their subcommands: which only read, which work here, which go out."""
+"""Judges programs by their subcommands and by flags that make them only look."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
 
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import Program
-from hermes.policy.programs.vocabulary import SENDS, only_looks
 from hermes.policy.shell.state import UNKNOWN, Stream
+
+# Subcommands that only look, whatever the program is.
+LOOKS = frozenset(
+    """
+    list ls show get describe status info version help view cat search find query diff validate
+    lint check verify plan preview inspect whoami logs log history tail doctor explain top stats
+    stat whatis which where tree graph lookup head scan read print dump-config outdated audit
+    count summary summarize report analyze analyse health ping test-connection dry-run template
+    render docs doc about env contexts current-context why wait watch events usage df man completion
+    lsd lsl lsf lsjson listremotes members health-check ready snapshots
+    completions size checksum hash compare trace profile monitor synth symbols outline
+    """.split()
+)
+# Alone, or at the end, these ask for a list.
+THINGS = frozenset(
+    """
+    images services projects apps regions zones stacks tasks recipes providers resources ps
+    containers volumes networks nodes pods contexts releases branches issues machines sites
+    """.split()
+)
+# Subcommands that change, end or hand out something that is not only ours.
+CHANGES = frozenset(
+    """
+    delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill
+    stop restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback
+    undo rollout promote demote deploy publish unpublish release upload push sync ship apply
+    create add
+    set put post patch update upgrade edit replace import restore-backup attach detach assign grant
+    bind unbind enable disable activate deactivate register deregister unregister approve reject
+    merge close reopen transfer move mv rename tag untag label annotate lock unlock login logout
+    signin auth authorize exec ssh attach cp copy send invoke call execute trigger run start submit
+    cancel abort retry rotate renew reload reconcile up down provision deprovision teardown prune
+    gc expire invalidate failover switchover impersonate accept invite share expose tunnel forward
+    proxy connect join leave link unlink mount unmount format erase clear force fork transfer-out
+    install uninstall bootstrap bootout adopt abandon archive yank deprecate subscribe publish-all
+    """.split()
+)
+PLURAL = regex(r"[a-z-]{3,}[^sui]s")
+SECRET = regex(
+    r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
+    r"|private-?keys?|kubeconfig|cookies?|variables?|vars|envs?|environments?)\b"
+)
+# Nothing comes back after these.
+DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
+# Options by which a tool that works here also sends out what it has made.
+SENDS = regex(
+    r"^--?(?!(?:no|skip|dont|without|disable|allow|before|after|pre|post)-)(?:\w+-){0,2}?"
+    r"(?:upload|publish|deploy|submit|notarize|push)"
+    r"(?!-(?:dir|path|url|size|limit|timeout|folder|profile|port|target|rate|prefix|format|mode)\b)"
+    r"(?:-[\w-]+)?(?:=(?!false|no|0)|$)"
+)
+# Options that make a program do something else than its work.
+TURNED = regex(
+    r"^--?(exec|execute|command|cmd|eval|shell|run-cmd|upload|send|push|post|publish|deploy|delete"
+    r"|remove|destroy|purge|wipe|force|kill|listen|bind|host|proxy|remote|server|password|token"
+    r"|daemon|install|uninstall|reverse|connect|to-host|webhook|overwrite-all)(=|$)"
+)
+
+
+def only_looks(words: Sequence[str]) -> bool:
+    """Whether subcommands that no table names surely only look: the first verb decides."""
+    for word in words[:4]:
+        if SECRET.search(word) or UNKNOWN in word:
+            return False
+    for word in words[:4]:
+        # DescribeInstances is describe-instances.
+        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", word)
+        whole = word.lower()
+        first = re.split(r"[:_-]", whole)[0] if ":" not in whole else whole.rpartition(":")[2]
+        if whole in LOOKS or (first in LOOKS and whole != first):
+            return True
+        if (whole in THINGS or PLURAL.fullmatch(whole)) and word == words[-1]:
+            return "-" not in word
+        if whole in CHANGES or first in CHANGES:
+            return False
+    return False
+
+
+def destroying(words: Sequence[str]) -> str:
+    """The first order that ends something for good, as a word or as a part: `schema:drop`."""
+    for word in words:
+        parts = re.split(r"[:_-]", word.lower())
+        if not set(word) & set("./= ") and not DESTROYS.isdisjoint(parts):
+            return word
+    return ""
+
+
+# Long options that ask, whatever the program is.
+ASKING = regex(
+    r"^--?(list|status|show|verify|check|dry-run|dryrun|detail|print|query|examine|describe|info|state"
+    r"|get-(active|default|zones|services)|validate|simulate|just-print|no-act)($|[-=])"
+)
+# What they print may be the secrets themselves, so only names and states may be asked for.
+NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l"))
+TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
+
+
+def only_asked(call: Call, *, ordered: bool = False) -> bool:
+    """The words make it look at the machine, at a cluster or at a database, and at no more.
+    `ordered` are programs whose first words are orders."""
+    words = call.options().operands
+    if any(UNKNOWN in word or TURNED.match(word) for word in call.arguments):
+        return False
+    letters = call.record.looks.split()
+    if ordered or "orders_first" in call.record.flags:
+        return only_looks(words) or _asks(call.arguments, letters)
+    plain = call.arguments in (["status"], ["/all"]) or (
+        call.name == "ipconfig" and not call.arguments
+    )
+    return plain or _asks(call.arguments, letters)
+
+
+def names_only(call: Call) -> bool:
+    """A store of secrets is asked for their names, a key for its fingerprint or a signature."""
+    words = call.options().operands
+    if call.name == "keytool" and call.arguments[:1] in (["-printcert"], ["-printcrl"]):
+        return True
+    if "prints_secrets" in call.record.flags or TELLS_SECRETS.search(" ".join(call.arguments)):
+        return False
+    if words[:1] and words[0] not in NAMES_ONLY and words[1:2] != ["list"]:
+        return _asks(call.arguments[:1], ())
+    return bool(words) or _asks(call.arguments, call.record.looks.split())
+
+
+def _asks(words: Sequence[str], letters: Sequence[str]) -> bool:
+    options = [word for word in words if word.startswith("-")]
+    single = {each[1] for each in letters if len(each) == 2 and each[0] == "-"}
+    return any(
+        ASKING.match(word)
+        or word in letters
+        or (word[1:2] != "-" and len(word) < 6 and not single.isdisjoint(word[1:]))
+        for word in options
+    )
 
 
 def check_subcommands(call: Call) -> Stream | None:

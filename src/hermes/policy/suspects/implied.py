@@ -13,7 +13,7 @@ from hermes.codec.values import replace
 from hermes.policy.findings import OUTWARD, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import language_of
-from hermes.policy.written import Written
+from hermes.policy.session_files import Written
 
 # What a stranger's file must not do in a program that runs it among others. Of much else that code
 # does it cannot be told whether it is done at all.

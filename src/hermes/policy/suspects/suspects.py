@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from hermes.codec.values import replace
-from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Line, Record
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
 
 FILE = "suspects.jsonl"
 # File systems note times by a clock that is behind by up to a tick.
@@ -44,7 +44,7 @@ class Suspects:
         now_ns: Callable[[], int] = time.time_ns,
         is_alive: Callable[[int], bool] | None = None,
     ) -> None:
-        self._record: Record[Line] = Record(path, Line)
+        self._record: Record[TaintEntry] = Record(path, TaintEntry)
         self._now_ns = now_ns
         self._is_alive = is_alive or _is_alive
         self._lock = Lock()
@@ -141,7 +141,7 @@ class Suspects:
                     self._record.add(gone)
             return True
 
-    def _take(self, lines: Iterable[Line]) -> None:
+    def _take(self, lines: Iterable[TaintEntry]) -> None:
         self._told, self._near = {}, {}
         for line in lines:
             match line:
@@ -228,7 +228,7 @@ class Suspects:
             periods = sorted(self._began.values(), key=lambda each: each.at)
             old, recent = periods[:-RECENT], periods[-RECENT:]
             ends, left = dict(self._ended), MOST_NAMES
-            lines: list[Line] = []
+            lines: list[TaintEntry] = []
             for began in reversed(recent + list(_joined(old, ends))):
                 kept = tuple(name for name in began.names if os.path.exists(name))[:left]  # noqa: PTH110
                 left -= len(kept)

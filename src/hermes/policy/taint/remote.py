@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError
 from hermes.core.ports import ProcessInfo, Workspace
 from hermes.policy.rules import Rules
-from hermes.policy.suspects.copies import FILE, LARGEST, Copies
+from hermes.policy.suspects.record import FILE, LARGEST, Copies
 from hermes.policy.suspects.suspects import Suspects
 from hermes.policy.taint.sight import Sight, Witness
 from hermes.policy.taint.witnessed import Witnessed

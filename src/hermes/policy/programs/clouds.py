@@ -1,18 +1,16 @@
-"""Clouds, clusters, containers and forges: looking is free, changing what is shared is not."""
+"""Clouds, clusters, containers and forges: changing what is shared is asked about."""
 
 from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, shown
+from hermes.policy.call import Call, Options, shown
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
-from hermes.policy.hosts import NEAR, far
-from hermes.policy.options import Options
+from hermes.policy.outgoing import NEAR, far
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.subcommands import check_subcommands
-from hermes.policy.programs.vocabulary import only_looks
+from hermes.policy.programs.subcommands import check_subcommands, only_looks
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
 ESCAPES = regex(
@@ -259,3 +257,14 @@ def check_ansible(call: Call) -> Stream | None:
         for text in options.values("-a", "--args"):
             call.runs_text(text)
     return None
+
+
+# Settings that hold no password, by their names.
+PLAIN_SETTING = regex(r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)")
+
+
+def check_heroku(call: Call) -> Stream | None:
+    words = call.options("-a -r --app --remote").operands
+    if words[:1] == ["config:get"] and not all(map(PLAIN_SETTING.fullmatch, words[1:])):
+        call.ask("credentials", "It shows a setting that may hold a password.")
+    return check_subcommands(call)

@@ -8,9 +8,8 @@ from hermes.policy.call import Call
 from hermes.policy.exposure import SECRET_NAME, shown_secrets
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import key_like
+from hermes.policy.programs.project_tools import OUTWARD, check_worker, for_tests, foreign
 from hermes.policy.programs.running import fetched, own_program
-from hermes.policy.programs.stages import for_tests
-from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Where a build that `configure` sets up will put its files; no shell has a variable like this.

@@ -1,4 +1,4 @@
-"""What leaves with an address: whether somebody wrote it, or it was made to carry something."""
+"""Tells which words name another machine, and what leaves with an address."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ from hermes.codec.json import DecodeError, decode
 from hermes.core.ports import Seen
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import flagged
+
+HOST = regex(
+    r"^[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+(:|$)|^\d{1,3}(\.\d{1,3}){3}(:\d+|/\d+|$)"
+    r"|^[\w-]+(\.[\w-]+)+:\d+(/|$)|^//|^\\\\"
+)
+NEAR = regex(
+    r"^(?:unix|npipe|fd|file)://|^(?:[a-z+]+://)?(?:[^/@]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0)(?=[:/?#]|$)"
+)
+
+
+def far(word: str) -> bool:
+    """A word that names another machine."""
+    return bool(HOST.search(word)) and not NEAR.match(word)
+
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hermes.policy.call import Call, Follower
 from hermes.policy.findings import Finding, Level
-from hermes.policy.hosts import far
+from hermes.policy.outgoing import far
 from hermes.policy.patterns import regex
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
