@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Deny
-from hermes.policy.owner_rules import SEALED, Kept, sealed
+from hermes.policy.owner_rules import SEALED, Allowlist, seal
 from hermes.policy.rules import PolicySettings, Rules
 from tests.policy.deciding import HOME, ROOT, command, decide, rules
 
@@ -40,16 +40,16 @@ def test_a_command_with_a_secret_is_kept_without_it_and_known_again() -> None:
 
 def test_another_secret_in_the_same_command_is_another_command() -> None:
     other = PUBLISH.replace("2Xc7Vb5Nr8", "9Ab1Cd2Ef3")
-    later = keeping([], allowed=(sealed(PUBLISH, lambda text: text.replace(TOKEN, "***")),))
+    later = keeping([], allowed=(seal(PUBLISH, lambda text: text.replace(TOKEN, "***")),))
     assert isinstance(decide(other, later), Ask)
 
 
 def test_a_sealed_text_allows_nothing_by_how_it_looks() -> None:
-    entry = sealed(PUBLISH, lambda text: text.replace(TOKEN, "***"))
+    entry = seal(PUBLISH, lambda text: text.replace(TOKEN, "***"))
     found = SEALED.fullmatch(entry)
     assert found is not None
-    assert found["shown"] not in Kept((entry,))
-    assert entry not in Kept((entry,))
+    assert found["shown"] not in Allowlist((entry,))
+    assert entry not in Allowlist((entry,))
 
 
 def test_a_script_that_came_with_the_program_runs_while_it_is_as_it_came() -> None:

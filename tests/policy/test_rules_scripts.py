@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, Decision, Deny, RunCommand, SignalProcess
 from hermes.policy.rules import PolicySettings
-from hermes.policy.session_files import Contents, Written
+from hermes.policy.session_files import ScriptFiles, SessionFiles
 from hermes.policy.shell.state import Stream
 from tests.policy.deciding import HOME, USER, rules
 
@@ -114,11 +114,11 @@ def test_only_new_text_files_are_looked_into(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
     os.mkfifo(tmp_path / "pipe")
-    contents = Contents(Written(0))
+    contents = ScriptFiles(SessionFiles(0))
     assert contents.get(str(tmp_path / "a")) == Stream(text="x")
     for name in ("b", "pipe", "none", ""):
         assert contents.get(str(tmp_path / name)) is None
-    assert Contents(Written()).get(str(tmp_path / "a")) is None
+    assert ScriptFiles(SessionFiles()).get(str(tmp_path / "a")) is None
 
 
 def sent(command: str, text: str, cwd: str = "/srv/people/project") -> Decision:

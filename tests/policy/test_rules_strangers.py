@@ -22,7 +22,7 @@ from hermes.core.effects import (
 )
 from hermes.core.messages import Message, Text, ToolMessage, ToolResult, user_says
 from hermes.core.provenance import InView
-from hermes.policy.outgoing import carried, contacted, is_named, is_plain_fetch
+from hermes.policy.outgoing import contacted_urls, find_carried, is_named, is_plain_fetch
 from hermes.policy.rules import Blocked, PolicySettings
 from tests.policy.deciding import HOME, ROOT, USER, command, rules
 
@@ -118,7 +118,7 @@ def test_what_was_read_is_not_carried_away_even_without_strangers() -> None:
     )
     assert isinstance(by.decide(FetchUrl(url="https://x.example/list"), "owner", USER, seen), Allow)
     said = view(f"use {KEY}", ("workspace", f"token: {KEY}"))
-    assert carried(f"https://x.example/?k={KEY}", said) == ""
+    assert find_carried(f"https://x.example/?k={KEY}", said) == ""
 
 
 def test_calls_with_the_persons_or_the_servers_own_words_are_free() -> None:
@@ -199,13 +199,13 @@ def test_a_new_list_of_packages_is_a_strangers_choice(tmp_path: Path) -> None:
 
 
 def test_only_commands_that_go_there_contact_an_address() -> None:
-    assert contacted("curl https://a.example/x") == ["https://a.example/x"]
-    assert contacted("curl -o out.json a.example/x?y") == ["http://a.example/x?y"]
-    assert contacted("curl localhost:80/x") == []
-    assert contacted("git -C sub fetch https://a.example/x") == ["https://a.example/x"]
-    assert contacted("git commit -m 'see https://a.example/x'") == []
-    assert contacted("grep -r https://a.example/x .") == []
-    assert contacted("curl http://localhost/x") == []
+    assert contacted_urls("curl https://a.example/x") == ["https://a.example/x"]
+    assert contacted_urls("curl -o out.json a.example/x?y") == ["http://a.example/x?y"]
+    assert contacted_urls("curl localhost:80/x") == []
+    assert contacted_urls("git -C sub fetch https://a.example/x") == ["https://a.example/x"]
+    assert contacted_urls("git commit -m 'see https://a.example/x'") == []
+    assert contacted_urls("grep -r https://a.example/x .") == []
+    assert contacted_urls("curl http://localhost/x") == []
     assert is_named("a.b.example", view("ask b.example"))
     assert not is_named("b.example.evil", view("ask b.example"))
     assert not is_plain_fetch("curl -d x https://a.example/", view("a.example"))

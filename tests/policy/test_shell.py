@@ -17,7 +17,7 @@ from hermes.policy.programs.catalogue import judge
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Unclear
-from hermes.policy.walk import Walk
+from hermes.policy.walk import ScriptWalk
 
 Words = tuple[str, ...]
 # Whatever is no builtin is written down, not run.
@@ -133,7 +133,7 @@ def seen(script: str) -> tuple[list[Words], bool]:
     def check(call: Call) -> Stream | None:
         return judge(call) if "builtin" in call.record.flags else write_down(call)
 
-    walk = Walk(Paths("/w", "/home/p", "/s"), judge=check)
+    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), judge=check)
     state = State("/w", {"HOME": ("/home/p",), "IFS": (" \t\n",)})
     walk.run(script, state)
     return found, any(each.level is Level.ASKED for each in walk.findings)
@@ -222,7 +222,7 @@ def test_texts_made_to_exhaust_are_answered(script: str) -> None:
     def check(call: Call) -> Stream | None:
         return judge(call) if "builtin" in call.record.flags else None
 
-    walk = Walk(Paths("/w", "/home/p", "/s"), judge=check)
+    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), judge=check)
     try:
         walk.run(script, State("/w", {}))
     except Unclear as unclear:

@@ -14,7 +14,7 @@ import pytest
 from hermes.core.effects import Allow, Ask, Decision, RunCommand, SignalProcess
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects import suspects as module
-from hermes.policy.suspects.record import Began, Cleared, Ended, Held, TaintEntry, Record
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
 from hermes.policy.suspects.suspects import TICK_NS, Suspects
 from tests.policy.deciding import USER
 

@@ -15,14 +15,14 @@ from hermes.skills.session_index import seeds_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.policy.session_files import Known
+    from hermes.policy.session_files import TaintedFiles
 
 
 def session_rules(
     app: App, session_id: str, workspace: Workspace, opening: Opening, began: float
 ) -> Rules:
     """`began` is when the session did, in seconds since 1970."""
-    suspects: Known = app.commons.suspects
+    suspects: TaintedFiles = app.commons.suspects
     copies = None
     if workspace.is_remote:
         from hermes.policy.taint.remote import copies_of  # few sessions work elsewhere

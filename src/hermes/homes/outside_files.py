@@ -71,7 +71,7 @@ class PersonsFiles:
             return "belongs to a home of Hermes"
         if self._places.secret(str(real)):
             return "holds credentials"
-        return self._places.started_later(str(real))
+        return self._places.runs_later(str(real))
 
     def put_back(self, source: Path) -> tuple[str, ...]:
         """Move all files below `source` to where they were; HermesError before the first, if one

@@ -15,7 +15,7 @@ from hermes.policy.path_effects import (
     judge_write,
     spelled_from_home,
 )
-from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
+from hermes.policy.paths import HARMLESS_DEVICE, Paths, normalize
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import UNKNOWN_PROGRAM, Program
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
@@ -135,7 +135,7 @@ CONFINED = "it runs confined: no network, writes only in the workspace, undo on.
 PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
-def shown(words: Sequence[str]) -> str:
+def quote_words(words: Sequence[str]) -> str:
     """The words as they could be typed; what is not known is shown as `…`."""
     return " ".join(_quoted(word) for word in words)
 
@@ -147,7 +147,7 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def certain(path: str) -> str:
+def known_part(path: str) -> str:
     """The part of a path that its text tells: of `build/*.o` the folder, of nothing nothing."""
     found = NOT_CERTAIN.search(path)
     if found is None:
@@ -243,7 +243,7 @@ class Call:
 
     def _add(self, finding: Finding | None) -> None:
         if finding is not None:
-            command = shown(self._whole) if self.name else ""
+            command = quote_words(self._whole) if self.name else ""
             self.follower.add(replace(finding, command=command))
 
     # What it does to files.
@@ -256,10 +256,10 @@ class Call:
             return UNKNOWN + "/" + text
         if text.startswith(UNKNOWN):
             return text
-        path = clean(posixpath.join(self.state.cwd, text))
+        path = normalize(posixpath.join(self.state.cwd, text))
         for link, target in self.state.links.items():
             if path == link or path.startswith(link + "/"):
-                path = clean(target + path[len(link) :])
+                path = normalize(target + path[len(link) :])
         return path
 
     def reads(self, *texts: str) -> None:
@@ -270,7 +270,7 @@ class Call:
     def reads_all(self, *texts: str) -> None:
         """Folders too, with all that is in them."""
         for text in texts:
-            if self.paths.covers(self.path(text)):
+            if self.paths.covers_credentials(self.path(text)):
                 self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
         self.reads(*texts)
 
@@ -295,7 +295,7 @@ class Call:
             self._touch(self.path(text))
 
     def _touch(self, path: str) -> None:
-        if (place := certain(path)) and not HARMLESS_DEVICE.match(place):
+        if (place := known_part(path)) and not HARMLESS_DEVICE.match(place):
             self.follower.touched[place] = None
 
     def here(self, text: str) -> bool:

@@ -11,15 +11,15 @@ from hermes.core.ports import ShellSetup
 from hermes.policy.call import USUAL_PATH
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
 from hermes.policy.paths import Paths
-from hermes.policy.places.spelling import folded
-from hermes.policy.session_files import Contents, Written
-from hermes.policy.shell.functions import define
+from hermes.policy.places.spelling import fold_lookalikes
+from hermes.policy.session_files import ScriptFiles, SessionFiles
+from hermes.policy.shell.functions import load_definitions
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
-from hermes.policy.walk import Walk
+from hermes.policy.walk import ScriptWalk
 
 if TYPE_CHECKING:
-    from hermes.policy.suspects.implied import Implied
+    from hermes.policy.suspects.implied import ImpliedFiles
 
 
 class Commands:
@@ -29,30 +29,30 @@ class Commands:
     def __init__(
         self,
         paths: Paths,
-        written: Written | None = None,
+        written: SessionFiles | None = None,
         shell: Callable[[], ShellSetup] = ShellSetup,
         confined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._paths = paths
         self._confined = confined
         self._shell = shell
-        self._written = written or Written()
-        self._implied: Implied | None = None
+        self._session_files = written or SessionFiles()
+        self._implied: ImpliedFiles | None = None
 
     def judge(self, effect: RunCommand) -> Verdict:
         """Nothing is kept from one time to the next: files and links may have changed."""
         script, cwd = effect.script, effect.cwd
-        contents = Contents(self._written)
+        contents = ScriptFiles(self._session_files)
         walk = self._follow(script, cwd, contents)
         found, hidden, used = tuple(walk.findings), tuple[Finding, ...](), tuple[str, ...]()
         if contents.asked:
-            alone = self._follow(script, cwd, Contents(Written()))
+            alone = self._follow(script, cwd, ScriptFiles(SessionFiles()))
             if alone.commands != walk.commands or alone.findings != walk.findings:
                 used = tuple(contents.asked)
             found, hidden = _apart(found, tuple(alone.findings))
-        if not script.isascii() and (plain := folded_text(script)) != script:
+        if not script.isascii() and (plain := fold_script(script)) != script:
             # The plain twin of a disguised text is what a person believes to see.
-            twin = self._follow(plain, cwd, Contents(Written()))
+            twin = self._follow(plain, cwd, ScriptFiles(SessionFiles()))
             found += tuple(each for each in twin.findings if each.level is Level.NEVER)
         verdict = Verdict(
             findings=found,
@@ -60,17 +60,21 @@ class Commands:
             hidden=hidden,
             touched=tuple(walk.touched),
         )
-        return self._with_suspects(verdict, cwd, used) if self._written.has_suspects() else verdict
+        return (
+            self._with_suspects(verdict, cwd, used)
+            if self._session_files.has_suspects()
+            else verdict
+        )
 
     def _with_suspects(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
         """Together with what strangers' files do that the commands run, named or not."""
         if self._implied is None:
             # Most homes have no such files.
-            from hermes.policy.suspects.implied import Implied
+            from hermes.policy.suspects.implied import ImpliedFiles
 
-            self._implied = Implied(self._written, self._paths.root, self._found_in)
+            self._implied = ImpliedFiles(self._session_files, self._paths.root, self._found_in)
         found, implied = self._implied.of(verdict.commands, cwd)
-        behind = {path: self._written.sources(path) for path in (*used, *implied)}
+        behind = {path: self._session_files.sources(path) for path in (*used, *implied)}
         sources = {source for each in behind.values() for source in each}
         return replace(
             verdict,
@@ -84,10 +88,10 @@ class Commands:
         )
 
     def _found_in(self, script: str, cwd: str) -> tuple[Finding, ...]:
-        return tuple(self._follow(script, cwd, Contents(self._written)).findings)
+        return tuple(self._follow(script, cwd, ScriptFiles(self._session_files)).findings)
 
-    def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
-        walk = Walk(self._paths, self._confined)
+    def _follow(self, script: str, cwd: str, contents: ScriptFiles) -> ScriptWalk:
+        walk = ScriptWalk(self._paths, self._confined)
         setup = self._shell()
         home = self._paths.home
         variables: dict[str, tuple[str, ...]] = {
@@ -103,7 +107,7 @@ class Commands:
         try:
             state = State(cwd, variables)
             state.files = contents
-            define(setup, script, state)
+            load_definitions(setup, script, state)
             walk.run(script, state)
         except (Unclear, RecursionError) as unclear:
             walk.unclear(str(unclear) if isinstance(unclear, Unclear) else "too much nesting")
@@ -126,5 +130,5 @@ def _is_vague(finding: Finding) -> bool:
     return finding.level is Level.ASKED and (finding.category in VAGUE or unnamed)
 
 
-def folded_text(script: str) -> str:
-    return " ".join(folded(word) for word in script.split(" "))
+def fold_script(script: str) -> str:
+    return " ".join(fold_lookalikes(word) for word in script.split(" "))

@@ -37,24 +37,24 @@ SHOWING = regex(
 )
 
 
-def look_at_words(call: Call) -> None:
+def check_words(call: Call) -> None:
     """Whatever the program is: its words may hide a command, name a credential or show one."""
-    hidden_commands(call)
-    named_files(call)
+    check_subscripts(call)
+    check_named_files(call)
     if "opens_no_argument" not in call.record.flags and any(
         word[:1] == "-" and SHOWING.match(word) for word in call.arguments
     ):
         call.ask("credentials", f"It makes `{call.name}` show secrets.")
 
 
-def hidden_commands(call: Call) -> None:
+def check_subscripts(call: Call) -> None:
     if "reads_subscripts" in call.record.flags and any(
         "[" in each and HIDDEN_RUN.search(each) for each in call.arguments
     ):
         call.ask("obfuscated", "It hides a command in the index of a variable.")
 
 
-def named_files(call: Call) -> None:
+def check_named_files(call: Call) -> None:
     """A credential named anywhere in the arguments, also inside an option or after a sign."""
     if "opens_no_argument" in call.record.flags:
         return
@@ -74,14 +74,14 @@ def _listed_files(call: Call, path: str) -> None:
         call.reads(*PATHS.findall(stream.text))
 
 
-def shown_secrets(call: Call, code: str) -> None:
+def check_secret_names(call: Call, code: str) -> None:
     """Code that takes a variable named like a secret from the environment."""
     for found in FROM_ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
             call.ask("credentials", f"It uses the secret that ${found[1]} holds.")
 
 
-def shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
+def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
     """Variables named like secrets that the environment gives and the command prints."""
     if "shows_variables" not in call.record.flags:
         return
@@ -101,7 +101,7 @@ def shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
             call.ask("credentials", f"It shows the secret that ${name} holds.")
 
 
-def plain_texts(words: Iterable[Word], state: State) -> frozenset[str]:
+def plain_words(words: Iterable[Word], state: State) -> frozenset[str]:
     """Words that hold nothing unknown but variables of the environment with harmless names."""
     found = set()
     for word in words:

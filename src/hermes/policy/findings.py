@@ -66,7 +66,7 @@ OUTWARD = frozenset(
 VAGUE = frozenset(("unclear", "unknown_program", "shell_escape", "obfuscated"))
 
 
-LOOKING = "It only reads."
+READS_ONLY = "It only reads."
 
 
 class Finding(Value):
@@ -96,7 +96,7 @@ class Verdict(Value):
     def reads_only(self) -> bool:
         """Nothing is changed, neither by name nor by a program that may change anything."""
         return not self.touched and all(
-            each.level is Level.HARMLESS or (each.level is Level.WORK and each.reason == LOOKING)
+            each.level is Level.HARMLESS or (each.level is Level.WORK and each.reason == READS_ONLY)
             for each in self.findings
         )
 
@@ -125,9 +125,9 @@ def combined(findings: Iterable[Finding]) -> Finding:
     # What cannot be told is the weakest thing to say when something was told too, and looking
     # when something is changed.
     vague = ("unclear", "unknown_program", "shell_escape")
-    clear = [each for each in top if each.category not in vague and each.reason != LOOKING]
+    clear = [each for each in top if each.category not in vague and each.reason != READS_ONLY]
     if not top:
-        return Finding(level=Level.HARMLESS, category="", reason=LOOKING)
+        return Finding(level=Level.HARMLESS, category="", reason=READS_ONLY)
     # Where a file lies says less than what is done to it.
     specific = [each for each in clear if each.category != "outside"]
     return (specific or clear or top)[0]

@@ -22,7 +22,7 @@ NEAR = regex(
 )
 
 
-def far(word: str) -> bool:
+def is_remote(word: str) -> bool:
     """A word that names another machine."""
     return bool(HOST.search(word)) and not NEAR.match(word)
 
@@ -51,7 +51,7 @@ _PLAIN_FETCH = regex(
 )
 
 
-def spelled(command: str) -> str:
+def with_scheme(command: str) -> str:
     """The command with `http://` before addresses that go without: fetchers add it themselves."""
     if command.partition(" ")[0] not in flagged("fetches"):
         return command
@@ -62,9 +62,9 @@ def urls_in(text: str) -> list[str]:
     return [found.rstrip(".,") for found in _URL.findall(text[:LONGEST])]
 
 
-def contacted(command: str) -> list[str]:
+def contacted_urls(command: str) -> list[str]:
     """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
-    urls = [url for url in urls_in(spelled(command)) if not is_local(host_of(url))]
+    urls = [url for url in urls_in(with_scheme(command)) if not is_local(host_of(url))]
     program, _, rest = command.partition(" ")
     if not urls or program in flagged("opens_no_address"):
         return []
@@ -102,7 +102,7 @@ def is_known(url: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
 
 def is_plain_fetch(command: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
     """A command that fetches known addresses and sends nothing beside them."""
-    command = spelled(command)
+    command = with_scheme(command)
     urls = urls_in(command)
     bare = _URL.sub("URL", command.replace("'", ""))
     known = all(is_local(host_of(url)) or is_known(url, seen, hosts) for url in urls)
@@ -139,7 +139,7 @@ def _leaves(value: object) -> Iterator[str]:
         yield value
 
 
-def carried(url: str, seen: Seen | None) -> str:
+def find_carried(url: str, seen: Seen | None) -> str:
     """The first piece of the address that was read in this conversation and not said by the
     person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.shown(url):
@@ -147,9 +147,9 @@ def carried(url: str, seen: Seen | None) -> str:
     return _read_before(url.partition("://")[2], seen)
 
 
-def carried_by(command: str, seen: Seen | None) -> str:
+def find_carried_by(command: str, seen: Seen | None) -> str:
     """The same for a command that contacts somebody: an option may carry it too."""
-    command, urls = spelled(command), contacted(command)
+    command, urls = with_scheme(command), contacted_urls(command)
     if seen is None or not urls:
         return ""
     for url in urls:

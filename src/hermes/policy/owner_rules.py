@@ -34,24 +34,24 @@ Mask = Callable[[str], str]
 SEALED = regex(r"sealed:(?P<seal>[0-9a-f]{64}) (?P<shown>.*)", re.DOTALL)
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Without what looks like a secret."""
     from hermes.policy.redact.redactor import Redactor
 
     return Redactor().redact(text).text
 
 
-def sealed(text: str, mask: Mask) -> str:
+def seal(text: str, mask: Mask) -> str:
     """The text itself where nothing in it is secret; else how it looks without its secrets, and
     a seal by which the same text is known again."""
     shown = mask(text)
     return text if shown == text else f"sealed:{_seal(text, shown)} {shown}"
 
 
-class Kept:
+class Allowlist:
     """The effects that need no question any more."""
 
-    def __init__(self, texts: Iterable[str], mask: Mask = masked) -> None:
+    def __init__(self, texts: Iterable[str], mask: Mask = mask_secrets) -> None:
         self._mask = mask
         self._plain: set[str] = set()
         self._seals: dict[str, set[str]] = {}
@@ -82,7 +82,7 @@ def _seal(text: str, shown: str) -> str:
     return hashlib.scrypt(text.encode(), salt=salt, n=2**13, r=8, p=1, dklen=32).hex()
 
 
-def target(effect: Effect) -> str:
+def rule_target(effect: Effect) -> str:
     match effect:
         case RunCommand(script=script):
             return script
@@ -172,20 +172,20 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
         raise ConfigError(f"The rules in {path} cannot be used: {error}.") from error
 
 
-class Standing:
+class OwnerRules:
     """The rules that hold for one session."""
 
     def __init__(self, rules: Iterable[Rule], surface: str) -> None:
         self._rules = tuple(rule for rule in rules if not rule.where or surface in rule.where)
 
-    def denying(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
+    def find_deny(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
         """A rule that refuses one of the texts; for a command, any command inside counts."""
         return next(self._matching("deny", effect, who, texts), None)
 
-    def asking(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
+    def find_ask(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
         return next(self._matching("ask", effect, who, texts), None)
 
-    def allowing(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
+    def find_allow(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
         """A rule for each of the texts; the last one. None when a text has no rule."""
         found: Rule | None = None
         for text in texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from hermes.policy.findings import Finding, Level
-from hermes.policy.paths import HARMLESS_DEVICE, Paths, inside
+from hermes.policy.paths import HARMLESS_DEVICE, Paths, is_inside
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import UNKNOWN
 
@@ -34,14 +34,14 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
     if paths.place(path) == "disk" or path in ("/dev/mem", "/dev/kmem", "/dev/port"):
         return _finding(Level.ASKED, "disk", f"It reads the raw device {path}.")
     for each in _names(paths, path):
-        if paths.own(each):
+        if paths.is_own_state(each):
             return _own_state(each)
-        if why := paths.sensitive(each):
+        if why := paths.why_sensitive(each):
             return _finding(Level.ASKED, "credentials", why)
         if paths.of_another_person(each):
             return _finding(Level.ASKED, "outside", f"{each} belongs to another person.")
     if other := paths.twin(path):
-        if paths.own(other):
+        if paths.is_own_state(other):
             return _own_state(other)
         return _finding(Level.ASKED, "credentials", f"{path} is a hard link to {other}.")
     return None
@@ -71,7 +71,7 @@ def spelled_from_home(paths: Paths, text: str) -> bool:
     first, so the spelling says nothing there."""
     if paths.root != paths.home:
         return False
-    return text.startswith("~") or (text.startswith("/") and inside(text, paths.home))
+    return text.startswith("~") or (text.startswith("/") and is_inside(text, paths.home))
 
 
 def _within_safe_roots(paths: Paths, path: str, found: Finding) -> Finding:
@@ -90,10 +90,10 @@ def _write(paths: Paths, path: str, append: bool, from_home: bool) -> Finding:
         if found := _write_one(paths, each, append):
             return found
     if other := paths.twin(path):
-        if paths.own(other):
+        if paths.is_own_state(other):
             return _own_state(other)
         return _finding(Level.ASKED, "credentials", f"{path} is a hard link to {other}.")
-    if paths.places.told_to_agents(path):
+    if paths.places.is_agent_file(path):
         return _finding(Level.WORK, "agent_context", f"It changes {path}, which agents obey.")
     return _finding(Level.WORK, "", "It changes files of the workspace.")
 
@@ -108,9 +108,9 @@ def _write_one(paths: Paths, path: str, append: bool) -> Finding | None:
         return _finding(Level.NEVER, "system_config", f"it overwrites {path}")
     if place == "state":
         return _own_state(path)
-    if why := paths.starts_later(path):
+    if why := paths.why_runs_later(path):
         return _finding(Level.ASKED, "persistence", why)
-    if why := paths.sensitive(path):
+    if why := paths.why_sensitive(path):
         return _finding(Level.ASKED, "credentials", why)
     if place in ("system", "critical"):
         return _finding(Level.ASKED, "system_config", f"It changes {path}, part of the system.")
@@ -133,7 +133,7 @@ def _delete(paths: Paths, path: str, recursive: bool, from_home: bool) -> Findin
         return _finding(Level.NEVER, "delete", f"it deletes {path}")
     if place == "state":
         return _own_state(path)
-    if paths.sensitive(path) or paths.starts_later(path):
+    if paths.why_sensitive(path) or paths.why_runs_later(path):
         return _finding(Level.ASKED, "delete", f"It deletes {path}, which other programs need.")
     if place == "workspace":
         return _delete_in_workspace(paths, path, recursive)

@@ -45,13 +45,13 @@ def home_stores() -> dict[str, list[list[str]]]:
     return found
 
 
-def clean(path: str) -> str:
+def normalize(path: str) -> str:
     """An absolute path without `.`, `..`, doubled slashes and other spellings of the root."""
     path = posixpath.normpath("/" + path.lstrip("/"))
     return OWN_ROOT.sub("", path) or "/"
 
 
-def inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -101,7 +101,7 @@ class Paths:
 
     def place(self, path: str) -> Place:
         """Whose an absolute path is. Patterns count as what stands before them."""
-        if path.startswith("/dev/") and not inside(path, "/dev/shm"):
+        if path.startswith("/dev/") and not is_inside(path, "/dev/shm"):
             return "disk" if DISK.match(path) else "device"
         if self.places.own_state(path):
             return "state"
@@ -111,13 +111,13 @@ class Paths:
             return "workspace"
         if table("system_folders").below(path.lower()):
             return "scratch" if self.places.is_scratch(path) else "system"
-        if inside(path, self.home):
+        if is_inside(path, self.home):
             return "home"
         return "scratch" if self.places.is_scratch(path) else "outside"
 
-    def starts_later(self, path: str) -> str:
+    def why_runs_later(self, path: str) -> str:
         """Why a file is run or read by other programs later, or nothing."""
-        why = self.places.started_later(path)
+        why = self.places.runs_later(path)
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
@@ -132,21 +132,21 @@ class Paths:
             "{*,.*}",
         ):
             bare = head
-        if bare in lists().roots or inside(self.home, bare) or HOMES.fullmatch(bare):
+        if bare in lists().roots or is_inside(self.home, bare) or HOMES.fullmatch(bare):
             return True
         if GLOB.search(bare):
             return any(_same(root, bare) for root in (*lists().roots, self.home))
         return False
 
-    def covers(self, path: str) -> bool:
+    def covers_credentials(self, path: str) -> bool:
         """A folder so wide that credentials lie somewhere in it."""
         return (
-            inside(self.home, path)
+            is_inside(self.home, path)
             or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc", "/home", "/Users")
             or bool(HOMES.fullmatch(path))
-        ) and not inside(path, self.root)
+        ) and not is_inside(path, self.root)
 
-    def sensitive(self, path: str) -> str:
+    def why_sensitive(self, path: str) -> str:
         """Why reading this path needs a person's word, or nothing."""
         # Told by the name alone, and a script names the same paths again and again.
         if path not in self._sensitive:
@@ -158,11 +158,11 @@ class Paths:
     def _holding(self, path: str) -> str:
         if words := self.places.secret(path):
             return f"{path} holds {words}."
-        if self.own(path):
+        if self.is_own_state(path):
             return f"{path} is part of Hermes' own state."
         return self._may_match(path)
 
-    def own(self, path: str) -> bool:
+    def is_own_state(self, path: str) -> bool:
         """Part of what Hermes keeps for itself; what tools keep for a session may be read."""
         return self.places.own_state(path) and not self.places.readable_state(path)
 

@@ -18,7 +18,7 @@ Judge = Callable[[RunCommand], Verdict]
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
-def fed(effect: SignalProcess, judge: Judge) -> Verdict:
+def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
     """What the text makes the program do. What the program does by itself was decided when it was
     started, so it is left out."""
     cwd = effect.cwd or UNKNOWN

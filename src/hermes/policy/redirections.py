@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hermes.policy.call import Call, Follower
 from hermes.policy.findings import Finding, Level
-from hermes.policy.outgoing import far
+from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
@@ -94,7 +94,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
     elif UNPROTECTED.search(name) and _unprotected(name, values):
         _say(follower, "network_out", f"{name} switches a protection of connections off.")
-    elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
+    elif SOURCES.search(name) and any(is_remote(value) or UNKNOWN in value for value in values):
         _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
     elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:

@@ -24,12 +24,20 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import Seen, ShellSetup
 from hermes.policy.findings import ALL_SCOPES, Verdict
-from hermes.policy.owner_rules import Kept, Mask, Rule, Standing, masked, sealed, target
+from hermes.policy.owner_rules import (
+    Allowlist,
+    Mask,
+    OwnerRules,
+    Rule,
+    mask_secrets,
+    rule_target,
+    seal,
+)
 
 if TYPE_CHECKING:
-    from hermes.policy.cases import Case, Cases
+    from hermes.policy.effect_judge import EffectJudge, EffectVerdict
     from hermes.policy.places.files import Files
-    from hermes.policy.session_files import Known, Texts
+    from hermes.policy.session_files import FileTexts, TaintedFiles
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
 
@@ -86,10 +94,10 @@ class Rules:
         now: Callable[[], float] = time.monotonic,
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
-        mask: Mask = masked,
+        mask: Mask = mask_secrets,
         shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: Known | None = None,
-        texts: Texts | None = None,
+        suspects: TaintedFiles | None = None,
+        texts: FileTexts | None = None,
         confined: Callable[[], bool] = lambda: False,
     ) -> None:
         # A person may choose another one while the session goes on.
@@ -97,8 +105,8 @@ class Rules:
         self._settings = settings
         self._far = far
         self._folders = (root, home, state)
-        self._standing = Standing(settings.rules, settings.surface)
-        self._allowed = Kept(settings.allowed, mask)
+        self._owner_rules = OwnerRules(settings.rules, settings.surface)
+        self._allowed = Allowlist(settings.allowed, mask)
         self._mask = mask
         self._shipped = shipped
         self._shell = shell
@@ -111,7 +119,7 @@ class Rules:
         # Sources of strangers' text that effects were judged with, or that they brought.
         self.in_sight: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
-        self._made: Cases | None = None
+        self._effects: EffectJudge | None = None
 
     def decide(
         self,
@@ -120,8 +128,8 @@ class Rules:
         origins: frozenset[str],
         seen: Seen | None = None,
     ) -> Decision:
-        case = self._cases.of(effect, seen)
-        self.in_sight |= set(self._cases.strangers(origins))
+        case = self._judge.judge(effect, seen)
+        self.in_sight |= set(self._judge.strangers(origins))
         if isinstance(case.decision, Deny):
             return case.decision
         if refused := self._refused(effect, principal, case):
@@ -137,9 +145,9 @@ class Rules:
         return decision
 
     def origin(self, effect: Effect) -> str:
-        origin = self._cases.origin(effect)
+        origin = self._judge.origin(effect)
         if origin:
-            self.in_sight |= set(self._cases.strangers((origin,)))
+            self.in_sight |= set(self._judge.strangers((origin,)))
         return origin
 
     def remember(self, effect: Effect, scope: Scope) -> None:
@@ -148,38 +156,38 @@ class Rules:
         self._allowed.add(subject(effect))
         self._allowed_here.add(subject(effect))
         if scope == "always" and not self._cleared(effect):
-            self._keep(sealed(subject(effect), self._mask))
+            self._keep(seal(subject(effect), self._mask))
 
     def _cleared(self, effect: Effect) -> bool:
         """Whether the yes was about files that strangers may have had written. They are the
         person's from now on, as they are now; the same words with other files are asked about."""
-        suspects = self._cases.of(effect, None).suspects
+        suspects = self._judge.judge(effect, None).suspects
         if suspects:
-            self._cases.clear(suspects)
+            self._judge.clear(suspects)
         return bool(suspects)
 
     def verdict(self, effect: RunCommand) -> Verdict:
         """Everything that was found about a command."""
-        return self._cases.verdict(effect)
+        return self._judge.verdict(effect)
 
     @property
     def files(self) -> Files:
         """What is known of files, for whoever judges them as more than read and written."""
-        return self._cases.files
+        return self._judge.files
 
     @property
     def urls(self) -> Urls:
         """Passages to addresses, for whoever connects."""
-        return self._cases.urls
+        return self._judge.urls
 
     @property
-    def _cases(self) -> Cases:
-        if self._made is None:
+    def _judge(self) -> EffectJudge:
+        if self._effects is None:
             # A session that uses no tool needs nothing of what is known about the world.
-            from hermes.policy.cases import Cases
+            from hermes.policy.effect_judge import EffectJudge
 
             root, home, state = self._folders
-            self._made = Cases(
+            self._effects = EffectJudge(
                 self._settings,
                 root=root,
                 home=home,
@@ -193,36 +201,36 @@ class Rules:
                 texts=self._texts,
                 confined=self._confined,
             )
-        return self._made
+        return self._effects
 
-    def _refused(self, effect: Effect, principal: Principal, case: Case) -> Deny | None:
-        texts = case.texts or (target(effect),)
+    def _refused(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Deny | None:
+        texts = case.texts or (rule_target(effect),)
         if isinstance(effect, RunCommand | SignalProcess):
             for pattern in self._settings.deny:
                 if any(fnmatchcase(text, pattern) for text in texts):
                     return Deny(reason=f"Your settings deny {pattern!r}.", category="settings")
-        rule = self._standing.denying(effect, principal, texts)
+        rule = self._owner_rules.find_deny(effect, principal, texts)
         if rule is None:
             return None
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
 
-    def _for_others(self, effect: Effect, principal: Principal, case: Case) -> Decision:
+    def _for_others(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Decision:
         """Members and guests may look; more only where a rule names them."""
         harmless = isinstance(case.decision, Allow) and case.decision.harmless
         if harmless and not isinstance(effect, CallServer | Draw):
             return case.decision
-        texts = case.texts[1:] or (target(effect),)
-        if rule := self._standing.allowing(effect, principal, texts):
+        texts = case.texts[1:] or (rule_target(effect),)
+        if rule := self._owner_rules.find_allow(effect, principal, texts):
             return Allow(reason=f"A rule allows {rule.match!r} to a {principal}.")
         return Deny(reason="Only the owner may do this.", category="principal")
 
     def _raised(
-        self, effect: Effect, principal: Principal, origins: frozenset[str], case: Case
+        self, effect: Effect, principal: Principal, origins: frozenset[str], case: EffectVerdict
     ) -> Decision:
         """What is asked about for the owner's or safety's sake. Every question in a conversation
         with strangers' text names them: they may be who wants it."""
         decision = case.decision
-        others = self._cases.strangers(origins)
+        others = self._judge.strangers(origins)
         sources = _in_view(others) + _behind(case)
         if isinstance(decision, Ask):
             return replace(
@@ -230,7 +238,9 @@ class Rules:
                 reason=f"{decision.reason}{sources}",
                 scopes=_without_always(decision.scopes, others, case),
             )
-        if rule := self._standing.asking(effect, principal, case.texts or (target(effect),)):
+        if rule := self._owner_rules.find_ask(
+            effect, principal, case.texts or (rule_target(effect),)
+        ):
             reason = rule.reason or f"A rule wants to be asked about {rule.match!r}."
             return Ask(reason=reason, category="settings")
         if case.outward and sources:
@@ -239,15 +249,15 @@ class Rules:
             return Ask(reason=reason, category=case.outward_category, scopes=scopes)
         return decision
 
-    def _lifted(self, effect: Effect, principal: Principal, case: Case, ask: Ask) -> str:
+    def _lifted(self, effect: Effect, principal: Principal, case: EffectVerdict, ask: Ask) -> str:
         """Why a question need not be asked, or nothing. What was allowed for ever was allowed as
         it was then, before strangers' files had a part in it."""
         allowed = self._allowed_here if case.suspects else self._allowed
         if subject(effect) in allowed:
             return "Allowed beforehand."
-        open_ = case.open_ or (target(effect),)
+        open_ = case.open_ or (rule_target(effect),)
         if ask.category != "settings" and (
-            rule := self._standing.allowing(effect, principal, open_)
+            rule := self._owner_rules.find_allow(effect, principal, open_)
         ):
             return f"A rule allows {rule.match!r}."
         return "Questions are off." if self.mode == "off" else ""
@@ -259,7 +269,7 @@ def _in_view(others: tuple[str, ...]) -> str:
     return f" Text from {', '.join(others)} is in view, which may be what wants this."
 
 
-def _behind(case: Case) -> str:
+def _behind(case: EffectVerdict) -> str:
     """Which files strangers may have had written, for whoever is asked."""
     if not case.suspects:
         return ""
@@ -271,7 +281,7 @@ def _behind(case: Case) -> str:
 
 
 def _without_always(
-    scopes: tuple[str, ...], others: tuple[str, ...], case: Case
+    scopes: tuple[str, ...], others: tuple[str, ...], case: EffectVerdict
 ) -> tuple[str, ...]:
     """With strangers in view nothing is allowed for ever, unless bound to files as they are."""
     if not others or case.suspects:

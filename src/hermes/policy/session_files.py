@@ -33,7 +33,7 @@ MANIFESTS = (
 T = TypeVar("T")
 
 
-class Known(Protocol):
+class TaintedFiles(Protocol):
     """Which files were written in sight of strangers, in whichever session."""
 
     def exist(self) -> bool: ...
@@ -45,7 +45,7 @@ class Known(Protocol):
     def clear(self, paths: Iterable[str]) -> None: ...
 
 
-class Texts(Protocol):
+class FileTexts(Protocol):
     """What files hold. A `stamp` is another one when a file holds something else."""
 
     def text(self, path: str) -> str | None: ...
@@ -53,7 +53,7 @@ class Texts(Protocol):
     def stamp(self, path: str) -> tuple[str, int, int] | None: ...
 
 
-class Disk:
+class DiskTexts:
     """Of this machine."""
 
     def text(self, path: str) -> str | None:
@@ -73,16 +73,19 @@ class Disk:
         return path, seen.st_ctime_ns, seen.st_size
 
 
-class Written:
+class SessionFiles:
     """New files are told by the time at which their inode last changed, which nobody can set back;
     `known` tells of those that were written in sight of strangers, `texts` what is in a file."""
 
     def __init__(
-        self, since: float = NEVER, known: Known | None = None, texts: Texts | None = None
+        self,
+        since: float = NEVER,
+        known: TaintedFiles | None = None,
+        texts: FileTexts | None = None,
     ) -> None:
         self._since = since
         self._known = known
-        self._texts = texts or Disk()
+        self._texts = texts or DiskTexts()
 
     def is_new(self, path: str) -> bool:
         if self._since == NEVER:
@@ -127,11 +130,11 @@ class Written:
         return tuple(path for path in paths if self.is_new(path) or self.sources(path))
 
 
-class Contents(dict[str, Stream]):
+class ScriptFiles(dict[str, Stream]):
     """The files that a script knows: those that it writes itself, and new ones on the disk.
     `asked` are the latter, as far as they were looked into."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: SessionFiles) -> None:
         super().__init__()
         self._written = written
         self.asked: dict[str, None] = {}

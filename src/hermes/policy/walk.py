@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from hermes.codec.values import replace
-from hermes.policy.call import Call, Check, bare_name, new_program, shown
-from hermes.policy.exposure import look_at_words, plain_texts, shown_variables
+from hermes.policy.call import Call, Check, bare_name, new_program, quote_words
+from hermes.policy.exposure import check_shown_variables, check_words, plain_words
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
-from hermes.policy.places.spelling import disguised, folded
+from hermes.policy.places.spelling import fold_lookalikes, why_disguised
 from hermes.policy.programs.catalogue import judge as judge_by_record
 from hermes.policy.programs.records import is_known, known_names, record_of
 from hermes.policy.redirections import assign, open_files
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.functions import BOMB, multiplies, swarms
+from hermes.policy.shell.functions import BOMB, is_fork_bomb, spawns_endlessly
 from hermes.policy.shell.parser import DECLARING, parse
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, either
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, join_streams
 from hermes.policy.shell.tree import (
     Block,
     Command,
@@ -42,7 +42,7 @@ UNCHANGED = ("cat", "tee", "pv")
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
 
 
-class Walk:
+class ScriptWalk:
     """One script, followed once."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Walk:
         if self._decoded and self._depth:
             reason = "It runs text after decoding some."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
-        if why := disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
+        if why := why_disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=why))
         self._deeper()
         try:
@@ -156,7 +156,7 @@ class Walk:
             reason = "It says what to do instead of commands that are not there."
             self.add(Finding(level=Level.ASKED, category="shell_escape", reason=reason))
         self._uncalled[id(body)] = (body, state.copy())
-        if multiplies(name, body):
+        if is_fork_bomb(name, body):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
 
     def _block(self, block: Block, state: State, stdin: Stream) -> Stream:
@@ -177,7 +177,7 @@ class Walk:
                 state.set(block.variable, tuple(values) or ("",))
                 out = self._repeated(block, state, stdin)
             case "loop":
-                if swarms(block):
+                if spawns_endlessly(block):
                     reason = "It starts processes without end."
                     self.add(Finding(level=Level.ASKED, category="power", reason=reason))
                 for word in block.words:
@@ -240,7 +240,7 @@ class Walk:
                 state.files[path] = NOTHING
             return stdin if simple.redirects else NOTHING
         self._look(simple, choices, state, stdin)
-        out = either([self.call(words, state, stdin) for words in choices])
+        out = join_streams([self.call(words, state, stdin) for words in choices])
         if not _declares(choices):
             # Set for this one command only.
             state.put_back(before)
@@ -264,10 +264,10 @@ class Walk:
             if words:
                 name = bare_name(words[0])
                 call = Call(name, words[1:], state, stdin, self, record_of(name))
-                shown_variables(call, simple.words[1:], state)
-                state.plain = plain_texts(simple.words[1:], state)
+                check_shown_variables(call, simple.words[1:], state)
+                state.plain = plain_words(simple.words[1:], state)
                 for redirect in simple.redirects:
-                    shown_variables(call, (redirect.target,), state)
+                    check_shown_variables(call, (redirect.target,), state)
 
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
         """One command with its words. Every command that runs comes through here."""
@@ -278,7 +278,7 @@ class Walk:
         if len(words) > MOST_WORDS:
             raise Unclear("more words than can be followed")
         name, *arguments = words
-        self.commands.append(shown((bare_name(name), *arguments)))
+        self.commands.append(quote_words((bare_name(name), *arguments)))
         self._folders[state.cwd] = None
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
@@ -310,7 +310,7 @@ class Walk:
         return None
 
     def _named(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
-        plain = folded(name)
+        plain = fold_lookalikes(name)
         if plain != name:
             reason = f"`{name}` only looks like `{plain}`."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
@@ -323,7 +323,7 @@ class Walk:
         if "../" in bare and UNKNOWN not in state.cwd:
             bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self, record_of(bare))
-        look_at_words(call)
+        check_words(call)
         self._deeper()
         try:
             if "/" not in bare and (found := new_program(bare, state)):
@@ -366,7 +366,7 @@ class Walk:
 
     def _alias(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         self._renamed.append(name)
-        out = self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        out = self.text(f"{state.aliases[name]} {quote_words(arguments)}", state, stdin)
         self._renamed.pop()
         return out
 

@@ -13,9 +13,9 @@ from hermes.policy.findings import Finding, combined, decision_of
 from hermes.policy.path_effects import judge_delete, judge_read, judge_write
 from hermes.policy.paths import Paths
 from hermes.policy.patterns import regex
-from hermes.policy.places.links import special
+from hermes.policy.places.links import describe_special
 from hermes.policy.places.places import SafeRoots
-from hermes.policy.places.spelling import absolute, readings, unusable
+from hermes.policy.places.spelling import absolute_paths, readings, why_unusable
 
 MEDIA = ("MEDIA:", "media:")
 
@@ -75,7 +75,7 @@ class Files:
         known = (
             self.places.in_workspace(path) or self.places.is_scratch(path) for path in found.all_
         )
-        if all(known) or self.places.made_to_be_sent(found.plain):
+        if all(known) or self.places.is_outgoing_media(found.plain):
             return Allow()
         reason = f"{found.plain} is outside the workspace and would be sent."
         return Ask(reason=reason, category="outside", scopes=("once",))
@@ -92,12 +92,12 @@ class Files:
 
     def _usable(self, text: str, cwd: str) -> tuple[_Candidates, Deny | None]:
         """Every reading of the text, and why no file can be meant by it."""
-        if why := unusable(text):
+        if why := why_unusable(text):
             return _Candidates(plain="", all_=()), Deny(reason=why, category="unclear")
         found = self._candidates(text, cwd)
         what = next((what for path in found.all_ if (what := self.places.not_a_file(path))), "")
         if not what and not self._far:
-            what = special(found.plain)
+            what = describe_special(found.plain)
         if what:
             reason = f"{found.plain} is {what}, not a file."
             return found, Deny(reason=reason, category="device")
@@ -108,8 +108,8 @@ class Files:
         follow = not self._far
         base = os.path.realpath(base) if cwd and follow else base
         plain, *others = readings(text, self.places.home)
-        found = absolute(plain, base, follow=follow)
-        rest = [path for other in others for path in absolute(other, base, follow=follow)]
+        found = absolute_paths(plain, base, follow=follow)
+        rest = [path for other in others for path in absolute_paths(other, base, follow=follow)]
         return _Candidates(plain=found[1] if len(found) > 1 else found[0], all_=(*found, *rest))
 
     def _private(self, found: _Candidates) -> Deny | None:
@@ -118,7 +118,7 @@ class Files:
             reading = judge_read(self._paths, path)
             if reading is not None and reading.category != "outside":
                 return Deny(reason=reading.reason, category=reading.category)
-            if self.places.start_file(path):
+            if self.places.is_shell_file(path):
                 reason = f"{path} is a start file of a shell, which often holds secrets."
                 return Deny(reason=reason, category="credentials")
         return None

@@ -16,7 +16,7 @@ _DEEPEST = 2
 Inode = tuple[int, int]
 
 
-def special(path: str) -> str:
+def describe_special(path: str) -> str:
     """What the thing at a path is if it is neither file nor folder, or nothing."""
     try:
         mode = Path(path).stat().st_mode

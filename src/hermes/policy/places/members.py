@@ -11,7 +11,7 @@ from hermes.core.effects import Allow, Decision, Deny
 from hermes.policy.patterns import regex
 from hermes.policy.places.files import Files
 from hermes.policy.places.places import lists
-from hermes.policy.places.spelling import readings, unusable
+from hermes.policy.places.spelling import readings, why_unusable
 
 MOST_BYTES = 1024 * 1024 * 1024
 MOST_RATIO = 200
@@ -73,7 +73,7 @@ def _refused_size(member: Member) -> Deny | None:
 
 
 def _refused_name(name: str) -> Deny | None:
-    if why := unusable(name):
+    if why := why_unusable(name):
         return _deny(why)
     for reading in (name, *readings(name, "/~")):
         slashed = reading.replace("\\", "/")
@@ -89,7 +89,7 @@ def _refused_name(name: str) -> Deny | None:
 
 def _refused_link(member: Member) -> Deny | None:
     target = member.link.replace("\\", "/")
-    if not target or unusable(target):
+    if not target or why_unusable(target):
         return _deny(f"The link {member.name!a} leads nowhere.")
     if target.startswith(("/", "~")) or _DRIVE.match(target):
         return _deny(f"The link {member.name!a} leads out of the archive's folder.")

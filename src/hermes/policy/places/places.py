@@ -163,7 +163,7 @@ class Places:
         low = path.lower()
         return any(_places_inside(low, each) for each in self._own)
 
-    def made_to_be_sent(self, path: str) -> bool:
+    def is_outgoing_media(self, path: str) -> bool:
         """A picture, a sound or another file that a tool has put into our state."""
         states = (self.state, posixpath.join(self.home, ".hermes"))
         cached = any(_places_inside(path, posixpath.join(each, "cache")) for each in states)
@@ -209,7 +209,7 @@ class Places:
             return "the name of a device"
         return ""
 
-    def started_later(self, path: str) -> str:
+    def runs_later(self, path: str) -> str:
         """Why other programs run or obey what is written there, or nothing."""
         low = path.lower()
         rest = self._in_home(low)
@@ -221,12 +221,12 @@ class Places:
             return "is run or obeyed by other programs later"
         return ""
 
-    def start_file(self, path: str) -> bool:
+    def is_shell_file(self, path: str) -> bool:
         """A file of the home that a shell or login reads."""
         rest = self._in_home(path.lower())
         return rest in lists().shell_files
 
-    def told_to_agents(self, path: str) -> bool:
+    def is_agent_file(self, path: str) -> bool:
         """What agents read when they start in a folder."""
         return bool(table("agent_files").anywhere(path.lower()))
 

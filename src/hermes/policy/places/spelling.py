@@ -22,7 +22,7 @@ HIDDEN = regex(
 CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def folded(name: str) -> str:
+def fold_lookalikes(name: str) -> str:
     """The plain name that this one looks like, which is itself for almost all."""
     if name.isascii():
         return name
@@ -30,7 +30,7 @@ def folded(name: str) -> str:
     return plain if plain.isascii() else name
 
 
-def disguised(script: str) -> str:
+def why_disguised(script: str) -> str:
     """Why the text is not what a person sees, or nothing."""
     if CONTROL.search(script):
         return "It holds control characters, which can hide what it does on a screen."
@@ -60,7 +60,7 @@ _PROC_ROOT = regex(r"^/proc/(?:self|thread-self|\d+|\*)(?:/task/[^/]+)?/root(?=/
 _PROC_CWD = regex(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
 
 
-def unusable(text: str) -> str:
+def why_unusable(text: str) -> str:
     """Why no file can be meant by the text, or nothing."""
     if not text.strip():
         return "No path is given."
@@ -114,16 +114,16 @@ def _expanded(text: str, home: str) -> str:
     return text
 
 
-def absolute(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
+def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
     """Where the path leads: by its words, and by the links that are on the disk."""
     joined = posixpath.join(cwd, text)
-    by_words = without_detours(posixpath.normpath(joined), cwd)
+    by_words = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
         return (by_words,)
     return tuple(dict.fromkeys((by_words, _real(joined), _real(by_words))))
 
 
-def without_detours(path: str, cwd: str) -> str:
+def remove_detours(path: str, cwd: str) -> str:
     """The same path without doubled slashes and ways through a process."""
     path = "/" + path.lstrip("/")
     for _ in range(8):

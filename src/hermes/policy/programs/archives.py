@@ -7,7 +7,7 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.running import fetched
+from hermes.policy.programs.running import is_fetched
 from hermes.policy.redirections import PLAIN_VIEWERS
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
@@ -81,7 +81,7 @@ def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream 
     if options.has("-P", "--absolute-names"):
         call.ask("overwrite", "It may write anywhere the archive says.")
     call.writes(folder)
-    if call.stdin.origin == "network" or fetched(call, call.path(archive)):
+    if call.stdin.origin == "network" or is_fetched(call, call.path(archive)):
         call.state.files[call.path(folder)] = Stream(origin="network")
     return NOTHING
 
@@ -97,7 +97,7 @@ def check_unzip(call: Call) -> Stream | None:
         return Stream(text=UNKNOWN, origin="file")
     folder = options.value("-d") or "."
     call.writes(folder)
-    if options.operands and fetched(call, call.path(options.operands[0])):
+    if options.operands and is_fetched(call, call.path(options.operands[0])):
         call.state.files[call.path(folder)] = Stream(origin="network")
     return NOTHING
 

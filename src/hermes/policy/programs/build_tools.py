@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.exposure import SECRET_NAME, shown_secrets
+from hermes.policy.exposure import SECRET_NAME, check_secret_names
 from hermes.policy.patterns import regex
-from hermes.policy.programs.filters import key_like
-from hermes.policy.programs.project_tools import OUTWARD, check_worker, for_tests, foreign
-from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.filters import looks_like_key
+from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_foreign, targets_tests
+from hermes.policy.programs.running import is_fetched, own_program
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Where a build that `configure` sets up will put its files; no shell has a variable like this.
@@ -51,7 +51,7 @@ def check_targets(call: Call) -> Stream | None:
             _recipes(call, written)
     folders = ("-C", "--directory", "--working-directory", "--dir")
     for folder in options.values(*folders, *(("-d",) if call.name in ("just", "task") else ())):
-        if fetched(call, call.path(folder)):
+        if is_fetched(call, call.path(folder)):
             call.ask("remote_code", "It builds what was fetched from elsewhere.")
         elif not call.here(folder):
             call.ask("unknown_program", f"It runs what {folder} says, outside the workspace.")
@@ -152,7 +152,7 @@ def check_java(call: Call) -> Stream | None:
         following = (options[place + 1 : place + 2] or [""])[0]
         if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
             for part in following.split(":"):
-                if foreign(call, part):
+                if is_foreign(call, part):
                     own_program(call, part)
         if word.startswith(("-javaagent", "-agentpath", "-agentlib")):
             call.ask("shell_escape", "It loads code into Java.")
@@ -163,7 +163,7 @@ def check_java(call: Call) -> Stream | None:
 
 
 def check_rake(call: Call) -> Stream | None:
-    testing = for_tests(call)
+    testing = targets_tests(call)
     kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
     check_worker(call.part(kept))
     for word in call.arguments:
@@ -199,7 +199,7 @@ STAGED = ("knex", "sequelize")
 def check_migrations(call: Call) -> Stream | None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
-    testing = call.name in STAGED and for_tests(call)
+    testing = call.name in STAGED and targets_tests(call)
     if not testing and re.search(
         r"\b(downgrade|down|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
     ):
@@ -211,7 +211,7 @@ def check_migrations(call: Call) -> Stream | None:
 def check_php_tool(call: Call) -> Stream | None:
     text = " ".join(call.arguments)
     losing = re.search(r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe)\b", text)
-    if "tinker" in call.arguments or (losing and not for_tests(call)):
+    if "tinker" in call.arguments or (losing and not targets_tests(call)):
         call.ask("database", "It deletes data of the project's database.")
     return check_worker(call)
 
@@ -221,7 +221,7 @@ ENVIRONMENT = regex(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
 
 def check_jq(call: Call) -> Stream | None:
     code = " ".join(call.arguments)
-    shown_secrets(call, code)
+    check_secret_names(call, code)
     for found in ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
             call.ask("credentials", f"It shows the secret that ${found[1]} holds.")
@@ -241,7 +241,7 @@ def check_reader(call: Call) -> Stream | None:
         and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", call.arguments[0])
     ):
         call.ask("credentials", "It shows the variables of other processes, secrets included.")
-    if call.name in ("locate", "plocate", "mlocate") and any(map(key_like, call.arguments)):
+    if call.name in ("locate", "plocate", "mlocate") and any(map(looks_like_key, call.arguments)):
         call.ask("credentials", "It looks for keys outside the workspace.")
     if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
         call.ask("credentials", "It shows the system's passwords.")

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from hermes.policy.call import Call
-from hermes.policy.findings import LOOKING, Finding, Level
+from hermes.policy.findings import READS_ONLY, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import check_title, run_file, run_stream
 from hermes.policy.redirections import check_variable
@@ -32,7 +32,7 @@ SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
 def check_cd(call: Call) -> Stream:
     options = call.options()
-    call.follower.add(Finding(level=Level.WORK, category="", reason=LOOKING))
+    call.follower.add(Finding(level=Level.WORK, category="", reason=READS_ONLY))
     if call.name == "popd":
         call.state.cwd = UNKNOWN
         return NOTHING
@@ -208,14 +208,14 @@ def check_printf(call: Call) -> Stream:
         words = words[2:]
     if words[:1] == ["--"]:
         words.pop(0)
-    text = formatted(words[0], words[1:]) if words else ""
+    text = format_printf(words[0], words[1:]) if words else ""
     if variable:
         call.state.set(variable, (text,))
         return NOTHING
     return Stream(text=text, origin="decoded" if words and SPELLED.search(words[0]) else "")
 
 
-def formatted(pattern: str, values: list[str]) -> str:
+def format_printf(pattern: str, values: list[str]) -> str:
     """As `printf` does: the pattern is used again while there are values."""
     out: list[str] = []
     rest = list(values)

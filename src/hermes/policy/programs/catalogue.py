@@ -14,7 +14,7 @@ from hermes.policy.programs.steps import apply_steps
 from hermes.policy.shell.state import NOTHING, Stream
 
 
-def runs_chosen(call: Call) -> bool:
+def follow_chosen_command(call: Call) -> bool:
     """Whether the call runs another command by its record's `runs`; it is followed then."""
     runs = call.record.runs
     if runs is None:
@@ -58,7 +58,7 @@ SHELL = r"(bash|zsh|fish|sh|posix|dash|ksh|-)"
 COMPLETING = frozenset(("completion", "completions", "generate-shell-completion", "shell-init"))
 
 
-def prints_setup(call: Call) -> bool:
+def prints_shell_setup(call: Call) -> bool:
     words = call.arguments
     setup = call.record.setup
     if setup and re.fullmatch(setup.replace("SHELL", SHELL), " ".join(words)):
@@ -84,20 +84,20 @@ def judge(call: Call) -> Stream | None:
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
-    if record.runs is not None and runs_chosen(call):
+    if record.runs is not None and follow_chosen_command(call):
         return None
     if "builtin" in record.flags:
         if record.steps:
             apply_steps(call)
         return _check(record.check)(call)
-    if record.setup and prints_setup(call):
+    if record.setup and prints_shell_setup(call):
         call.work(reason="It sets up the shell as logging in does.")
         return NOTHING
     if not record.check:
         return _check("unknown.unknown")(call)
     if _tells_about_itself(call):
         return None
-    if prints_setup(call):
+    if prints_shell_setup(call):
         return NOTHING
     if is_dry_run(call):
         call.work("network", "It only shows what it would do.")

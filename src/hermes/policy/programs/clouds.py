@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Options, shown
+from hermes.policy.call import Call, Options, quote_words
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
-from hermes.policy.outgoing import NEAR, far
+from hermes.policy.outgoing import NEAR, is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.subcommands import check_subcommands, only_looks
@@ -58,7 +58,7 @@ def check_docker(call: Call) -> Stream | None:
             own_program(call, name)
         for folder in Options(rest, call.record.values).operands[-1:]:
             call.reads_all(folder)
-    if "build" in plain[:2] and (places := [word for word in plain[1:] if far(word)]):
+    if "build" in plain[:2] and (places := [word for word in plain[1:] if is_remote(word)]):
         call.ask("remote_code", f"It builds what {places[0]} holds.")
     if plain[:1] == ["compose"]:
         for name in Options(rest, call.record.values).values("-f", "--file"):
@@ -104,7 +104,7 @@ def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN
-        elsewhere.probes(shown(command), keep=_fetched)
+        elsewhere.probes(quote_words(command), keep=_fetched)
     translated = [_outside(word, mounts) for word in command]
     if command and translated != command:
         call.runs(translated)

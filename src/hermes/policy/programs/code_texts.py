@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.outgoing import far
+from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
@@ -78,11 +78,13 @@ def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
     """Code that is run and stands elsewhere; `fetches` says that its commands fetch something."""
     for found in TAKEN_IN.finditer(code):
         own_program(call, found[2])
-    urls = (text for text in strings(code) if re.match(r"(?:https?|ftp)://", text) and far(text))
+    urls = (
+        text for text in strings(code) if re.match(r"(?:https?|ftp)://", text) and is_remote(text)
+    )
     imports = IMPORTS.search(code)
     if imports and imports[2] in ("data:", "blob:"):
         call.ask("obfuscated", "Its code runs code that is hidden in an address.")
-    elif imports and (imports[2] in ("npm:", "jsr:") or far(imports[1])):
+    elif imports and (imports[2] in ("npm:", "jsr:") or is_remote(imports[1])):
         call.ask("remote_code", "Its code runs code from elsewhere.")
     elif (fetches and EVALUATES.search(bare)) or (EVALUATED.search(bare) and any(urls)):
         call.ask("remote_code", "Its code runs what it fetches from elsewhere.")

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from hermes.policy.call import Call, Options
-from hermes.policy.exposure import shown_secrets
-from hermes.policy.outgoing import far
+from hermes.policy.exposure import check_secret_names
+from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
-from hermes.policy.programs.subcommands import only_asked
+from hermes.policy.programs.subcommands import only_reads
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
@@ -42,7 +42,7 @@ SECRETS = regex(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\
 
 def check_outside(call: Call, text: str) -> None:
     """Every file and every place elsewhere that the statements name."""
-    shown_secrets(call, text)
+    check_secret_names(call, text)
     if TAKEN_IN.search(text):
         call.ask("remote_code", "It loads code into the database.")
     if SECRETS.search(text):
@@ -66,7 +66,7 @@ def _told(found: re.Match[str]) -> str:
 
 
 def _goes(call: Call, name: str) -> None:
-    if BUCKET.match(name) or far(name):
+    if BUCKET.match(name) or is_remote(name):
         call.ask("network_out", f"It sends data to {name}.")
     elif UNKNOWN in name:
         call.ask("overwrite", "It writes a file whose name its text does not tell.")
@@ -180,7 +180,7 @@ def check_client(call: Call) -> Stream | None:
         check_sql(call, text, own=False)
     if texts or files or options.has("--version", "-V", "--help", "-l", "--list"):
         return None
-    if call.name == "influx" and only_asked(call, ordered=True):
+    if call.name == "influx" and only_reads(call, ordered=True):
         return None
     if call.stdin.known:
         check_sql(call, call.stdin.text, own=False)
@@ -296,7 +296,7 @@ def check_bq(call: Call) -> Stream | None:
 
 
 def check_server(call: Call) -> Stream | None:
-    if only_asked(call, ordered=True):
+    if only_reads(call, ordered=True):
         call.work("network", "It looks at a database or a cluster.")
     else:
         call.ask("database", call.record.reason)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hermes.policy.call import Call
-from hermes.policy.exposure import shown_secrets
+from hermes.policy.exposure import check_secret_names
 from hermes.policy.patterns import regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
@@ -44,7 +44,7 @@ def _assigned(text: str) -> str:
 def _awk_code(call: Call, code: str) -> None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
-    shown_secrets(call, code)
+    check_secret_names(call, code)
     texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"\s*(?=[;})\n]|$)", code))
     for found in re.finditer(r"\bsystem\s*\(\s*(?:\"((?:[^\"\\]|\\.)*)\"|(\w+)\s*\))?", code):
         text = found[1] if found[1] is not None else texts.get(found[2] or "", UNKNOWN)

@@ -7,7 +7,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex
-from hermes.policy.programs.filters import found_stores, key_like
+from hermes.policy.programs.filters import find_stores, looks_like_key
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 FILTERED = frozenset(
@@ -235,7 +235,7 @@ def check_find(call: Call) -> Stream | None:
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
-    targets += [each for base in bases for each in found_stores(call, base, _sought(terms))]
+    targets += [each for base in bases for each in find_stores(call, base, _sought(terms))]
     _find_names(call, bases, terms)
     for place, term in enumerate(terms):
         if term == "-delete":
@@ -283,7 +283,8 @@ def _find_names(call: Call, bases: list[str], terms: list[str]) -> None:
     hunted = [
         terms[place + 1]
         for place, term in enumerate(terms[:-1])
-        if term in ("-name", "-iname", "-path") and key_like(terms[place + 1].rpartition("/")[2])
+        if term in ("-name", "-iname", "-path")
+        and looks_like_key(terms[place + 1].rpartition("/")[2])
     ]
     if "-perm" in terms and any("4000" in each or "u+s" in each for each in terms):
         call.ask("privilege", "It looks for programs that run with more rights.")

@@ -105,7 +105,7 @@ def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
     """Some of the paths that a search has found: those that the pattern names may be stores."""
     bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
     plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
-    stores = [each for base in sorted(bases) for each in found_stores(call, base, plain)]
+    stores = [each for base in sorted(bases) for each in find_stores(call, base, plain)]
     return "\n".join((_part(paths), *stores))
 
 
@@ -136,7 +136,7 @@ def _fd_targets(call: Call, options: Options) -> list[str]:
     # Any part of a name may fit, and stores are known by their whole names.
     plain = re.sub(r"[\^$\\]", "", pattern)
     bases = _fd_bases(options)
-    stores = [each for base in bases for each in found_stores(call, base, [plain])]
+    stores = [each for base in bases for each in find_stores(call, base, [plain])]
     return [f"{base}/{SOME if narrow else '**'}" for base in bases] + stores
 
 
@@ -149,10 +149,10 @@ def check_base64(call: Call) -> Stream:
     found = _files(call, options.operands)
     if not options.has("-d", "-D", "--decode"):
         return Stream(text=UNKNOWN, origin=found.origin)
-    return decoded(found, lambda text: base64.b64decode(text + b"==="))
+    return decode_stream(found, lambda text: base64.b64decode(text + b"==="))
 
 
-def decoded(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
+def decode_stream(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
     if not stream.known:
         return Stream(text=UNKNOWN, origin=stream.origin)
     try:
@@ -166,7 +166,7 @@ def check_base32(call: Call) -> Stream:
     options = call.options("-w --wrap")
     found = _files(call, options.operands)
     if options.has("-d", "--decode"):
-        return decoded(found, base64.b32decode)
+        return decode_stream(found, base64.b32decode)
     return Stream(text=UNKNOWN, origin=found.origin)
 
 
@@ -177,7 +177,7 @@ def check_xxd(call: Call) -> Stream:
     found = _files(call, names[:1])
     flags = "".join(word for word in call.arguments if word.startswith("-"))
     if "r" in flags:
-        return decoded(found, lambda text: binascii.unhexlify(text))
+        return decode_stream(found, lambda text: binascii.unhexlify(text))
     return Stream(text=UNKNOWN, origin=found.origin)
 
 
@@ -300,12 +300,12 @@ def check_uniq(call: Call) -> Stream:
     return _files(call, names[:1])
 
 
-def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
+def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
     """Places of credentials that a search below `base` for these names may find."""
     found = []
     for last in {part for name in names for part in name.split("/") if part.strip("*?.")}:
         places = [posixpath.join(base, last)]
-        if call.paths.covers(call.path(base)):
+        if call.paths.covers_credentials(call.path(base)):
             stores = (
                 f"{head}/{'/'.join(rest)}".rstrip("/")
                 for head in home_stores()
@@ -314,10 +314,10 @@ def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
             places += [
                 f"~/{each}" for each in stores if fnmatchcase(each.rpartition("/")[2], last.lower())
             ]
-        found += [each for each in places if call.paths.sensitive(call.path(each))]
+        found += [each for each in places if call.paths.why_sensitive(call.path(each))]
     return found
 
 
-def key_like(name: str) -> bool:
+def looks_like_key(name: str) -> bool:
     """A search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.policy.call import Call, Options
-from hermes.policy.outgoing import far
+from hermes.policy.outgoing import is_remote
 from hermes.policy.path_effects import REGENERABLE
 from hermes.policy.programs.git_settings import (
     check_archive,
@@ -82,7 +82,7 @@ def _verb(call: Call, verb: str) -> Stream | None:
     else:
         kind = "unclear" if UNKNOWN in verb else "unknown_program"
         call.ask(kind, f"`git {verb}` is not known to be harmless; it may be an alias.")
-    if verb == "pull" and any(far(word) for word in words):
+    if verb == "pull" and any(is_remote(word) for word in words):
         call.state.files[call.state.cwd] = Stream(origin="network")
     if verb == "rev-parse" and "--show-toplevel" in words:
         return Stream(text=call.paths.root)

@@ -6,9 +6,9 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.project_tools import OUTWARD, check_worker, for_tests, foreign
+from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_foreign, targets_tests
 from hermes.policy.programs.python_code import judge_python
-from hermes.policy.programs.running import ask_ended, own_program
+from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -173,7 +173,7 @@ def _interpreters_file(call: Call, name: str, arguments: list[str]) -> Stream | 
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
-        ask_ended(call, arguments)
+        ask_if_destroying(call, arguments)
     return None
 
 
@@ -183,7 +183,7 @@ def _django(call: Call, arguments: list[str]) -> None:
     if verb.startswith("shell") and re.search(r"\.(delete|update|bulk_\w+|raw|execute)\(", text):
         call.ask("database", "Its code deletes or changes data of the project's database.")
     losing = verb in ("flush", "reset_db") or (verb == "migrate" and arguments[-1:] == ["zero"])
-    if verb in ("sqlflush", "dbshell") or (losing and not for_tests(call)):
+    if verb in ("sqlflush", "dbshell") or (losing and not targets_tests(call)):
         call.ask("database", f"`{verb}` deletes or changes data of the project's database.")
 
 
@@ -214,7 +214,7 @@ def check_inline(call: Call) -> Stream | None:
         call.work(reason="It runs the project's own tests.")
         return None
     for _, value in options.pairs:
-        if value is not None and foreign(call, value):
+        if value is not None and is_foreign(call, value):
             own_program(call, value)
     for code in [*codes, *options.values(*record.module_options.split())]:
         if UNKNOWN in code:

@@ -6,8 +6,8 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.filters import decoded
-from hermes.policy.programs.subcommands import only_asked
+from hermes.policy.programs.filters import decode_stream
+from hermes.policy.programs.subcommands import only_reads
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 
@@ -41,7 +41,7 @@ def check_openssl(call: Call) -> Stream | None:
         source = call.stdin if "-in" not in words else Stream(origin="file")
         import base64
 
-        return decoded(source, lambda text: base64.b64decode(text + b"==="))
+        return decode_stream(source, lambda text: base64.b64decode(text + b"==="))
     public = {"-pubout", "-pubin", "-noout", "-check", "-modulus"} & set(words)
     if verb in ("rsa", "pkey", "ec", "dsa", "pkcs8", "pkcs12") and "-in" in words and not public:
         call.ask("credentials", "It shows or changes a private key.")
@@ -198,7 +198,7 @@ def check_httpie(call: Call) -> Stream | None:
 
 
 def check_out(call: Call) -> Stream:
-    asked = only_asked(call, ordered=True) and not {"config", "alias"} & set(call.arguments)
+    asked = only_reads(call, ordered=True) and not {"config", "alias"} & set(call.arguments)
     if asked and "stores" in call.record.flags:
         call.work("network", "It looks at what is stored elsewhere.")
         return FETCHED

@@ -6,8 +6,13 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
-from hermes.policy.programs.project_tools import OUTWARD, ask_elsewhere, check_worker, for_tests
-from hermes.policy.programs.running import fetched, installed, own_program
+from hermes.policy.programs.project_tools import (
+    OUTWARD,
+    ask_if_foreign_folder,
+    check_worker,
+    targets_tests,
+)
+from hermes.policy.programs.running import is_fetched, is_project_tool, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.programs.wrappers import check_cargo_watch
@@ -80,7 +85,7 @@ def check_pip(call: Call) -> Stream | None:
 
 def _pip_install(call: Call, words: list[str]) -> None:
     options = Options(words, PIP_TAKING)
-    ask_elsewhere(call)
+    ask_if_foreign_folder(call)
     places = options.values("-f", "--find-links")
     if options.values("-i", "--index-url", "--extra-index-url", "--proxy") or not all(
         "://" not in each and call.here(each) for each in places
@@ -94,7 +99,7 @@ def _pip_install(call: Call, words: list[str]) -> None:
         if not (name in lists and _is_local(call, name)) and not _of_project(call, name):
             call.ask(NEW, f"It installs what {name} says, which is not part of the workspace.")
     for name in options.operands:
-        if fetched(call, call.path(name)):
+        if is_fetched(call, call.path(name)):
             call.ask("remote_code", f"It installs {name}, which was fetched from elsewhere.")
         if not _of_project(call, name) and name not in ("pip", "setuptools", "wheel"):
             call.ask(NEW, f"It installs {name.replace(UNKNOWN, '…')} and runs its code.")
@@ -123,7 +128,7 @@ def check_npm(call: Call) -> Stream | None:
     )
     words = options.operands
     verb, names = (words[0], words[1:]) if words else ("", [])
-    ask_elsewhere(call)
+    ask_if_foreign_folder(call)
     if call.name == "bun" and (codes := options.values("-e", "--eval", "-p", "--print")):
         for code in codes:
             check_code(call, code, backticks=False)
@@ -193,7 +198,7 @@ def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stre
         call.work("network", f"It begins a project with {name}.")
         call.writes(*(word for word in words[1:2] if not word.startswith("-")))
         return None
-    if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
+    if bare in KNOWN_TOOLS or (bare and is_project_tool(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
         if not call.follower.knows(bare):
             return check_worker(call.part(words[1:], name=bare))
@@ -253,7 +258,7 @@ def _script_words(words: list[str]) -> list[str]:
 
 def check_project_tool(call: Call) -> Stream | None:
     """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
-    ask_elsewhere(call)
+    ask_if_foreign_folder(call)
     words = call.options(
         "-C -P --directory --project -n --name -p --prefix -e", permute=False
     ).operands
@@ -278,7 +283,7 @@ def check_cargo(call: Call) -> Stream | None:
     for setting in options.values("--config"):
         if re.search(r"runner|wrapper|rustc|linker|alias|rustdoc|source|registr", setting):
             call.ask("shell_escape", "It makes cargo use another program.")
-    ask_elsewhere(call)
+    ask_if_foreign_folder(call)
     call.writes(*options.values("--target-dir"))
     if words[:1] == ["publish"] and "-n" in words:
         call.work("network", "It only shows what it would do.")
@@ -313,7 +318,7 @@ def check_go(call: Call) -> Stream | None:
         return None
     known = "build test run fmt mod generate clean tool work get install fix telemetry"
     if verb in known.split():
-        ask_elsewhere(call)
+        ask_if_foreign_folder(call)
         call.work("network", "It builds or fetches what the project names.")
     elif verb:
         call.ask("unknown_program", f"`go {verb}` is not known.")
@@ -349,7 +354,7 @@ def check_versions(call: Call) -> Stream | None:
 
 
 def check_mix(call: Call) -> Stream | None:
-    if call.arguments[:1] and call.arguments[0].startswith("ecto.") and for_tests(call):
+    if call.arguments[:1] and call.arguments[0].startswith("ecto.") and targets_tests(call):
         call.work(reason="It works on the database of the tests.")
         return None
     return check_subcommands(call)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.outgoing import far
-from hermes.policy.paths import inside
+from hermes.policy.outgoing import is_remote
+from hermes.policy.paths import is_inside
 from hermes.policy.patterns import regex
-from hermes.policy.programs.running import fetched
-from hermes.policy.programs.subcommands import SENDS, destroying
+from hermes.policy.programs.running import is_fetched
+from hermes.policy.programs.subcommands import SENDS, find_destroying_verb
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
 # Variables by which frameworks are told their stage.
@@ -25,7 +25,7 @@ TOLD = regex(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z
 ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI|DSN|HOST|ADDR)$")
 
 
-def for_tests(call: Call) -> bool:
+def targets_tests(call: Call) -> bool:
     """By its variables or its own words it works for the tests, and nothing says otherwise."""
     given = {name: values for name, values in call.state.variables.items() if name.isupper()}
     told = [found for word in call.arguments if (found := TOLD.fullmatch(word))]
@@ -86,26 +86,26 @@ OPEN_TO_ALL = regex(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none
 CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
 
 
-def ask_elsewhere(call: Call) -> None:
+def ask_if_foreign_folder(call: Call) -> None:
     """A tool runs the code of the folder it is called in. Whose is that?"""
     cwd = call.state.cwd
     if UNKNOWN in cwd or SOME in cwd:
         return
-    if fetched(call, cwd):
+    if is_fetched(call, cwd):
         call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
-    elif foreign(call, cwd):
+    elif is_foreign(call, cwd):
         call.ask("unknown_program", f"It builds or runs what lies in {cwd}, outside the workspace.")
 
 
 def check_worker(call: Call) -> Stream | None:
-    ask_elsewhere(call)
+    ask_if_foreign_folder(call)
     call.work(reason=f"`{call.name}` works in the project.")
     words = call.arguments
     _told_words(call, words)
     if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
-    if "tests" not in call.record.flags and (order := destroying(orders)):
+    if "tests" not in call.record.flags and (order := find_destroying_verb(orders)):
         call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
     files = re.compile(r"\.(ya?ml|json|toml|[jt]sx?|py|sh|tf|md|txt|xml)$")
     outward = (each for each in orders if OUTWARD.match(each) and not files.search(each))
@@ -131,7 +131,7 @@ def check_worker(call: Call) -> Stream | None:
         elif word[:1] != "-":
             call.reads(word)
     if "last_is_output" in call.record.flags and words:
-        if far(words[-1]):
+        if is_remote(words[-1]):
             call.ask("network_out", f"It sends what it makes to {words[-1]}.")
         call.writes(words[-1])
     return None
@@ -144,11 +144,11 @@ def _reaches_out(call: Call, words: list[str]) -> None:
     for place, word in enumerate(words):
         option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
         data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
-        if option and value.startswith("/dev/fd/") and fetched(call, value) and not data:
+        if option and value.startswith("/dev/fd/") and is_fetched(call, value) and not data:
             call.ask("remote_code", f"`{option}` makes it follow what comes from elsewhere.")
-        elif option and foreign(call, value) and not data:
+        elif option and is_foreign(call, value) and not data:
             call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
-        elif not option and foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
+        elif not option and is_foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
             if "tests" in call.record.flags:
                 call.ask("unknown_program", f"It runs {word}, outside the workspace.")
             elif edits:
@@ -164,7 +164,7 @@ def _option(word: str, following: str) -> tuple[str, str]:
     return word, following
 
 
-def foreign(call: Call, text: str) -> bool:
+def is_foreign(call: Call, text: str) -> bool:
     """A path that belongs neither to the project nor to the system."""
     if text[:1] not in ("/", "~") and not text.startswith(".."):
         return False
@@ -172,7 +172,7 @@ def foreign(call: Call, text: str) -> bool:
         # A place in a document, as XPath writes it.
         return False
     path = call.path(text)
-    if UNKNOWN in path or call.here(text) or any(inside(path, each) for each in call.state.own):
+    if UNKNOWN in path or call.here(text) or any(is_inside(path, each) for each in call.state.own):
         return False
     return call.paths.place(path) in ("scratch", "outside", "home")
 
@@ -188,7 +188,7 @@ def _told_words(call: Call, words: list[str]) -> None:
     if call.name == "jupyter" and "install" in names[:2]:
         call.ask("package_install", "It installs something new.")
     for word in words:
-        if far(word) and CODE_FILE.search(word):
+        if is_remote(word) and CODE_FILE.search(word):
             call.ask("remote_code", f"It runs {word}, which comes from elsewhere.")
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from hermes.policy.call import Call
-from hermes.policy.exposure import shown_secrets
+from hermes.policy.exposure import check_secret_names
 from hermes.policy.outgoing import NEAR
 from hermes.policy.programs.python_names import (
     DECODERS,
@@ -36,7 +36,7 @@ def judge_python(call: Call, code: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     call.work(reason="It runs a piece of Python.")
-    shown_secrets(call, code)
+    check_secret_names(call, code)
     nodes = [node for node in _nodes(tree) if type(node) in READ]
     forks = "fork" in code
     reader = _Reader(call)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.outgoing import far
-from hermes.policy.paths import inside
+from hermes.policy.outgoing import is_remote
+from hermes.policy.paths import is_inside
 from hermes.policy.patterns import regex
-from hermes.policy.programs.subcommands import destroying
+from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # Scripts that every project of their kind has, and whose orders are known.
@@ -31,10 +31,10 @@ def run_stream(call: Call, stream: Stream) -> Stream:
     return ANYTHING
 
 
-def fetched(call: Call, path: str) -> bool:
+def is_fetched(call: Call, path: str) -> bool:
     """The file came from the network earlier in the same script."""
     return any(
-        stream.origin == "network" and inside(path, where)
+        stream.origin == "network" and is_inside(path, where)
         for where, stream in call.state.files.items()
     )
 
@@ -42,11 +42,11 @@ def fetched(call: Call, path: str) -> bool:
 def own_program(call: Call, text: str) -> bool:
     """Whether a file is the project's own and may be run. Otherwise it is asked about."""
     path = call.path(text)
-    if far(text):
+    if is_remote(text):
         call.ask("remote_code", f"It runs what {text} holds, which comes from elsewhere.")
     elif UNKNOWN in path:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
-    elif fetched(call, path):
+    elif is_fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
     elif not call.here(text) and not _known(call, path):
         call.unknown(f"It runs {path}, which is not part of the workspace")
@@ -57,10 +57,10 @@ def own_program(call: Call, text: str) -> bool:
 
 def _known(call: Call, path: str) -> bool:
     """Built or copied by this very script, or a part of the program that is as it came."""
-    return any(inside(path, each) for each in call.state.own) or call.paths.shipped(path)
+    return any(is_inside(path, each) for each in call.state.own) or call.paths.shipped(path)
 
 
-def installed(call: Call, name: str) -> bool:
+def is_project_tool(call: Call, name: str) -> bool:
     """The project has a program of this name in an environment of its own."""
     if not re.fullmatch(r"[\w.+-]+", name):
         return False
@@ -115,13 +115,13 @@ def check_path_program(call: Call) -> Stream | None:
             if told:
                 call.state.set("configure --prefix", (told[-1].partition("=")[2],))
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
-        ask_ended(call, call.arguments)
+        ask_if_destroying(call, call.arguments)
     return None
 
 
-def ask_ended(call: Call, arguments: list[str]) -> None:
+def ask_if_destroying(call: Call, arguments: list[str]) -> None:
     """Orders to the project's own programs that their names give away."""
-    if order := destroying([each for each in arguments if not each.startswith("-")][:2]):
+    if order := find_destroying_verb([each for each in arguments if not each.startswith("-")][:2]):
         call.ask("database", f"`{order}` sounds as if it deletes something for good.")
 
 

@@ -6,8 +6,8 @@ import re
 from itertools import islice
 
 from hermes.policy.call import Call
-from hermes.policy.exposure import shown_secrets
-from hermes.policy.outgoing import far
+from hermes.policy.exposure import check_secret_names
+from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.programs.code_texts import check_taken_in, usual_quotes
 from hermes.policy.programs.python_code import strings
@@ -165,7 +165,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             call.ask("shell_escape", "Its code runs other commands.")
         _probe(call, code)
     _look_for_patterns(call, code, bare, ran=ran)
-    shown_secrets(call, code)
+    check_secret_names(call, code)
     _removed(call, code, bare)
     check_taken_in(call, code, bare, fetches=fetches)
     if RUNS_OUTPUT.search(bare):
@@ -289,7 +289,7 @@ def _unknown_parts(text: str) -> str:
 
 def _written(call: Call, code: str) -> None:
     paths = [text for text in strings(code) if _like_path(text)]
-    if any(far(path) for path in paths):
+    if any(is_remote(path) for path in paths):
         call.ask("network_out", "Its code writes to another machine.")
     if not paths:
         call.ask("overwrite", "Its code writes a file whose name its text does not tell.")
@@ -326,7 +326,7 @@ def _all_near(code: str) -> bool:
         and UNKNOWN not in code
         and "+" not in code
         and "${" not in code
-        and not any(far(url) for url in urls)
+        and not any(is_remote(url) for url in urls)
     )
 
 

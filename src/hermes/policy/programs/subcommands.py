@@ -87,7 +87,7 @@ def only_looks(words: Sequence[str]) -> bool:
     return False
 
 
-def destroying(words: Sequence[str]) -> str:
+def find_destroying_verb(words: Sequence[str]) -> str:
     """The first order that ends something for good, as a word or as a part: `schema:drop`."""
     for word in words:
         parts = re.split(r"[:_-]", word.lower())
@@ -106,7 +106,7 @@ NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l
 TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
 
 
-def only_asked(call: Call, *, ordered: bool = False) -> bool:
+def only_reads(call: Call, *, ordered: bool = False) -> bool:
     """The words make it look at the machine, at a cluster or at a database, and at no more.
     `ordered` are programs whose first words are orders."""
     words = call.options().operands

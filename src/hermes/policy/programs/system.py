@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.findings import LOOKING
+from hermes.policy.findings import READS_ONLY
 from hermes.policy.paths import DISK
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.subcommands import names_only, only_asked
+from hermes.policy.programs.subcommands import names_only, only_reads
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # What these programs tell is free to know.
@@ -61,8 +61,8 @@ def check_asked(call: Call) -> Stream | None:
         return None
     names = record.category == "credentials" and names_only(call)
     tells = record.category in TELLING and "wipes" not in record.flags
-    if names or (tells and only_asked(call)):
-        call.work(reason=LOOKING)
+    if names or (tells and only_reads(call)):
+        call.work(reason=READS_ONLY)
     else:
         call.ask(record.category, record.reason)
     return None

@@ -8,7 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.catalogue import is_dry_run
 from hermes.policy.programs.records import flagged, record_of
-from hermes.policy.programs.running import installed
+from hermes.policy.programs.running import is_project_tool
 from hermes.policy.programs.windows import LOOKING_VERBS, check_shows, check_windows
 from hermes.policy.shell.state import Stream
 
@@ -35,7 +35,7 @@ def check_unknown(call: Call) -> Stream | None:
         call.work("network", "It only shows what it would do.")
     elif words := _sibling(call):
         return call.runs(words)
-    elif installed(call, call.name):
+    elif is_project_tool(call, call.name):
         call.work(reason=f"It runs {call.name}, a tool of the project.")
         call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     elif call.name.startswith(("mkfs", "mkfs.")):

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from hermes.policy.call import Call, Options, shown
+from hermes.policy.call import Call, Options, quote_words
 from hermes.policy.programs.running import check_title, run_stream
 from hermes.policy.redirections import check_variable
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
@@ -59,7 +59,7 @@ def check_rights(call: Call) -> Stream | None:
         inner = inner[1:]
     for place, word in enumerate(call.arguments[1:20], 1):
         if word in GIVEN:
-            call.probes(shown(call.arguments[place:]))
+            call.probes(quote_words(call.arguments[place:]))
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
         if not inner and options.has("-s", "-i", "--shell", "--login"):

@@ -8,14 +8,14 @@ from fnmatch import translate
 from itertools import islice, pairwise, product
 
 from hermes.policy.patterns import regex
-from hermes.policy.shell.state import MOST_VALUES, UNKNOWN, State, Stream, few
+from hermes.policy.shell.state import MOST_VALUES, UNKNOWN, State, Stream, limit_values
 from hermes.policy.shell.tree import (
     Arithmetic,
     Part,
+    ProcessSubstitution,
     Script,
     Substitution,
     Text,
-    Tube,
     Unclear,
     Variable,
     Word,
@@ -74,9 +74,9 @@ class Expander:
                 found = [begun + text for begun in found]
                 continue
             values = [" ".join(fields) for fields in self._values(part)]
-            found = list(few(begun + value for begun, value in product(found, values)))
+            found = list(limit_values(begun + value for begun, value in product(found, values)))
             self._state.budget.spend(sum(map(len, found)))
-        return few(found)
+        return limit_values(found)
 
     def _split(self, word: Word) -> list[Fields]:
         """Fields made so far, and the one that is being made (None: not begun)."""
@@ -142,7 +142,7 @@ class Expander:
             case Substitution(script=script):
                 stream = self._run(script, self._state.copy())
                 return [(stream.text.rstrip("\n"),)]
-            case Tube(script=script, direction=direction):
+            case ProcessSubstitution(script=script, direction=direction):
                 return [(self._tube(script, direction),)]
             case Arithmetic(parts=parts):
                 texts = self.texts(parts)

@@ -26,7 +26,7 @@ BOMB = regex(
 )
 
 
-def multiplies(name: str, body: Command) -> bool:
+def is_fork_bomb(name: str, body: Command) -> bool:
     """It calls itself in a pipe or in the background, as a fork bomb does."""
     calls = list(_calls(name, body, loose=False))
     return any(calls) and (len(calls) > 1 or calls[0])
@@ -54,7 +54,7 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
             ]
 
 
-def swarms(block: Block) -> bool:
+def spawns_endlessly(block: Block) -> bool:
     """A loop without an end whose every round leaves something running beside it."""
     if block.kind != "loop" or len(block.bodies) != 2:
         return False
@@ -96,7 +96,7 @@ _ANYTHING = '"$unclear"'
 _MOST = 60
 
 
-class Defined:
+class ShellDefinitions:
     """By name, everything that may be meant: text inside a function can look like another one."""
 
     def __init__(self, text: str) -> None:
@@ -109,11 +109,11 @@ class Defined:
 
 
 @lru_cache(maxsize=16)
-def _read(text: str) -> Defined:
-    return Defined(text)
+def _read(text: str) -> ShellDefinitions:
+    return ShellDefinitions(text)
 
 
-def define(setup: ShellSetup, script: str, state: State) -> None:
+def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
     """Put what the script may use into the state. What the person's own start files define is
     trusted to do what its name says."""
     if not setup.definitions or setup.definitions == setup.own:

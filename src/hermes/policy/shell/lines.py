@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.patterns import regex
-from hermes.policy.shell.tree import Here, Redirect, Text, Unclear
+from hermes.policy.shell.tree import HereDocument, Redirect, Text, Unclear
 from hermes.policy.shell.words import Words
 
 BLANKS = regex(r"(?:[ \t]|\\\n)*+(?:#[^\n]*)?")
@@ -26,7 +26,7 @@ REDIRECTING = frozenset("<>&{0123456789")
 class Lines(Words):
     def __init__(self, text: str, depth: int = 0) -> None:
         super().__init__(text, depth)
-        self._waiting: list[Here] = []
+        self._waiting: list[HereDocument] = []
 
     def _joiner(self) -> str:
         self._blanks()
@@ -74,14 +74,14 @@ class Lines(Words):
             raise Unclear("a redirection to nowhere")
         return Redirect(operator=operator, target=word, descriptor=found[1] or "")
 
-    def _here(self, *, tabs: bool) -> Here:
+    def _here(self, *, tabs: bool) -> HereDocument:
         start = self._at
         word = self._word()
         raw = self._text[start : self._at]
         if not word or not all(isinstance(part, Text) for part in word):
             raise Unclear("a here-document of an unusual kind")
         delimiter = "".join(part.text for part in word if isinstance(part, Text))
-        return Here(delimiter, quoted=any(sign in raw for sign in "'\"\\"), tabs=tabs)
+        return HereDocument(delimiter, quoted=any(sign in raw for sign in "'\"\\"), tabs=tabs)
 
     def _read_here_documents(self) -> None:
         for here in self._waiting:

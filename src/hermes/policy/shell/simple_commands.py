@@ -16,12 +16,12 @@ from hermes.policy.shell.tree import (
     Command,
     Function,
     Pipeline,
+    ProcessSubstitution,
     Redirect,
     Script,
     Simple,
     Substitution,
     Text,
-    Tube,
     Unclear,
     Variable,
     Word,
@@ -159,7 +159,7 @@ def _part(part: object) -> str:
             return f"${{{name}}}"
         case Substitution():
             return "$(…)"
-        case Tube(direction=direction):
+        case ProcessSubstitution(direction=direction):
             return f"{direction}(…)"
         case Arithmetic():
             return "$((…))"

@@ -16,7 +16,7 @@ MOST_TEXT = 400_000
 LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR", "0"))
 
 
-def few(values: Iterable[str]) -> tuple[str, ...]:
+def limit_values(values: Iterable[str]) -> tuple[str, ...]:
     """Not more values than can be followed: what looks worst stays, the rest becomes unknown."""
     kept = tuple(dict.fromkeys(values))
     if len(kept) <= MOST_VALUES:
@@ -106,7 +106,7 @@ class State:
 
     def set(self, name: str, values: tuple[str, ...]) -> None:
         self.arrays.pop(name, None)
-        self.variables[name] = few(values)
+        self.variables[name] = limit_values(values)
 
     def put_back(self, values: dict[str, tuple[str, ...] | None]) -> None:
         for name, value in values.items():
@@ -119,7 +119,7 @@ class State:
         """After code that is not known has run in this shell: any variable may be another."""
         for name, values in self.variables.items():
             if name not in LASTING:
-                self.variables[name] = few((*values, UNKNOWN))
+                self.variables[name] = limit_values((*values, UNKNOWN))
 
     def join(self, other: State) -> None:
         """After a branch that may or may not have run: both outcomes are possible."""
@@ -137,7 +137,7 @@ class State:
             self.cwd = UNKNOWN
 
 
-def either(streams: list[Stream]) -> Stream:
+def join_streams(streams: list[Stream]) -> Stream:
     texts = {each.text for each in streams}
     origin = next((each.origin for each in streams if each.origin), "")
     return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)

@@ -33,7 +33,7 @@ class Substitution(Value):
     quoted: bool = False
 
 
-class Tube(Value):
+class ProcessSubstitution(Value):
     """`<(…)` or `>(…)`: a script in the place of a file."""
 
     script: Script
@@ -46,11 +46,11 @@ class Arithmetic(Value):
     parts: Word
 
 
-Part: TypeAlias = Text | Variable | Substitution | Tube | Arithmetic
+Part: TypeAlias = Text | Variable | Substitution | ProcessSubstitution | Arithmetic
 Word: TypeAlias = tuple[Part, ...]
 
 
-class Here:
+class HereDocument:
     """The text of a here-document, which comes after the line that asks for it."""
 
     __slots__ = ("body", "delimiter", "quoted", "tabs")
@@ -68,7 +68,7 @@ class Redirect(Value):
     operator: str
     target: Word = ()
     descriptor: str = ""
-    here: Here | None = None
+    here: HereDocument | None = None
 
 
 class Assignment(Value):

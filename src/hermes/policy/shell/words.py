@@ -9,10 +9,10 @@ from hermes.policy.patterns import regex
 from hermes.policy.shell.tree import (
     Arithmetic,
     Part,
+    ProcessSubstitution,
     Script,
     Substitution,
     Text,
-    Tube,
     Unclear,
     Variable,
     Word,
@@ -192,10 +192,10 @@ class Words:
         self._at = end + 1
         return self._inner("".join(inner))
 
-    def _tube(self, direction: str) -> Tube:
+    def _tube(self, direction: str) -> ProcessSubstitution:
         self._at += 2
         script = self._nested(")")
-        return Tube(script=script, direction="<" if direction == "<" else ">")
+        return ProcessSubstitution(script=script, direction="<" if direction == "<" else ">")
 
     def _dollar(self, *, quoted: bool) -> list[Part]:
         following = self._text[self._at + 1 : self._at + 2]

@@ -13,7 +13,7 @@ from hermes.codec.values import replace
 from hermes.policy.findings import OUTWARD, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import language_of
-from hermes.policy.session_files import Written
+from hermes.policy.session_files import SessionFiles
 
 # What a stranger's file must not do in a program that runs it among others. Of much else that code
 # does it cannot be told whether it is done at all.
@@ -75,19 +75,19 @@ _TALKS = Finding(
 Follow = Callable[[str, str], tuple[Finding, ...]]
 
 
-class Implied:
+class ImpliedFiles:
     """For one session. `follow` gives what is found about a script in a folder. What was found in a
     file is kept as long as the file stays the same."""
 
-    def __init__(self, written: Written, root: str, follow: Follow) -> None:
-        self._written = written
+    def __init__(self, written: SessionFiles, root: str, follow: Follow) -> None:
+        self._session_files = written
         self._root = root
         self._follow = follow
         self._looked: dict[tuple[str, int, int], tuple[Finding, ...]] = {}
 
     def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
         """What is found in suspects that these commands run, and in which files."""
-        if not self._written.has_suspects():
+        if not self._session_files.has_suspects():
             return (), ()
         given = tuple(dict.fromkeys(commands))
         kinds = {kind: command for command in given for kind in _kinds(command)}
@@ -107,12 +107,12 @@ class Implied:
         usual = [f"{folder}/{name}" for folder in folders for name in USUAL]
         if "hooks" in wanted:
             usual += _hooks(folders)
-        named = self._written.suspects(*folders)
+        named = self._session_files.suspects(*folders)
         near = dict.fromkeys(path for path in (*usual, *named) if _kinds_of(path) & wanted)
-        return [path for path in near if self._written.sources(path)][:MOST_FILES]
+        return [path for path in near if self._session_files.sources(path)][:MOST_FILES]
 
     def _inside(self, path: str) -> tuple[Finding, ...]:
-        stamp = self._written.stamp(path)
+        stamp = self._session_files.stamp(path)
         if stamp is None:
             return ()
         if stamp not in self._looked:
@@ -124,9 +124,9 @@ class Implied:
         """As if a command ran the file alone."""
         kind = next(iter(_kinds_of(path)))
         if kind == "compiled":
-            return (_TALKS,) if _REACHES.search(self._written.text(path) or "") else ()
+            return (_TALKS,) if _REACHES.search(self._session_files.text(path) or "") else ()
         if kind == "package.json":
-            script = _scripts(self._written.text(path) or "")
+            script = _scripts(self._session_files.text(path) or "")
         else:
             program = "bash" if kind == "hooks" else kind
             script = f"{program}{' -f' if kind == 'make' else ''} {shlex.quote(path)}"

@@ -1,4 +1,4 @@
-"""What is known about each kind of effect, before people, their rules and strangers' text count."""
+"""Judges each kind of effect before people, their rules and strangers' text count."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from hermes.core.ports import Seen, ShellSetup
 from hermes.policy import outgoing
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
 from hermes.policy.places.places import SafeRoots
-from hermes.policy.process_input import fed
+from hermes.policy.process_input import judge_input
 from hermes.policy.programs.records import flagged
-from hermes.policy.session_files import NEVER, Known, Texts, Written
+from hermes.policy.session_files import NEVER, FileTexts, SessionFiles, TaintedFiles
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver
 
 
-class Case(Value):
+class EffectVerdict(Value):
     """An effect and what stands behind the decision about it. `open_` are the commands that a rule
     would have to allow; `outward` says what untrusted text must not cause by itself, of the kind
     `outward_category`; `suspects` are files that were written in sight of the strangers `sources`
@@ -61,7 +61,7 @@ class Case(Value):
     sources: tuple[str, ...] = ()
 
 
-class Cases:
+class EffectJudge:
     """For one session. Parts are made when the first effect of their kind comes."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Cases:
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: Known | None = None,
-        texts: Texts | None = None,
+        suspects: TaintedFiles | None = None,
+        texts: FileTexts | None = None,
         confined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
@@ -91,7 +91,7 @@ class Cases:
         self._safe = SafeRoots(settings.safe_roots, far=far)
         self._sources = Sources(root, home, settings.trusted)
         since = NEVER if settings.since is None or far else settings.since
-        self._written = Written(since, suspects, texts)
+        self._session_files = SessionFiles(since, suspects, texts)
         self._commands: Commands | None = None
         self._files: Files | None = None
         self._urls: Urls | None = None
@@ -133,27 +133,27 @@ class Cases:
             from hermes.policy.paths import Paths
 
             paths = Paths(*self._folders, far=self._far, shipped=self._shipped, safe=self._safe)
-            self._commands = Commands(paths, self._written, self._shell, self._confined)
+            self._commands = Commands(paths, self._session_files, self._shell, self._confined)
         return self._commands.judge(effect)
 
-    def of(self, effect: Effect, seen: Seen | None) -> Case:
+    def judge(self, effect: Effect, seen: Seen | None) -> EffectVerdict:
         match effect:
             case RunCommand():
                 return self._command(effect.script, self.verdict(effect), effect.cwd, seen)
             case ReadPath():
-                return Case(decision=self.files.read(effect.path))
+                return EffectVerdict(decision=self.files.read(effect.path))
             case WritePath():
                 return self._write(effect.path)
             case DeletePath():
-                return Case(decision=self.files.delete(effect.path))
+                return EffectVerdict(decision=self.files.delete(effect.path))
             case SignalProcess(action="write"):
                 return self._fed(effect, seen)
             case SignalProcess():
-                return Case(decision=Allow())
+                return EffectVerdict(decision=Allow())
             case FetchUrl():
                 return self._fetch(effect, seen)
             case ReadHistory():
-                return Case(decision=Allow(harmless=True))
+                return EffectVerdict(decision=Allow(harmless=True))
             case Remember():
                 return _lasting("It would be remembered in later sessions.")
             case ChangeSkill():
@@ -164,68 +164,68 @@ class Cases:
                 return self._draw(effect, seen)
             case UseTool():
                 # What the tool does is judged by its own effects.
-                return Case(decision=Allow())
+                return EffectVerdict(decision=Allow())
             case UseSecret():
                 reason = f"{effect.recipient} would be given the secret {effect.name}."
-                return Case(decision=Ask(reason=reason, category="credentials"))
+                return EffectVerdict(decision=Ask(reason=reason, category="credentials"))
             case _:
                 assert_never(effect)
 
-    def _write(self, path: str) -> Case:
+    def _write(self, path: str) -> EffectVerdict:
         decision = self.files.write(path)
-        if isinstance(decision, Allow) and self.files.places.told_to_agents(path):
+        if isinstance(decision, Allow) and self.files.places.is_agent_file(path):
             words = f"It would change {path}, which agents obey."
-            return Case(decision=decision, outward=words, outward_category="agent_context")
-        return Case(decision=decision)
+            return EffectVerdict(decision=decision, outward=words, outward_category="agent_context")
+        return EffectVerdict(decision=decision)
 
-    def _fetch(self, effect: FetchUrl, seen: Seen | None) -> Case:
+    def _fetch(self, effect: FetchUrl, seen: Seen | None) -> EffectVerdict:
         glance, host = self.urls.glance(effect.url), outgoing.host_of(effect.url)
         if isinstance(glance, Deny):
-            return Case(decision=glance)
+            return EffectVerdict(decision=glance)
         if effect.sends_body or effect.method.upper() not in outgoing.SAFE_METHODS:
             reason = f"It sends data to {host}."
-            return Case(decision=Ask(reason=reason, category="network_out", scopes=ONCE))
-        if piece := outgoing.carried(effect.url, seen):
-            return Case(decision=_sends(piece, host))
+            return EffectVerdict(decision=Ask(reason=reason, category="network_out", scopes=ONCE))
+        if piece := outgoing.find_carried(effect.url, seen):
+            return EffectVerdict(decision=_sends(piece, host))
         if outgoing.is_known(effect.url, seen, self._settings.hosts):
-            return Case(decision=glance)
+            return EffectVerdict(decision=glance)
         words = f"It goes to {host} with an address that nobody has written."
-        return Case(decision=glance, outward=words)
+        return EffectVerdict(decision=glance, outward=words)
 
-    def _server(self, effect: CallServer, seen: Seen | None) -> Case:
+    def _server(self, effect: CallServer, seen: Seen | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
             # The kernel keeps it where it is.
-            return Case(decision=Allow())
+            return EffectVerdict(decision=Allow())
         words = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else words
-        return Case(decision=Allow(), outward=outward, outward_category="network_out")
+        return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
 
-    def _draw(self, effect: Draw, seen: Seen | None) -> Case:
+    def _draw(self, effect: Draw, seen: Seen | None) -> EffectVerdict:
         told = encode({"prompt": effect.prompt, "images": effect.images}).decode()
         words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
         closed = outgoing.is_closed(told, seen, f"draw:{effect.provider}")
         outward = "" if closed else words
         # Pictures may be drawn side by side: none of them changes anything.
         decision = Allow(harmless=True)
-        return Case(decision=decision, outward=outward, outward_category="network_out")
+        return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
 
-    def _fed(self, effect: SignalProcess, seen: Seen | None) -> Case:
-        verdict = fed(effect, self.verdict)
+    def _fed(self, effect: SignalProcess, seen: Seen | None) -> EffectVerdict:
+        verdict = judge_input(effect, self.verdict)
         case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
             # The program gets it in any case, so nothing else may happen at the same time.
             return replace(case, decision=Allow())
         return case
 
-    def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> Case:
+    def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> EffectVerdict:
         decision = decision_of(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
         suspects, sources = self._suspects(verdict, cwd)
         if isinstance(decision, Allow):
             decision = _carrying(verdict, seen) or decision
-        return Case(
+        return EffectVerdict(
             decision=decision,
             texts=(text, *verdict.commands),
             open_=tuple(dict.fromkeys(asked)),
@@ -239,17 +239,20 @@ class Cases:
     def _suspects(self, verdict: Verdict, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What of strangers' files has a part in a command, and whose they are."""
         lists: tuple[str, ...] = ()
-        if self._written.has_suspects() and any(map(_installs, verdict.findings)):
-            lists = tuple(each for each in self._lists(cwd) if self._written.sources(each))
-        found = {*verdict.sources, *(by for each in lists for by in self._written.sources(each))}
+        if self._session_files.has_suspects() and any(map(_installs, verdict.findings)):
+            lists = tuple(each for each in self._lists(cwd) if self._session_files.sources(each))
+        found = {
+            *verdict.sources,
+            *(by for each in lists for by in self._session_files.sources(each)),
+        }
         return tuple(dict.fromkeys((*verdict.suspects, *lists))), tuple(sorted(found))
 
     def clear(self, paths: Iterable[str]) -> None:
         """The person takes these files, as they are now, for their own."""
-        self._written.clear(paths)
+        self._session_files.clear(paths)
 
     def _lists(self, cwd: str) -> tuple[str, ...]:
-        return self._written.manifests(cwd, self._folders[0])
+        return self._session_files.manifests(cwd, self._folders[0])
 
     def _outward(self, verdict: Verdict, cwd: str, seen: Seen | None) -> Finding | None:
         """The worst that untrusted text must not cause by itself."""
@@ -258,7 +261,7 @@ class Cases:
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
 
     def _contacts(self, command: str, seen: Seen | None) -> Iterator[Finding]:
-        for url in outgoing.contacted(command):
+        for url in outgoing.contacted_urls(command):
             if not outgoing.is_known(url, seen, self._settings.hosts):
                 words = (
                     f"It goes to {outgoing.host_of(url)} with an address that nobody has written."
@@ -281,15 +284,15 @@ def _installs(finding: Finding) -> bool:
     )
 
 
-def _lasting(words: str) -> Case:
-    return Case(decision=Allow(), outward=words, outward_category="persistence")
+def _lasting(words: str) -> EffectVerdict:
+    return EffectVerdict(decision=Allow(), outward=words, outward_category="persistence")
 
 
 def _carrying(verdict: Verdict, seen: Seen | None) -> Ask | None:
     """A fetch whose address carries what was read before is no mere fetch."""
     for command in verdict.commands:
-        if piece := outgoing.carried_by(command, seen):
-            return _sends(piece, outgoing.host_of(outgoing.contacted(command)[0]))
+        if piece := outgoing.find_carried_by(command, seen):
+            return _sends(piece, outgoing.host_of(outgoing.contacted_urls(command)[0]))
     return None
 
 
