@@ -220,7 +220,7 @@ async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
     async with stage.app(
         terminal__confinement_strict=confined, terminal__confinement_network=not confined
     ) as app:
-        if not (await protection_of(app)).confined:
+        if not (await protection_of(app.run)).confined:
             pytest.skip("nothing confines commands here")
         session = await app.open(stage.opening())
         effect = RunCommand(script="zork src", cwd=str(stage.project))

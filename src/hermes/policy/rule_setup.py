@@ -34,12 +34,10 @@ from hermes.core.events import (
 )
 from hermes.policy.findings import CATEGORIES, Level, Verdict
 from hermes.policy.mcp_trust import distrust
-from hermes.policy.rules import Blocked, PolicySettings, Rules
-from hermes.policy.safe_roots import safe_roots
-from hermes.policy.standing import Rule, load_rules
-from hermes.policy.suspects.suspects import suspects_of
 from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import Blocked, PolicySettings, Rules
+from hermes.policy.safe_roots import safe_roots
+from hermes.policy.suspects.suspects import suspects_of
 
 if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hermes.workspaces.child import PASSWORD_FD
 from hermes.policy.shell.simple_commands import simple_commands, sudo_options
+from hermes.workspaces.child import PASSWORD_FD
 
 ATTEMPTS = 3
 
