@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, cast, get_args
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
@@ -59,7 +59,13 @@ def _effects(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ReadHistory(query=arguments["query"]),)
 
 
-@tool(effects=_effects, repeat="safe")
+@tool(
+    effects=_effects,
+    repeat="safe",
+    toolset="session_search",
+    kind="search",
+    display=ToolDisplay(icon="🔍", verb="recall"),
+)
 async def session_search(
     ctx: ToolContext,
     query: Annotated[str, "A question or words; omit to list recent sessions"] = "",

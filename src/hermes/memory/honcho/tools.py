@@ -61,7 +61,7 @@ def _effects(*changing: str) -> Effects:
     return effects
 
 
-@tool(effects=_effects("card"), repeat="safe")
+@tool(effects=_effects("card"), repeat="safe", toolset="honcho")
 async def honcho_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
@@ -78,14 +78,14 @@ async def honcho_profile(
     return _lines(await service.use(work))
 
 
-@tool(effects=_effects(), repeat="safe")
+@tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
     """Search what the user has said, by meaning."""
     service = ctx.kept(HonchoDesk)
     return _lines(await service.use(lambda model: model.client.search(model.user, query)))
 
 
-@tool(effects=_effects(), repeat="safe")
+@tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_context(ctx: ToolContext) -> ToolOutput:
     """Show what is known about the user."""
 
@@ -96,7 +96,7 @@ async def honcho_context(ctx: ToolContext) -> ToolOutput:
     return ToolOutput.text(await ctx.kept(HonchoDesk).use(work) or NOTHING)
 
 
-@tool(effects=_effects(), repeat="safe")
+@tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_reasoning(
     ctx: ToolContext,
     query: Annotated[str, "A question about the user"],
@@ -109,7 +109,7 @@ async def honcho_reasoning(
     )
 
 
-@tool(effects=_effects("conclusion", "delete_id"))
+@tool(effects=_effects("conclusion", "delete_id"), toolset="honcho")
 async def honcho_conclude(
     ctx: ToolContext,
     conclusion: Annotated[str, "A fact about the user"] = "",
