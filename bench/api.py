@@ -210,7 +210,7 @@ async def crowd(target: Target, streams: int) -> None:
 
 def _said(request: Request) -> Step:
     """So many words as are asked for, an event for each."""
-    return Step(text=WORD * int(request.said[-1].text), pace=Pace(chunk=len(WORD)))
+    return Step(text=WORD * int(request.messages[-1].text), pace=Pace(chunk=len(WORD)))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from hermes.core.messages import user_says
 from hermes.core.ports import Lease
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.shapes import stored
+from hermes.journal.shapes import encode_event
 
 TEXT = "What changed in this folder today, and which of the tests should I look at first? " * 2
 TURN = "turn_0123456789ab"
@@ -49,7 +49,7 @@ class Floor:
         self._n = 0
 
     def commit(self, rows: int = 1) -> None:
-        item = stored(EVENT)
+        item = encode_event(EVENT)
         self._db.execute("BEGIN IMMEDIATE")
         for _ in range(rows):
             self._n += 1

@@ -17,7 +17,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.surfaces.cli.entry import NEW_OBJECTS
 from hermes.testing.steps import Pace, Step
@@ -38,7 +38,7 @@ async def _run(folder: Path, url: str, idle: int, streams: int) -> None:
     env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "k", "HOME": str(folder)}
     config = load(Home(folder / "home"), env=env, flags={"model.default": "test"})
     async with App(config, env=env, world=World()) as app:
-        wish = Opening(source="bench", attended=False, cwd=str(folder))
+        wish = SessionRequest(source="bench", attended=False, cwd=str(folder))
         sessions = [await app.open(wish) for _ in range(8)]
         gc.collect()
         before = _resident()
@@ -82,7 +82,7 @@ async def _talk(session: Session, begun: float, first: list[float]) -> None:
             first.append(time.perf_counter() - begun)
             break
     events.close()
-    await session.settled()
+    await session.wait_until_idle()
 
 
 async def _tick(stalls: list[tuple[float, float]], begun: float) -> None:

@@ -15,7 +15,7 @@ from bench.serving import served
 from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.steps import says
 
@@ -32,7 +32,7 @@ async def _run(folder: Path, url: str) -> None:
     env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "k", "HOME": str(folder)}
     config = load(Home(folder / "home"), env=env, flags={"model.default": "test"})
     async with App(config, env=env, world=World()) as app:
-        wish = Opening(source="api", platform="api", attended=False, cwd=str(folder))
+        wish = SessionRequest(source="api", platform="api", attended=False, cwd=str(folder))
         await app.open(wish)
         costs, floors = [], []
         for _ in range(TIMES):

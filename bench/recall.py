@@ -29,8 +29,8 @@ from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
-from hermes.recall.archive import Archive, Wanted
-from hermes.recall.page import findings
+from hermes.recall.archive import PastSessions, SearchFilter
+from hermes.recall.page import format_results
 from tests.recall import chats, dialogues, friends, lives
 from tests.recall.dialogues import Dialogue, Question, moment
 
@@ -98,15 +98,15 @@ class Ours:
         self.index_path = folder / "index.db"
         self._journal = SqliteJournal(self._path, World())
         self.index = SearchIndex(self.index_path, JournalFile(self._path))
-        self._archive = Archive(self._journal, self.index, session_id="none")
+        self._archive = PastSessions(self._journal, self.index, session_id="none")
 
     async def take(self, said: Iterable[bytes]) -> None:
         await import_lines(self._journal, said)
         await self.index.catch_up()
 
     async def ask(self, query: str) -> Answer:
-        found = await self._archive.discover(query, Wanted())
-        page = findings(found, most_sessions=20)[0] if found.passages else ""
+        found = await self._archive.discover(query, SearchFilter())
+        page = format_results(found, most_sessions=20)[0] if found.passages else ""
         shown = shown_in(page)
         sessions = list(dict.fromkeys(session for session, _ in shown))
         return Answer(sessions, set(shown), len(page.encode()))

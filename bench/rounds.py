@@ -17,7 +17,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import ModelCalled, ToolFinished, ToolStarted
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.steps import Step, calls, calls_many, says
 
@@ -70,8 +70,8 @@ async def _run(
     flags = {"model.default": "test", "model.context_length": WINDOW}
     flags |= {"agent.max_turns": rounds + 10}
     config = load(Home(home), env=env, flags=flags)
-    async with App(config, env=env, world=World(reach=count.reach)) as app:
-        session = await app.open(Opening(source="bench", attended=False, cwd=str(project)))
+    async with App(config, env=env, world=World(kill_point=count.reach)) as app:
+        session = await app.open(SessionRequest(source="bench", attended=False, cwd=str(project)))
         assert callable(measure)
         await measure(session, rounds, count)
 
@@ -85,7 +85,7 @@ async def _tool_rounds(session: Session, rounds: int, count: CommitCount) -> Non
             marks.append((own_cpu(), count.commits))
         if len(marks) > rounds:
             break
-    await session.settled()
+    await session.wait_until_idle()
     fifth = max(1, rounds // 5)
     early = (marks[2 * fifth][0] - marks[fifth][0]) / fifth
     late = (marks[-1][0] - marks[-1 - fifth][0]) / fifth
@@ -112,7 +112,7 @@ async def _shell_rounds(session: Session, rounds: int, _count: CommitCount) -> N
             begun = now
         if len(times) > rounds:
             break
-    await session.settled()
+    await session.wait_until_idle()
     ordered = sorted(times[5:])
     report(
         "shell_round",
@@ -133,7 +133,7 @@ async def _eight(session: Session, _rounds: int, _count: CommitCount) -> None:
             finished.append(time.perf_counter())
         if len(finished) == 9:
             break
-    await session.settled()
+    await session.wait_until_idle()
     wall = finished[-1] - started[1]
     report(
         "eight_commands",

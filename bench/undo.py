@@ -24,10 +24,10 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.world import World
 from hermes.undo.coverage import Coverage, Retention
-from hermes.undo.history import History
-from hermes.undo.protection import Protection
-from hermes.undo.store import Store
-from hermes.undo.undoable import Undoable
+from hermes.undo.history import CheckpointHistory
+from hermes.undo.protection import UndoRecorder
+from hermes.undo.store import CheckpointStore
+from hermes.undo.undoable import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 
 ROUNDS = 7
@@ -119,8 +119,8 @@ async def pair(plain: Workspace, kept: Workspace, *, plain_first: bool) -> Pair:
     return Pair(cost, await build(plain, plain))
 
 
-def protection_of(inner: Workspace, store: Store, world: World) -> Protection:
-    return Protection(
+def protection_of(inner: Workspace, store: CheckpointStore, world: World) -> UndoRecorder:
+    return UndoRecorder(
         store,
         inner.root,
         where=lambda: ("bench", "turn"),
@@ -140,9 +140,9 @@ async def measured(folder: Path, files: int, rounds: int) -> dict[str, object]:
     await build(plain, plain)
     for number in range(rounds):
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-        store = Store(folder / "checkpoints")
+        store = CheckpointStore(folder / "checkpoints")
         protection = protection_of(plain, store, world)
-        kept = Undoable(plain, lambda made=protection: made)  # type: ignore[misc]
+        kept = UndoableWorkspace(plain, lambda made=protection: made)  # type: ignore[misc]
         first.append(await pair(plain, kept, plain_first=number % 2 == 0))
         later.append(await pair(plain, kept, plain_first=number % 2 == 0))
         protection.close()
@@ -170,12 +170,12 @@ def _middle(values: Iterable[float]) -> float:
     return round(median(values), 3)
 
 
-def undone(store: Store, world: World, root: Path) -> dict[str, object]:
+def undone(store: CheckpointStore, world: World, root: Path) -> dict[str, object]:
     """The last build is taken back."""
     size = store.total()
-    history = History(store, world=world, cover=Coverage(), retention=Retention())
+    history = CheckpointHistory(store, world=world, cover=Coverage(), retention=Retention())
     begun = time.perf_counter()
-    history.carry_out(history.plan("bench"), session="bench")
+    history.restore(history.plan("bench"), session="bench")
     return {
         "store_mb": round(size / 1e6, 1),
         "undo_s": round(time.perf_counter() - begun, 3),

@@ -9,19 +9,19 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.errors import NotFound
 from hermes.providers.embedded.install import install, installed_path
-from hermes.providers.embedded.installable import installable
+from hermes.providers.embedded.installable import find_installable
 
 MODEL = "smollm2"
 
 
 def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    model = installable(MODEL)
+    model = find_installable(MODEL)
     try:
-        asyncio.run(install(model, folder, env=environment()))
+        asyncio.run(install(model, folder, env=process_environment()))
     except NotFound as error:
         print(f"No weights for the tests of local models: {error}")
     else:

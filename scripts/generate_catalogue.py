@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hermes.codec.json import encode
-from hermes.providers.vendor import PACKED, read_catalogue
+from hermes.providers.vendor import PACKED, parse_catalogue
 
 SOURCES = ("vendors.toml", "models.toml")
 
 
 def packed() -> bytes:
     text = "\n".join(PACKED.with_name(name).read_text("utf-8") for name in SOURCES)
-    return encode(read_catalogue(text)) + b"\n"
+    return encode(parse_catalogue(text)) + b"\n"
 
 
 if __name__ == "__main__":

@@ -22,16 +22,16 @@ from hermes.config.schema import (
     ANY_NAME,
     Setting,
     all_settings,
-    describe,
+    describe_type,
     fields_of,
     find_setting,
     is_section,
+    mapping_section,
     parse_key,
-    section_by_name,
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
-from hermes.providers.vendor import Vendor, shipped
+from hermes.providers.vendor import Vendor, shipped_catalogue
 from hermes.surfaces.cli.root import root
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
@@ -85,7 +85,7 @@ def section_meanings(section: type, before: tuple[str, ...] = ()) -> Iterator[tu
     for name, setting in fields_of(section).items():
         path = (*before, name)
         kind = setting.kind
-        if held := section_by_name(kind):
+        if held := mapping_section(kind):
             path, kind = (*path, ANY_NAME), held
         if is_section(kind):
             yield ".".join(path), inspect.cleandoc(kind.__doc__ or "").replace("\n", " ")
@@ -95,7 +95,7 @@ def section_meanings(section: type, before: tuple[str, ...] = ()) -> Iterator[tu
 def table(settings: list[Setting]) -> str:
     rows = ["| Key | Kind | Default | Meaning | Variable |", "| --- | --- | --- | --- | --- |"]
     rows += [
-        f"| `{setting.path[-1]}` | {describe(setting.kind)} | {default_words(setting)} "
+        f"| `{setting.path[-1]}` | {describe_type(setting.kind)} | {default_words(setting)} "
         f"| {setting.meaning} | {variables(setting.key)} |"
         for setting in settings
     ]
@@ -287,7 +287,9 @@ TEST_VARIABLES = (
 
 def environment_page() -> str:
     overrides = ((code(each.variable), code(each.key), setting_words(each)) for each in OVERRIDES)
-    vendors = (row for vendor in shipped().vendors.values() for row in vendor_rows(vendor))
+    vendors = (
+        row for vendor in shipped_catalogue().vendors.values() for row in vendor_rows(vendor)
+    )
     pairs = ("Variable", "Meaning")
     return "\n".join(
         (

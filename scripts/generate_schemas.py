@@ -9,12 +9,12 @@ from pathlib import Path
 import hermes
 from hermes.codec.json import plain
 from hermes.core.tools import Tool, ToolDisplay
-from hermes.tools.catalogue import SCHEMAS, Declaration
+from hermes.tools.catalogue import SCHEMAS, ToolDeclaration
 
 SOURCES = Path(hermes.__file__).parent
 
 
-def find_tools() -> list[Declaration]:
+def find_tools() -> list[ToolDeclaration]:
     """All tools with a toolset in modules of the package, by name."""
     found = {}
     for path in sorted(SOURCES.rglob("*.py")):
@@ -25,7 +25,7 @@ def find_tools() -> list[Declaration]:
         for name, tool in vars(module).items():
             if isinstance(tool, Tool) and tool.toolset:
                 target = f"{module.__name__}:{name}"
-                found[tool.name] = Declaration(
+                found[tool.name] = ToolDeclaration(
                     spec=tool.spec,
                     target=target,
                     toolset=tool.toolset,

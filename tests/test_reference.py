@@ -15,7 +15,7 @@ import click
 import pytest
 
 from hermes.commands.catalogue import COMMANDS as SLASH_COMMANDS
-from hermes.providers.vendor import shipped
+from hermes.providers.vendor import shipped_catalogue
 from hermes.surfaces.cli.root import root
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolsets import toolsets_by_name
@@ -72,7 +72,9 @@ def test_every_variable_that_is_read_has_its_place() -> None:
     sources = (path.read_text() for path in (ROOT / "src" / "hermes").rglob("*.py"))
     found = {name for text in sources for pair in READ_VARIABLE.findall(text) for name in pair}
     keys = {
-        name for vendor in shipped().vendors.values() for name in (*vendor.keys, vendor.url_env)
+        name
+        for vendor in shipped_catalogue().vendors.values()
+        for name in (*vendor.keys, vendor.url_env)
     }
     assert {"HERMES_HOME", "NO_COLOR", "TMUX"} <= found
     assert not {name for name in found | keys if name and f"| `{name}` |" not in page}

@@ -12,12 +12,12 @@ from hermes.app.commons import enable_burst_caching
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.credentials.redaction import Secrecy
+from hermes.credentials.redaction import SecretRedactor
 
 LONG = 3_600.0
-WISH = Opening(source="test", attended=False)
+WISH = SessionRequest(source="test", attended=False)
 VALUE = "zq-8842-kestrel-orchard-17"
 
 
@@ -29,10 +29,10 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
         yield app
 
 
-async def system_of(app: App, wish: Opening, folder: Path) -> str:
+async def system_of(app: App, wish: SessionRequest, folder: Path) -> str:
     session = await app.open(replace(wish, cwd=str(folder)))
     opened = session.transcript.opened
-    await app.leave(session)
+    await app.close_session(session)
     assert opened is not None
     return opened.system
 
@@ -76,17 +76,17 @@ async def test_in_a_crowd_each_folder_has_its_own_rules(app: App, tmp_path: Path
 
 def test_a_secret_that_was_written_down_is_found_when_the_moment_is_over(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    secrecy = Secrecy(load(home, env={}), {})
-    secrecy.expect_crowd(LONG)
+    secrecy = SecretRedactor(load(home, env={}), {})
+    secrecy.enable_burst_caching(LONG)
     assert secrecy.text(f"say {VALUE}") == f"say {VALUE}"
     home.env_file.write_text(f"SOME_TOKEN={VALUE}\n")
-    secrecy.expect_crowd(0)
+    secrecy.enable_burst_caching(0)
     assert VALUE not in secrecy.text(f"say {VALUE}")
 
 
 def test_a_secret_that_was_given_here_is_masked_at_once_in_a_crowd_too(tmp_path: Path) -> None:
-    secrecy = Secrecy(load(Home(tmp_path), env={}), {})
-    secrecy.expect_crowd(LONG)
+    secrecy = SecretRedactor(load(Home(tmp_path), env={}), {})
+    secrecy.enable_burst_caching(LONG)
     secrecy.count()
     secrecy.know(VALUE)
     assert VALUE not in secrecy.text(f"say {VALUE}")

@@ -8,7 +8,7 @@ from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.effects import Allow, Ask, RunCommand
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 
 
@@ -17,7 +17,7 @@ async def test_a_script_of_a_shipped_skill_needs_no_question_until_it_is_changed
 ) -> None:
     config = load(Home(tmp_path / "home"), flags={"model.provider": "offline"}, env={})
     async with App(config, env={}, world=World()) as app:
-        session = await app.open(Opening(source="test", attended=True, cwd=str(tmp_path)))
+        session = await app.open(SessionRequest(source="test", attended=True, cwd=str(tmp_path)))
         skill = app.home.root.resolve() / "skills/finance/loan-cost"
         effect = RunCommand(script=f"python3 {skill}/scripts/loans.py --help", cwd=str(tmp_path))
         assert isinstance(session.judge(effect), Allow)

@@ -52,7 +52,7 @@ def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     re.purge()
     monkeypatch.setattr(expressions, "_known", {})
     monkeypatch.setattr(expressions, "_missing", set())
-    expressions.remember()
+    expressions.load_cache()
 
 
 def patterns(module: ModuleType) -> list[re.Pattern[str] | re.Pattern[bytes]]:
@@ -60,9 +60,9 @@ def patterns(module: ModuleType) -> list[re.Pattern[str] | re.Pattern[bytes]]:
 
 
 def test_the_second_process_compiles_nothing(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expressions.remember()
+    expressions.load_cache()
     first = patterns(loaded(shelf))
-    expressions.keep()
+    expressions.save_cache()
     another_process(monkeypatch)
     monkeypatch.setattr(expressions, "_compile", None)
     module = loaded(shelf)
@@ -73,46 +73,46 @@ def test_the_second_process_compiles_nothing(shelf: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_made_while_working_is_never_kept(shelf: Path) -> None:
-    expressions.remember()
+    expressions.load_cache()
     module = loaded(shelf)
     assert module.later(SECRET).match(f"{SECRET}1")
     assert re.compile(SECRET + "$").match(SECRET)
-    expressions.keep()
+    expressions.save_cache()
     assert SECRET.encode() not in expressions.FILE.read_bytes()
     assert b"one|two" in expressions.FILE.read_bytes()
 
 
 def test_modules_of_a_home_are_not_kept(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "INSTALLED", ("/nowhere",))
-    expressions.remember()
+    expressions.load_cache()
     loaded(shelf)
-    expressions.keep()
+    expressions.save_cache()
     assert not expressions.FILE.exists()
 
 
 def test_what_the_program_itself_makes_is_not_kept(shelf: Path) -> None:
-    expressions.remember()
+    expressions.load_cache()
     loaded(shelf, "__main__")
-    expressions.keep()
+    expressions.save_cache()
     assert not expressions.FILE.exists()
 
 
 def test_a_constant_made_late_is_kept(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expressions.remember()
-    first = expressions.constant("late|r", re.MULTILINE)
-    expressions.keep()
+    expressions.load_cache()
+    first = expressions.compile_constant("late|r", re.MULTILINE)
+    expressions.save_cache()
     another_process(monkeypatch)
     monkeypatch.setattr(expressions, "_compile", None)
-    assert expressions.constant("late|r", re.MULTILINE) == first
+    assert expressions.compile_constant("late|r", re.MULTILINE) == first
 
 
 @pytest.mark.parametrize("place", range(0, 1_000, 97))
 def test_a_damaged_file_counts_for_nothing(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
-    expressions.remember()
+    expressions.load_cache()
     first = patterns(loaded(shelf))
-    expressions.keep()
+    expressions.save_cache()
     data = bytearray(expressions.FILE.read_bytes())
     data[place % len(data)] ^= 0xFF
     expressions.FILE.write_bytes(data)
@@ -125,9 +125,9 @@ def test_a_place_that_cannot_be_written_to_is_left_alone(
     shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expressions, "FILE", shelf / "missing" / "expressions")
-    expressions.remember()
+    expressions.load_cache()
     loaded(shelf)
-    expressions.keep()
+    expressions.save_cache()
     assert not (shelf / "missing").exists()
 
 
@@ -135,7 +135,7 @@ def test_bytecode_that_is_not_wanted_brings_no_expressions(
     shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    expressions.remember()
+    expressions.load_cache()
     loaded(shelf)
-    expressions.keep()
+    expressions.save_cache()
     assert not expressions.FILE.exists()

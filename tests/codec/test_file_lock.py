@@ -47,12 +47,12 @@ def end(process: subprocess.Popen[str]) -> None:
 
 def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     one, other = FileLock(tmp_path / "sub" / "lock"), FileLock(tmp_path / "sub" / "lock")
-    with one.held() as is_held:
+    with one.hold() as is_held:
         assert is_held and one.is_held
-        with other.held(timeout=0) as is_other:
+        with other.hold(timeout=0) as is_other:
             assert not is_other
         assert is_locked(one.path)
-    with other.held(timeout=0) as is_other:
+    with other.hold(timeout=0) as is_other:
         assert is_other
     assert one.path.stat().st_mode & 0o777 == 0o600
     one.close()
@@ -146,7 +146,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
         nonlocal count, inside
         lock = FileLock(path)
         for _ in range(50):
-            with lock.held():
+            with lock.hold():
                 inside += 1
                 assert inside == 1
                 count += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.identity import FEW, ByIdentity
+from hermes.codec.identity import FEW, IdentityCache
 
 
 def test_the_same_object_is_worked_on_once_and_an_equal_one_again() -> None:
@@ -12,7 +12,7 @@ def test_the_same_object_is_worked_on_once_and_an_equal_one_again() -> None:
         done.append(key)
         return sum(key)
 
-    sums = ByIdentity(work)
+    sums = IdentityCache(work)
     one, equal = [1, 2], [1, 2]
     assert [sums(one), sums(one), sums(equal)] == [3, 3, 3]
     assert len(done) == 2
@@ -29,7 +29,7 @@ def test_few_are_kept_and_none_is_mistaken_for_another() -> None:
         done.append(key[0])
         return sum(key)
 
-    sums = ByIdentity(work)
+    sums = IdentityCache(work)
     first = [-1, 1]
     assert sums(first) == 0
     for number in range(20 * FEW):

@@ -9,12 +9,12 @@ import pytest
 
 from hermes.app.build import App
 from hermes.commands.catalogue import COMMANDS
-from hermes.commands.registry import Registry
+from hermes.commands.registry import CommandRegistry
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 
 
@@ -24,16 +24,16 @@ class Talk:
     def __init__(self, app: App, session: Session) -> None:
         self.app = app
         self.session = session
-        self.registry = Registry(COMMANDS, "cli")
+        self.registry = CommandRegistry(COMMANDS, "cli")
 
     async def say(self, text: str) -> None:
         await self.session.send(Say(text=text))
-        await self.session.settled()
+        await self.session.wait_until_idle()
 
 
 @pytest.fixture
 async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
     config = load(Home(tmp_path / "home"), flags={"model.provider": "offline"}, env={})
     async with App(config, env={}, world=World()) as app:
-        opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
+        opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path))
         yield Talk(app, await app.open(opening))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.describe import Deed, describe, failure
-from hermes.commands.paths import near_path
+from hermes.commands.describe import CallDescription, describe_call, failure_reason
+from hermes.commands.paths import short_path
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Text, ToolCall, ToolResult
 
@@ -18,7 +18,7 @@ def call(name: str, /, **arguments: object) -> ToolCall:
 
 
 def told(name: str, details: JsonObject | None = None, /, **arguments: object) -> tuple[str, str]:
-    deed = describe(call(name, **arguments), details, root="/work/proj")
+    deed = describe_call(call(name, **arguments), details, root="/work/proj")
     return deed.verb, deed.detail
 
 
@@ -80,8 +80,8 @@ def test_the_plan_says_how_far_it_is() -> None:
 
 
 def test_an_unknown_tool_is_told_by_its_name_and_first_words() -> None:
-    made = describe(call("fly", height=3, where="to the\nmoon"))
-    assert made == Deed(emoji="⚡", verb="fly", detail="to the moon")
+    made = describe_call(call("fly", height=3, where="to the\nmoon"))
+    assert made == CallDescription(emoji="⚡", verb="fly", detail="to the moon")
 
 
 def test_arguments_of_a_wrong_kind_do_no_harm() -> None:
@@ -102,12 +102,12 @@ def test_arguments_of_a_wrong_kind_do_no_harm() -> None:
     ],
 )
 def test_failures_are_told_in_a_word_or_two(result: ToolResult, words: str) -> None:
-    assert failure(result) == words
+    assert failure_reason(result) == words
 
 
 def test_paths_are_told_from_home() -> None:
     home = str(Path.home())
-    assert near_path(f"{home}/x") == "~/x"
-    assert near_path(home) == "~"
-    assert near_path(f"{home}x/y") == f"{home}x/y"
-    assert near_path("/work/proj", "/work/proj") == "."
+    assert short_path(f"{home}/x") == "~/x"
+    assert short_path(home) == "~"
+    assert short_path(f"{home}x/y") == f"{home}x/y"
+    assert short_path("/work/proj", "/work/proj") == "."

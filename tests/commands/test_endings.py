@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.commands.endings import explain, is_error
+from hermes.commands.endings import explain_ending, is_error
 from hermes.core.events import EndReason, TurnEnded
 from hermes.core.messages import Usage
 
@@ -14,7 +14,7 @@ def ended(reason: EndReason, detail: str = "", error: str = "") -> TurnEnded:
 
 
 def test_a_good_end_needs_no_words() -> None:
-    assert explain(ended("done", "text_response(done)"), answered=True) == ""
+    assert explain_ending(ended("done", "text_response(done)"), answered=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_good_end_needs_no_words() -> None:
     ],
 )
 def test_any_other_end_is_explained(end: TurnEnded, part: str) -> None:
-    assert part in explain(end, answered=False)
+    assert part in explain_ending(end, answered=False)
 
 
 def test_only_faults_are_errors() -> None:

@@ -10,15 +10,15 @@ import pytest
 
 import hermes
 from hermes.codec.json import decode
-from hermes.commands.language import ENGLISH, FOLDER, Written, language, names
+from hermes.commands.language import ENGLISH, FOLDER, LanguageFile, list_languages, load_language
 from hermes.config.display_settings import DisplaySettings
 
-OTHERS = [name for name in names() if name != "en"]
+OTHERS = [name for name in list_languages() if name != "en"]
 SOURCE = Path(hermes.__file__).parent
 
 
-def written(name: str) -> Written:
-    return decode(Written, (FOLDER / f"{name}.json").read_bytes())
+def written(name: str) -> LanguageFile:
+    return decode(LanguageFile, (FOLDER / f"{name}.json").read_bytes())
 
 
 def places(text: str) -> list[str]:
@@ -27,7 +27,7 @@ def places(text: str) -> list[str]:
 
 def test_the_setting_knows_every_language_there_is() -> None:
     kind = get_type_hints(DisplaySettings)["language"]
-    assert sorted(get_args(kind)) == sorted(names())
+    assert sorted(get_args(kind)) == sorted(list_languages())
 
 
 def test_every_language_says_the_same_sentences() -> None:
@@ -54,7 +54,7 @@ def test_every_sentence_is_one_that_is_said() -> None:
 
 
 def test_a_sentence_with_its_facts() -> None:
-    say = language("de")
+    say = load_language("de")
     assert say("Duration: {time}", time="3s") == "Dauer: 3s"
     assert say("Nobody has {translated} this.") == "Nobody has {translated} this."
     assert ENGLISH("Duration: {time}", time="{3s}") == "Duration: {3s}"
@@ -62,4 +62,4 @@ def test_a_sentence_with_its_facts() -> None:
 
 @pytest.mark.parametrize("name", ["en", "xx", "../de"])
 def test_what_is_not_there_is_english(name: str) -> None:
-    assert language(name) is ENGLISH
+    assert load_language(name) is ENGLISH

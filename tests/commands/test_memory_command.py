@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hermes.commands.registry import Shown
+from hermes.commands.registry import ShowText
 from tests.commands.conftest import Talk
 
 
 async def typed(talk: Talk, line: str) -> str:
     outcome = await talk.registry.run(line, talk)
-    assert isinstance(outcome, Shown)
+    assert isinstance(outcome, ShowText)
     return outcome.text
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from hermes.app.build import App
 from hermes.commands.catalogue import COMMANDS
-from hermes.commands.model import models_like, read
-from hermes.commands.registry import Outcome, Shown
+from hermes.commands.model import models_like, parse_arguments
+from hermes.commands.registry import Outcome, ShowText
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import UsageError
 from hermes.core.events import ModelSwitched, Record
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -39,7 +39,7 @@ class Place:
 
     async def run(self, line: str) -> str:
         outcome: Outcome = await self.talk.registry.run(line, self.talk)
-        assert isinstance(outcome, Shown)
+        assert isinstance(outcome, ShowText)
         return outcome.text
 
 
@@ -66,7 +66,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Make]:
         )
         app = App(load(Home(home), env={}), env={}, world=World())
         apps.append(app)
-        opening = Opening(source="cli", attended=False, cwd=str(tmp_path), rules=False)
+        opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path), rules=False)
         return Place(Talk(app, await app.open(opening)), server)
 
     yield make
@@ -150,10 +150,10 @@ async def test_an_unlisted_model_of_a_vendor_is_refused_with_near_names(place: M
     config = here.home.config.read_text() + more
     here.home.config.write_text(config)
     async with App(load(here.home, env={}), env={}, world=World()) as app:
-        opening = Opening(source="cli", attended=False, rules=False)
+        opening = SessionRequest(source="cli", attended=False, rules=False)
         talk = Talk(app, await app.open(opening))
         outcome = await talk.registry.run("/model alpha-9 --provider zai", talk)
-        assert isinstance(outcome, Shown)
+        assert isinstance(outcome, ShowText)
         assert outcome.text == (
             "Z.AI does not list 'alpha-9'; near: alpha-2, alpha-1. Nothing was changed."
         )
@@ -179,9 +179,9 @@ async def test_global_is_saved_and_drops_what_belonged_to_the_old_choice(place: 
         )
     )
     async with App(load(here.home, env={}), env={}, world=World()) as app:
-        talk = Talk(app, await app.open(Opening(source="cli", attended=False, rules=False)))
+        talk = Talk(app, await app.open(SessionRequest(source="cli", attended=False, rules=False)))
         outcome = await talk.registry.run("/model beta-large --provider other --global", talk)
-        assert isinstance(outcome, Shown)
+        assert isinstance(outcome, ShowText)
         assert outcome.text.endswith("Saved as the default for new sessions.")
     settings = load(here.home, env={}).settings.model
     assert (settings.default, settings.provider) == ("beta-large", "other")
@@ -228,10 +228,10 @@ async def test_an_alias_may_lead_to_another_provider(place: Make) -> None:
 
 
 def test_options_are_read_in_any_order() -> None:
-    wanted = read("--once name --provider p")
+    wanted = parse_arguments("--once name --provider p")
     assert (wanted.name, wanted.provider, wanted.flags) == ("name", "p", frozenset({"once"}))
     with pytest.raises(UsageError):
-        read("name --provider")
+        parse_arguments("name --provider")
 
 
 def test_it_is_among_the_commands() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hermes.commands.registry import Copied, Left, Moved, Outcome, Shown
+from hermes.commands.registry import CopyText, Outcome, Quit, ShowText, SwitchSession
 from tests.commands.conftest import Talk
 
 
@@ -15,7 +15,7 @@ async def run(talk: Talk, line: str) -> Outcome:
 
 async def shown(talk: Talk, line: str) -> str:
     outcome = await run(talk, line)
-    assert isinstance(outcome, Shown), outcome
+    assert isinstance(outcome, ShowText), outcome
     return outcome.text
 
 
@@ -23,11 +23,11 @@ async def test_a_branch_goes_on_alone(talk: Talk) -> None:
     assert "nothing to branch from" in await shown(talk, "/branch")
     await talk.say("what is 1 + 1")
     outcome = await run(talk, "/fork other way")
-    assert isinstance(outcome, Moved)
+    assert isinstance(outcome, SwitchSession)
     assert outcome.session_id not in ("", talk.session.id)
-    forked = await talk.app.library.info(outcome.session_id)
+    forked = await talk.app.archive.info(outcome.session_id)
     assert forked.title == "other way"
-    assert len(await talk.app.library.conversation(outcome.session_id)) == 2
+    assert len(await talk.app.archive.conversation(outcome.session_id)) == 2
 
 
 async def test_history_tells_what_was_said(talk: Talk) -> None:
@@ -62,16 +62,16 @@ async def test_status_tells_how_things_stand(talk: Talk) -> None:
 async def test_an_answer_is_copied(talk: Talk) -> None:
     await talk.say("what is 1 + 1")
     await talk.say("what is 2 + 2")
-    assert await run(talk, "/copy") == Copied(text="2 + 2 = 4")
-    assert await run(talk, "/copy 2") == Copied(text="1 + 1 = 2")
+    assert await run(talk, "/copy") == CopyText(text="2 + 2 = 4")
+    assert await run(talk, "/copy 2") == CopyText(text="1 + 1 = 2")
     assert "no such answer" in await shown(talk, "/copy 3")
 
 
 async def test_leaving_can_delete_the_session(talk: Talk) -> None:
-    assert await run(talk, "/quit") == Left()
-    assert await run(talk, "/quit --delete") == Left(delete=True)
+    assert await run(talk, "/quit") == Quit()
+    assert await run(talk, "/quit --delete") == Quit(delete=True)
     assert "Use /quit" in await shown(talk, "/quit now")
 
 
 async def test_clear_asks_for_an_empty_screen_and_a_new_session(talk: Talk) -> None:
-    assert await run(talk, "/clear") == Moved(reason="new", clear=True)
+    assert await run(talk, "/clear") == SwitchSession(reason="new", clear=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands.recap import Exchange, Tally, exchanges, tally
+from hermes.commands.recap import MessageCounts, RecapExchange, count_messages, exchanges
 from hermes.core.messages import (
     AssistantMessage,
     Message,
@@ -37,8 +37,8 @@ TALK: list[Message] = [
 
 def test_an_exchange_has_the_last_words_and_the_number_of_calls() -> None:
     assert exchanges(TALK, 10) == (
-        Exchange(said="first", answer="I see", calls=2),
-        Exchange(said="second line", answer="1\n2\n3\n…"),
+        RecapExchange(said="first", answer="I see", calls=2),
+        RecapExchange(said="second line", answer="1\n2\n3\n…"),
     )
 
 
@@ -53,4 +53,4 @@ def test_long_words_are_cut() -> None:
 
 
 def test_messages_are_counted_by_kind() -> None:
-    assert tally(TALK) == Tally(messages=8, said=2, calls=2)
+    assert count_messages(TALK) == MessageCounts(messages=8, said=2, calls=2)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 
 from hermes.commands.catalogue import COMMANDS
-from hermes.commands.registry import Here, Outcome, Registry, Shown, SlashCommand, Suggestion
+from hermes.commands.registry import (
+    CommandContext,
+    CommandRegistry,
+    Outcome,
+    ShowText,
+    SlashCommand,
+    Suggestion,
+)
 from hermes.core.errors import UsageError
 from tests.commands.conftest import Talk
 
-REGISTRY = Registry(COMMANDS, "cli", note="Keys.")
+REGISTRY = CommandRegistry(COMMANDS, "cli", note="Keys.")
 
 
 @pytest.mark.parametrize(
@@ -37,24 +44,24 @@ def test_names_aliases_and_unique_beginnings_are_found(typed: str, name: str | N
     [("/help", True), ("/undo 2", True), ("/etc/hosts?", False), ("/", False), ("hi /help", False)],
 )
 def test_a_path_is_no_command(text: str, meant: bool) -> None:
-    assert REGISTRY.meant(text) is meant
+    assert REGISTRY.is_command(text) is meant
 
 
 async def test_an_unknown_command_is_told_the_nearest(talk: Talk) -> None:
     near = await REGISTRY.run("/usge", talk)
-    assert near == Shown(text="There is no command /usge. Did you mean /usage?")
+    assert near == ShowText(text="There is no command /usge. Did you mean /usage?")
     several = await REGISTRY.run("/res", talk)
-    assert several == Shown(text="There is no command /res. Did you mean /reset or /resume?")
+    assert several == ShowText(text="There is no command /res. Did you mean /reset or /resume?")
     none = await REGISTRY.run("/zzzz", talk)
-    assert none == Shown(text="There is no command /zzzz. /help lists them.")
+    assert none == ShowText(text="There is no command /zzzz. /help lists them.")
 
 
 async def test_a_command_that_cannot_be_done_says_why(talk: Talk) -> None:
-    async def refuse(here: Here, argument: str) -> Outcome:
+    async def refuse(here: CommandContext, argument: str) -> Outcome:
         raise UsageError("Not now.")
 
-    registry = Registry((SlashCommand("try", "Try.", refuse),), "cli")
-    assert await registry.run("/try", talk) == Shown(text="Not now.")
+    registry = CommandRegistry((SlashCommand("try", "Try.", refuse),), "cli")
+    assert await registry.run("/try", talk) == ShowText(text="Not now.")
 
 
 async def test_names_are_completed_with_their_words() -> None:
@@ -65,7 +72,7 @@ async def test_names_are_completed_with_their_words() -> None:
 
 def test_a_surface_lists_only_its_own_commands() -> None:
     assert "/quit" in REGISTRY.help()
-    assert "/quit" not in Registry(COMMANDS, "message").help()
+    assert "/quit" not in CommandRegistry(COMMANDS, "message").help()
 
 
 def test_the_help_of_a_surface_ends_with_its_note() -> None:

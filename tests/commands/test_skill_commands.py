@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.catalogue import COMMANDS, EXTRA
-from hermes.commands.registry import Outcome, Registry, Sent, Shown
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.registry import CommandRegistry, Outcome, SendMessage, ShowText
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from tests.commands.conftest import Talk
 from tests.skills.bench import skill_text
@@ -17,7 +17,7 @@ from tests.skills.bench import skill_text
 
 @pytest.fixture
 def here(talk: Talk) -> Talk:
-    talk.registry = Registry(COMMANDS, "cli", extra=EXTRA)
+    talk.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
     return talk
 
 
@@ -27,7 +27,7 @@ async def run(here: Talk, line: str) -> Outcome:
 
 async def shown(here: Talk, line: str) -> str:
     outcome = await run(here, line)
-    assert isinstance(outcome, Shown)
+    assert isinstance(outcome, ShowText)
     return outcome.text
 
 
@@ -41,7 +41,7 @@ def write(here: Talk, name: str, text: str = "") -> Path:
 async def test_a_skill_is_a_command(here: Talk) -> None:
     folder = write(here, "deploy", skill_text("deploy", body="Go to ${HERMES_SESSION_ID}."))
     outcome = await run(here, "/deploy the blog")
-    assert isinstance(outcome, Sent)
+    assert isinstance(outcome, SendMessage)
     assert outcome.text.startswith("/deploy the blog\n\n[The person calls")
     assert f"Go to {here.session.id}." in outcome.text
     assert f"[Skill directory: {folder}]" in outcome.text
@@ -52,13 +52,13 @@ async def test_skill_commands_stack_and_built_in_ones_win(here: Talk) -> None:
     write(here, "deploy")
     write(here, "usage")
     stacked = await run(here, "/deploy /edit-a-text now")
-    assert isinstance(stacked, Sent)
+    assert isinstance(stacked, SendMessage)
     assert "# Skill deploy" in stacked.text
     assert "# Skill edit-a-text" in stacked.text
-    assert isinstance(await run(here, "/usage"), Shown)
+    assert isinstance(await run(here, "/usage"), ShowText)
     # The whole name of a skill comes before the beginning of a built-in command.
     write(here, "res")
-    assert isinstance(await run(here, "/res"), Sent)
+    assert isinstance(await run(here, "/res"), SendMessage)
 
 
 async def test_unknown_and_disabled_skills_are_no_commands(here: Talk) -> None:
@@ -75,7 +75,7 @@ async def test_a_bundle_is_a_command(here: Talk) -> None:
     write(here, "deploy")
     here.app.skills().make_bundle("release", ("deploy", "edit-a-text"), "All of it", "Be brief.")
     outcome = await run(here, "/release today")
-    assert isinstance(outcome, Sent)
+    assert isinstance(outcome, SendMessage)
     assert outcome.text.startswith("/deploy /edit-a-text Be brief.\ntoday\n\n")
     assert "/release  All of it (deploy, edit-a-text)" in await shown(here, "/bundles")
 
@@ -97,7 +97,7 @@ async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
     texts = [skill_text("deploy", words).encode() for words in ("One", "Two")]
     one, two = (
         shelf.propose(
-            Change(name="deploy", action="edit", cause=Cause(who="agent"), files={MAIN: text})
+            SkillChange(name="deploy", action="edit", cause=Cause(who="agent"), files={MAIN: text})
         )
         for text in texts
     )
@@ -118,6 +118,6 @@ async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
 
 async def test_learning_is_a_request_to_the_agent(here: Talk) -> None:
     outcome = await run(here, "/learn notes.md")
-    assert isinstance(outcome, Sent)
+    assert isinstance(outcome, SendMessage)
     assert outcome.text.startswith("Learn from notes.md")
     assert "Use /learn" in await shown(here, "/learn")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from zipfile import ZipFile
 
-from hermes.commands.registry import Shown
+from hermes.commands.registry import ShowText
 from tests.commands.conftest import Talk
 
 
 async def shown(talk: Talk, line: str) -> str:
     outcome = await talk.registry.run(line, talk)
-    assert isinstance(outcome, Shown), outcome
+    assert isinstance(outcome, ShowText), outcome
     return outcome.text
 
 

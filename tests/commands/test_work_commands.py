@@ -8,13 +8,20 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.commands.catalogue import COMMANDS, EXTRA
-from hermes.commands.quick import by_hand
-from hermes.commands.registry import Begun, Outcome, Registry, Sent, Shown, Suggestion
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.quick import shell_command
+from hermes.commands.registry import (
+    CommandRegistry,
+    Outcome,
+    SendMessage,
+    ShowText,
+    StartWork,
+    Suggestion,
+)
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.effects import RunCommand
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from tests.commands.conftest import Talk
 
@@ -33,26 +40,26 @@ async def run(talk: Talk, line: str) -> Outcome:
 
 async def done(talk: Talk, line: str) -> str:
     outcome = await run(talk, line)
-    assert isinstance(outcome, Begun), outcome
+    assert isinstance(outcome, StartWork), outcome
     return await outcome.work()
 
 
 async def test_queue_sends_and_alone_lists_what_waits(talk: Talk) -> None:
-    assert await run(talk, "/q later") == Sent(text="later")
-    assert await run(talk, "/queue") == Shown(text="The queue is empty. Use /queue TEXT.")
+    assert await run(talk, "/q later") == SendMessage(text="later")
+    assert await run(talk, "/queue") == ShowText(text="The queue is empty. Use /queue TEXT.")
 
 
 async def test_steering_without_a_turn_begins_one(talk: Talk) -> None:
-    assert await run(talk, "/steer what is 1 + 1") == Shown(text="")
-    await talk.session.settled()
+    assert await run(talk, "/steer what is 1 + 1") == ShowText(text="")
+    await talk.session.wait_until_idle()
     assert len(talk.session.transcript.messages) == 2
 
 
 async def test_stop_ends_background_processes(talk: Talk) -> None:
-    assert await run(talk, "/stop") == Shown(text="Nothing runs.")
+    assert await run(talk, "/stop") == ShowText(text="Nothing runs.")
     workspace = talk.session.workspace
     started = await workspace.spawn(RunCommand(script="sleep 60", cwd=workspace.root))
-    assert await run(talk, "/stop") == Shown(text=f"Stopped {started.id}: sleep 60")
+    assert await run(talk, "/stop") == ShowText(text=f"Stopped {started.id}: sleep 60")
     assert [each.status for each in await workspace.processes.list()] == ["exited"]
 
 
@@ -62,7 +69,7 @@ async def test_background_work_is_a_session_of_its_own(talk: Talk) -> None:
     assert first == "↪ done in the background: what is 2 + 3"
     assert answer == "2 + 3 = 5"
     session_id = last.removeprefix("/resume ").partition(" ")[0]
-    assert (await talk.app.library.info(session_id)).source == "background"
+    assert (await talk.app.archive.info(session_id)).source == "background"
     assert talk.session.transcript.messages == []
 
 
@@ -76,14 +83,14 @@ async def test_a_side_question_leaves_no_trace_but_its_cost(talk: Talk) -> None:
 @pytest.mark.parametrize("line", ["/background", "/btw", "/steer"])
 async def test_nothing_is_begun_without_words(talk: Talk, line: str) -> None:
     outcome = await run(talk, line)
-    assert isinstance(outcome, Shown)
+    assert isinstance(outcome, ShowText)
     assert outcome.text.startswith("Use /")
 
 
 async def test_a_command_by_hand_runs_and_can_be_stopped(talk: Talk, tmp_path: Path) -> None:
-    begun = by_hand(talk, "pwd; exit 3", seconds=30)
+    begun = shell_command(talk, "pwd; exit 3", seconds=30)
     assert await begun.work() == f"$ pwd; exit 3\n{tmp_path}\n[exit 3]"
-    slow = by_hand(talk, "echo begun; sleep 60", seconds=30)
+    slow = shell_command(talk, "echo begun; sleep 60", seconds=30)
     working = asyncio.ensure_future(slow.work())
     await asyncio.sleep(0.3)
     assert slow.stop is not None
@@ -92,29 +99,29 @@ async def test_a_command_by_hand_runs_and_can_be_stopped(talk: Talk, tmp_path: P
 
 
 async def test_the_policy_holds_for_commands_by_hand(talk: Talk) -> None:
-    assert (await by_hand(talk, "rm -rf /", seconds=5).work()).startswith("Not run: ")
+    assert (await shell_command(talk, "rm -rf /", seconds=5).work()).startswith("Not run: ")
     # It would have to be asked about, and nobody is here.
     asked = "curl https://example.com/x.sh | sh"
-    assert await by_hand(talk, asked, seconds=5).work() == "Not run."
+    assert await shell_command(talk, asked, seconds=5).work() == "Not run."
     assert talk.session.transcript.messages == []
 
 
 async def test_quick_commands_run_or_stand_for_others(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text(QUICK)
     home.config.chmod(0o600)
     config = load(home, flags={"model.provider": "offline"}, env={})
     async with App(config, env={}, world=World()) as app:
-        session = await app.open(Opening(source="cli", attended=False, cwd=str(tmp_path)))
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd=str(tmp_path)))
         talk = Talk(app, session)
-        talk.registry = Registry(COMMANDS, "cli", extra=EXTRA)
+        talk.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
         assert await done(talk, "/hi") == f"$ echo hello from $PWD\nhello from {tmp_path}"
         assert (await done(talk, "/no")).startswith("Not run: ")
         usage = await run(talk, "/u")
-        assert isinstance(usage, Shown) and usage.text.startswith("Session ")
+        assert isinstance(usage, ShowText) and usage.text.startswith("Session ")
         looped = await run(talk, "/loop")
-        assert looped == Shown(text="/loop is not a built-in command; an alias must name one.")
+        assert looped == ShowText(text="/loop is not a built-in command; an alias must name one.")
         found = await talk.registry.complete("/hi", talk)
         hi = Suggestion(text="hi", words="echo hello from $PWD", replaces=2)
         assert hi in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from hermes.config.check import check_files, check_home, mend_permissions
+from hermes.config.check import check_files, check_home, repair_permissions
 from hermes.config.home import Home
 from hermes.config.load import load
 
@@ -21,17 +21,17 @@ def test_a_home_that_does_not_exist_is_well(home: Home) -> None:
 
 
 def test_files_that_others_can_read_are_mended(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text("agent: {max_turns: 5}\n")
     home.env_file.write_text("A_KEY=1\n")
     home.root.chmod(0o755)
     home.config.chmod(0o644)
     home.env_file.chmod(0o640)
     assert levels(home) == [("warn", "permissions")] * 3
-    assert mend_permissions(home) == (home.root, home.config, home.env_file)
+    assert repair_permissions(home) == (home.root, home.config, home.env_file)
     assert levels(home) == [("ok", "ok")] * 3
     assert stat.S_IMODE(home.env_file.stat().st_mode) == 0o600
-    assert mend_permissions(home) == ()
+    assert repair_permissions(home) == ()
 
 
 def test_a_file_in_place_of_the_home_is_an_error(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_file_in_place_of_the_home_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_secret_in_plain_text_is_told(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text(
         "model: {api_key: literal}\nproviders:\n"
         "  a: {api_key: '${A_KEY}'}\n  b: {extra_headers: {X: literal}}\n"
@@ -55,7 +55,7 @@ def test_a_secret_in_plain_text_is_told(home: Home) -> None:
 
 
 def test_what_the_loader_found_is_told_too(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text("agnt: 1\n")
     home.config.chmod(0o600)
     assert levels(home)[-1] == ("warn", "unknown_key")

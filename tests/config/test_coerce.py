@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from hermes.config.coerce import WrongKind, from_data, from_text, guessed
+from hermes.config.coerce import WrongType, from_data, from_text, guess_value
 
 Bounded = Annotated[int, Meta(ge=1)]
 Choice = Literal["manual", "off"]
@@ -51,7 +51,7 @@ def test_typed_text_becomes_a_value(kind: Any, text: str, value: object) -> None
     ],
 )
 def test_text_of_the_wrong_kind_is_told_in_words(kind: Any, text: str, words: str) -> None:
-    with pytest.raises(WrongKind, match=words):
+    with pytest.raises(WrongType, match=words):
         from_text(kind, text)
 
 
@@ -62,7 +62,7 @@ def test_data_is_taken_as_it_is_but_for_words_of_truth() -> None:
     assert from_data(Literal["", "none", "low"], False) == "none"
     assert from_data(tuple[str, ...], ["a", 8080]) == ("a", "8080")
     for kind, value in ((bool, 1), (int, "5"), (str, 5), (tuple[str, ...], "a"), (int, True)):
-        with pytest.raises(WrongKind):
+        with pytest.raises(WrongType):
             from_data(kind, value)
 
 
@@ -79,4 +79,4 @@ def test_data_is_taken_as_it_is_but_for_words_of_truth() -> None:
     ],
 )
 def test_without_a_schema_the_kind_is_guessed(text: str, value: object) -> None:
-    assert guessed(text) == value
+    assert guess_value(text) == value

@@ -18,7 +18,7 @@ OLD_NS = 1_600_000_000_000_000_000
 
 
 def write(home: Home, text: str, *, at: int = OLD_NS) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text(text)
     os.utime(home.config, ns=(at, at))
 
@@ -66,7 +66,7 @@ def test_a_copy_of_another_state_is_not_used(home: Home) -> None:
 
 
 def test_a_file_that_has_just_been_written_is_not_copied_yet(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     for turns in range(5, 9):
         home.config.write_text(TEXT.replace("5", str(turns)))
         assert read_document(home).data == {"agent": {"max_turns": turns}}

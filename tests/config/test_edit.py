@@ -11,7 +11,7 @@ import pytest
 
 from hermes.codec.values import JsonObject
 from hermes.config.edit import (
-    Edited,
+    SettingChange,
     allow_always,
     migrate_file,
     set_from_text,
@@ -25,7 +25,7 @@ from hermes.core.errors import ConfigError, NotFound, UsageError
 
 
 def test_only_what_was_set_is_written(home: Home) -> None:
-    assert set_from_text(home, "agent.max_turns", "40") == Edited(
+    assert set_from_text(home, "agent.max_turns", "40") == SettingChange(
         key="agent.max_turns", place="config.yaml", shown="40"
     )
     assert home.config.read_text() == "_config_version: 1\nagent:\n  max_turns: 40\n"
@@ -33,7 +33,7 @@ def test_only_what_was_set_is_written(home: Home) -> None:
 
 
 def test_comments_and_other_lines_stay(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text("# mine\nagent:   # here\n    max_turns: 5 # few\n\nmodel:  'x'\n")
     set_from_text(home, "agent.max_turns", "6")
     set_from_text(home, "terminal.timeout", "30")
@@ -58,7 +58,7 @@ def test_comments_and_other_lines_stay(home: Home) -> None:
 def test_values_are_written_as_their_kind(home: Home, key: str, text: str, line: str) -> None:
     set_from_text(home, key, text)
     assert line in home.config.read_text()
-    assert load(home, env={}).findings == ()
+    assert load(home, env={}).diagnostics == ()
     assert load(home, env={}).explain(key).source.kind == "file"
 
 
@@ -90,7 +90,7 @@ def test_an_unknown_key_is_written_by_force(home: Home) -> None:
 
 def test_secrets_go_to_the_env_file_and_are_shown_masked(home: Home) -> None:
     edited = set_from_text(home, "OPENROUTER_API_KEY", "sk-or-v1-0123456789abcdef")
-    assert edited == Edited(key="OPENROUTER_API_KEY", place=".env", shown="sk-or-...cdef")
+    assert edited == SettingChange(key="OPENROUTER_API_KEY", place=".env", shown="sk-or-...cdef")
     assert home.env_file.read_text() == "OPENROUTER_API_KEY=sk-or-v1-0123456789abcdef\n"
     assert stat.S_IMODE(home.env_file.stat().st_mode) == 0o600
     assert not home.config.exists()
@@ -98,7 +98,7 @@ def test_secrets_go_to_the_env_file_and_are_shown_masked(home: Home) -> None:
 
 
 def test_the_env_file_keeps_its_other_lines(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.env_file.write_text("# keys\nexport A_KEY='1' # old\nB_KEY=2\nA_KEY=3")
     set_from_text(home, "A_KEY", "new value")
     assert home.env_file.read_text() == '# keys\nB_KEY=2\nA_KEY="new value"'
@@ -111,7 +111,7 @@ def test_the_env_file_keeps_its_other_lines(home: Home) -> None:
 
 
 def test_a_short_model_becomes_a_mapping_when_it_must(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text("model: slug  # best\n")
     set_from_text(home, "model", "other")
     assert load(home, env={}).settings.model.default == "other"
@@ -124,7 +124,9 @@ def test_a_short_model_becomes_a_mapping_when_it_must(home: Home) -> None:
 
 def test_a_key_is_unset_once(home: Home) -> None:
     set_from_text(home, "agent.max_turns", "5")
-    assert unset(home, "agent.max_turns") == Edited(key="agent.max_turns", place="config.yaml")
+    assert unset(home, "agent.max_turns") == SettingChange(
+        key="agent.max_turns", place="config.yaml"
+    )
     assert load(home, env={}).explain("agent.max_turns").source.kind == "default"
     with pytest.raises(NotFound, match=r"does not set agent\.max_turns"):
         unset(home, "agent.max_turns")
@@ -134,7 +136,7 @@ def test_a_key_is_unset_once(home: Home) -> None:
 
 
 def test_a_broken_or_newer_file_is_not_written(home: Home) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     for text, words in (
         ("a: [\n", "config.yaml is invalid .line 2, column 1"),
         ("_config_version: 99\n", "newer than this program"),
@@ -153,7 +155,7 @@ def test_a_program_cannot_write_a_value_that_it_would_refuse_to_read(home: Home)
 
 
 def test_a_link_keeps_pointing_to_its_file(home: Home, tmp_path: Path) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     (tmp_path / "dotfiles.yaml").write_text("agent: {max_turns: 5}\n")
     home.config.symlink_to(tmp_path / "dotfiles.yaml")
     set_from_text(home, "agent.max_turns", "6")
@@ -190,7 +192,7 @@ def test_a_file_is_migrated_with_a_copy_of_what_it_was(home: Home) -> None:
         return data
 
     text = "# mine\nagent:\n  turns: 5\n  # kept\nunknown: 1\n"
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.config.write_text(text)
     changes = migrate_file(home, (Migration(to=2, change=rename),))
     assert changes == {

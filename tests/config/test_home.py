@@ -81,7 +81,7 @@ def test_folders_are_made_private_whatever_the_umask(tmp_path: Path) -> None:
     home = Home(tmp_path / "deep" / "home")
     before = os.umask(0)
     try:
-        home.folder(home.logs)
+        home.ensure_folder(home.logs)
     finally:
         os.umask(before)
     for path in (tmp_path / "deep", home.root, home.logs):
@@ -92,7 +92,7 @@ def test_a_home_that_cannot_be_made_is_told_in_one_sentence(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     home = Home(tmp_path / "file" / "home")
     with pytest.raises(ConfigError, match=r"Cannot write to .*HERMES_HOME"):
-        home.folder(home.logs)
+        home.ensure_folder(home.logs)
 
 
 def test_a_test_cannot_open_the_real_home(tmp_path: Path) -> None:

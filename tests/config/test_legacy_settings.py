@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.config.legacy import modernised
+from hermes.config.legacy import translate_legacy
 from hermes.config.load import Config, load
 
 LISTED = """
@@ -27,7 +27,7 @@ def test_a_list_of_endpoints_becomes_endpoints_by_name(tmp_path: Path) -> None:
     assert (box.base_url, box.key_env) == ("http://box.lan/v1", "BOX_KEY")
     assert (box.default_model, box.api_mode) == ("big", "anthropic_messages")
     assert config.settings.providers["custom-2"].base_url == "http://10.0.0.1/v1"
-    assert config.findings == ()
+    assert config.diagnostics == ()
 
 
 def test_a_single_spare_model_becomes_the_end_of_the_chain(tmp_path: Path) -> None:
@@ -52,15 +52,15 @@ def test_what_is_written_in_todays_words_wins(tmp_path: Path) -> None:
 
 def test_settings_of_today_stay_the_very_same() -> None:
     data = {"model": "m", "providers": {"box": {"base_url": "http://box.lan/v1"}}}
-    assert modernised(data) is data
-    assert modernised({"custom_providers": "nonsense"}) == {"custom_providers": "nonsense"}
+    assert translate_legacy(data) is data
+    assert translate_legacy({"custom_providers": "nonsense"}) == {"custom_providers": "nonsense"}
 
 
 def test_how_long_sessions_are_kept_may_be_written_as_it_was(tmp_path: Path) -> None:
     config = read(tmp_path, "sessions: {auto_prune: true, retention_days: 30, record: true}\n")
     kept = config.settings.sessions
     assert (kept.retention.mode, kept.retention.days, kept.record) == ("prune", 30, True)
-    assert config.findings == ()
+    assert config.diagnostics == ()
     config = read(tmp_path, "sessions: {auto_prune: true, retention: {mode: archive}}\n")
     assert config.settings.sessions.retention.mode == "archive"
 
@@ -74,4 +74,4 @@ def test_who_wrote_summaries_still_writes_them(tmp_path: Path) -> None:
     task = settings.auxiliary.compression
     assert (task.provider, task.model) == ("zai", "newer")
     assert (settings.compression.threshold, settings.auxiliary.vision.model) == (0.6, "eyes")
-    assert read(tmp_path, text).findings == ()
+    assert read(tmp_path, text).diagnostics == ()

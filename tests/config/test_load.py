@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.config.home import Home
-from hermes.config.layers import expanded
+from hermes.config.layers import expand_variables
 from hermes.config.load import load
 from hermes.config.migrate import Migration
 from hermes.config.settings import Settings
@@ -17,7 +17,7 @@ from hermes.core.errors import NotFound, UsageError
 
 
 def write(home: Home, config: str = "", env: str = "") -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     if config:
         home.config.write_text(config)
     if env:
@@ -25,13 +25,13 @@ def write(home: Home, config: str = "", env: str = "") -> None:
 
 
 def texts(home: Home, env: dict[str, str] | None = None) -> list[str]:
-    return [finding.text for finding in load(home, env=env or {}).findings]
+    return [finding.text for finding in load(home, env=env or {}).diagnostics]
 
 
 def test_an_empty_home_has_the_defaults_and_stays_empty(home: Home) -> None:
     config = load(home, env={})
     assert config.settings == Settings()
-    assert config.findings == ()
+    assert config.diagnostics == ()
     assert not home.root.exists()
 
 
@@ -74,7 +74,7 @@ def test_a_wrong_kind_is_told_and_the_default_is_used(home: Home) -> None:
 def test_an_empty_section_says_nothing(home: Home) -> None:
     write(home, "agent:\nproviders:\n  box:\n")
     config = load(home, env={})
-    assert (config.settings, config.findings) == (Settings(), ())
+    assert (config.settings, config.diagnostics) == (Settings(), ())
 
 
 def test_a_broken_file_is_one_warning_with_line_and_column(home: Home) -> None:
@@ -82,14 +82,14 @@ def test_a_broken_file_is_one_warning_with_line_and_column(home: Home) -> None:
     write(home, text)
     config = load(home, env={})
     assert config.settings == Settings()
-    assert [finding.kind for finding in config.findings] == ["syntax"]
-    assert "line 3, column" in config.findings[0].text
+    assert [finding.kind for finding in config.diagnostics] == ["syntax"]
+    assert "line 3, column" in config.diagnostics[0].text
     assert home.config.read_text() == text
     assert sorted(path.name for path in home.root.iterdir()) == ["config.yaml"]
 
 
 def test_a_folder_in_place_of_the_file_is_a_warning(home: Home) -> None:
-    home.folder(home.config)
+    home.ensure_folder(home.config)
     assert "is not used" in texts(home)[0]
 
 
@@ -110,7 +110,7 @@ def test_variables_are_filled_in_where_they_exist(home: Home) -> None:
     st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=4), max_leaves=8)
 )
 def test_nothing_is_filled_in_without_variables(value: Any) -> None:
-    assert expanded(value, {}) == value
+    assert expand_variables(value, {}) == value
 
 
 def test_a_saved_provider_wins_over_a_left_over_variable(home: Home) -> None:
@@ -119,7 +119,7 @@ def test_a_saved_provider_wins_over_a_left_over_variable(home: Home) -> None:
     write(home, "model: {provider: saved}\n")
     config = load(home, env=env)
     assert config.settings.model.provider == "saved"
-    assert config.findings == ()
+    assert config.diagnostics == ()
 
 
 def test_the_first_of_two_variables_wins_and_the_process_wins_over_the_file(home: Home) -> None:
@@ -208,8 +208,8 @@ def test_an_older_file_is_read_as_if_it_were_new(home: Home) -> None:
     write(home, text)
     config = load(home, env={}, steps=[Migration(to=2, change=rename)])
     assert config.settings.agent.max_turns == 5
-    assert [finding.kind for finding in config.findings] == ["version"]
-    assert "hermes config migrate" in config.findings[0].fix
+    assert [finding.kind for finding in config.diagnostics] == ["version"]
+    assert "hermes config migrate" in config.diagnostics[0].fix
     assert home.config.read_text() == text
 
 
@@ -218,11 +218,11 @@ def test_a_step_that_fails_does_not_stop_the_start(home: Home) -> None:
     steps = [Migration(to=2, change=lambda data: data["nothing"])]
     config = load(home, env={}, steps=steps)
     assert config.settings.agent.max_turns == 5
-    assert "cannot be migrated to version 2" in config.findings[1].text
+    assert "cannot be migrated to version 2" in config.diagnostics[1].text
 
 
 def test_a_newer_file_is_told(home: Home) -> None:
     write(home, "_config_version: 99\nagent: {max_turns: 5}\n")
     config = load(home, env={})
     assert config.settings.agent.max_turns == 5
-    assert config.findings[0].text == "config.yaml has version 99; this program supports up to 1"
+    assert config.diagnostics[0].text == "config.yaml has version 99; this program supports up to 1"

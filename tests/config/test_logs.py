@@ -18,8 +18,8 @@ from hermes.config.logs import (
     AGENT_LOG,
     ERRORS_LOG,
     LineFormatter,
-    OncePerMinute,
     Redact,
+    RepeatFilter,
     session_tag,
     start_logging,
 )
@@ -104,7 +104,7 @@ def test_untrusted_text_cannot_forge_a_line(home: Home) -> None:
 
 def test_arguments_that_do_not_fit_do_not_break_the_caller(home: Home) -> None:
     record = log.makeRecord("hermes.test", logging.WARNING, "", 0, "one %s %s", ("only",), None)
-    assert OncePerMinute().filter(record)
+    assert RepeatFilter().filter(record)
     assert LineFormatter(str).format(record).endswith("WARNING [-] hermes.test: one %s %s")
 
 
@@ -144,7 +144,7 @@ def test_a_line_that_cannot_be_redacted_is_not_written(home: Home) -> None:
 
 
 def test_one_line_per_minute_and_fault(home: Home) -> None:
-    once = OncePerMinute()
+    once = RepeatFilter()
 
     def passes(text: str, at: float, level: int = logging.WARNING, **facts: object) -> int | None:
         record = log.makeRecord("hermes.test", level, "", 0, text, (), None, extra=facts)
@@ -213,7 +213,7 @@ def test_a_file_that_was_moved_away_is_reopened(home: Home) -> None:
 def test_lines_that_cannot_be_written_are_reported_once_and_counted(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.logs.write_text("in the way")
     with rotating(home, backups=1) as logger:
         logger.info("lost")

@@ -15,7 +15,7 @@ from hermes.config.migrate import (
     Changes,
     Migration,
     changes_between,
-    migrated,
+    migrate_document,
     newest_version,
     version_of,
 )
@@ -41,20 +41,24 @@ def test_the_shipped_steps_have_no_gaps() -> None:
 
 
 def test_steps_run_in_order_from_the_version_of_the_document() -> None:
-    assert migrated({"old": 5, "other": 1}, STEPS) == {"new": 10, "other": 1, VERSION_KEY: 3}
-    assert migrated({"new": 5, VERSION_KEY: 2}, STEPS) == {"new": 10, VERSION_KEY: 3}
-    assert migrated({"new": 5, VERSION_KEY: 3}, STEPS) == {"new": 5, VERSION_KEY: 3}
+    assert migrate_document({"old": 5, "other": 1}, STEPS) == {
+        "new": 10,
+        "other": 1,
+        VERSION_KEY: 3,
+    }
+    assert migrate_document({"new": 5, VERSION_KEY: 2}, STEPS) == {"new": 10, VERSION_KEY: 3}
+    assert migrate_document({"new": 5, VERSION_KEY: 3}, STEPS) == {"new": 5, VERSION_KEY: 3}
 
 
 def test_the_given_document_is_left_alone() -> None:
     document = {"old": 5, "deep": {"a": [1]}}
-    migrated(document, STEPS)
+    migrate_document(document, STEPS)
     assert document == {"old": 5, "deep": {"a": [1]}}
 
 
 def test_a_document_of_the_future_is_not_touched() -> None:
     document = {"old": 5, VERSION_KEY: 9}
-    assert migrated(document, STEPS) == document
+    assert migrate_document(document, STEPS) == document
 
 
 def test_a_version_that_is_none_counts_as_the_first() -> None:

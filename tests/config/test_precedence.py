@@ -12,7 +12,7 @@ import pytest
 
 from hermes.codec.json import plain
 from hermes.config.home import Home
-from hermes.config.layers import Held, Source, SourceKind
+from hermes.config.layers import SettingSource, SourcedValue, SourceKind
 from hermes.config.load import Config, load
 from hermes.config.schema import (
     ANY_NAME,
@@ -21,7 +21,7 @@ from hermes.config.schema import (
     alternatives,
     format_key,
     is_section,
-    without_bounds,
+    strip_bounds,
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.config.yaml_write import block_lines
@@ -45,8 +45,8 @@ def word(chance: Random) -> str:
 
 
 def sample(kind: Any, chance: Random) -> Any:
-    first, outer = without_bounds(kind)
-    bare, inner = without_bounds(alternatives(first)[0])
+    first, outer = strip_bounds(kind)
+    bare, inner = strip_bounds(alternatives(first)[0])
     least = max([1, *(int(each.ge) for each in (*outer, *inner) if each.ge is not None)])
     if bare is bool:
         return chance.choice((False, True))
@@ -74,7 +74,9 @@ class Said:
         self._variables: dict[str, dict[str, str]] = {"environment": {}, "env_file": {}}
         self._file: dict[str, Any] = {}
 
-    def say(self, key: Key, place: SourceKind, value: Any, override: Override | None) -> Held:
+    def say(
+        self, key: Key, place: SourceKind, value: Any, override: Override | None
+    ) -> SourcedValue:
         """How the explanation tells of it."""
         if override is not None:
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -90,7 +92,7 @@ class Said:
         else:
             self._given[place][key.name] = plain(value)
         name = override.variable if override is not None else ""
-        return Held(value=value, source=Source(kind=place, name=name))
+        return SourcedValue(value=value, source=SettingSource(kind=place, name=name))
 
     def load(self, home: Home) -> Config:
         """From the home, all of whose files are written anew."""
@@ -122,7 +124,7 @@ class Key:
     def _overrides(self, weak: bool) -> list[Override]:
         return [each for each in OVERRIDES if each.key == self.name and each.weak is weak]
 
-    def said(self, said: Said, number: int, chance: Random) -> list[Held]:
+    def said(self, said: Said, number: int, chance: Random) -> list[SourcedValue]:
         """Named by one set of its places: there are as many sets as numbers of so many bits."""
         held = []
         for bit, (place, overrides) in enumerate(self.places):
@@ -142,7 +144,7 @@ def test_the_documented_place_wins_and_the_explanation_agrees(number: int, tmp_p
     """In each round every key that has another set of places left is named by it, next to keys that
     are named by others."""
     said, chance = Said(), Random(number)
-    expected: dict[Key, list[Held]] = {}
+    expected: dict[Key, list[SourcedValue]] = {}
     for shift, key in enumerate(KEYS):
         sets = 2 ** len(key.places)
         if number < sets:
@@ -151,8 +153,8 @@ def test_the_documented_place_wins_and_the_explanation_agrees(number: int, tmp_p
     known = set(config.known_keys())
     for key, held in expected.items():
         explanation = config.explain(key.name)
-        default = Held(value=key.setting.default, source=Source(kind="default"))
-        used = Held(value=explanation.value, source=explanation.source)
+        default = SourcedValue(value=key.setting.default, source=SettingSource(kind="default"))
+        used = SourcedValue(value=explanation.value, source=explanation.source)
         assert [used, *explanation.shadows] == [*held, default], key.name
         if held or ANY_NAME not in key.setting.path:
             assert value_at(config.settings, key.path) == used.value, key.name

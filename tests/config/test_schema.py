@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.config.model_settings import ProviderSettings
-from hermes.config.nearest import nearest_keys
+from hermes.config.nearest import suggest_keys
 from hermes.config.schema import (
     all_settings,
-    describe,
+    describe_type,
     find_setting,
     format_key,
     parse_key,
@@ -85,7 +85,7 @@ def test_a_chosen_name_leads_to_its_section() -> None:
 def test_kinds_are_told_in_words(key: str, words: str) -> None:
     setting = find_setting(Settings, parse_key(key))
     assert setting is not None
-    assert describe(setting.kind) == words
+    assert describe_type(setting.kind) == words
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_kinds_are_told_in_words(key: str, words: str) -> None:
     ],
 )
 def test_a_slip_leads_to_the_key_that_was_meant(key: str, meant: str) -> None:
-    assert nearest_keys(parse_key(key))[0] == meant
+    assert suggest_keys(parse_key(key))[0] == meant

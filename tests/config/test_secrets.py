@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hermes.config.home import Home
 from hermes.config.secrets import (
     Secrets,
-    env_line,
-    looks_secret,
-    masked,
+    display_value,
+    format_env_line,
+    is_secret_name,
+    mask,
     parse_env,
     read_env_file,
-    shown,
 )
 
 
@@ -36,7 +36,7 @@ def test_lines_are_read_with_quotes_exports_and_comments() -> None:
 def test_a_bad_line_is_named_and_the_rest_is_read() -> None:
     found = parse_env("A=1\nnot a line\nB='open\nC=3")
     assert found.variables == {"A": "1", "C": "3"}
-    assert [finding.text for finding in found.findings] == [
+    assert [finding.text for finding in found.diagnostics] == [
         ".env line 2 is not NAME=value and is ignored",
         ".env line 3 is not NAME=value and is ignored",
     ]
@@ -48,7 +48,7 @@ def test_the_last_of_two_lines_counts() -> None:
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_what_is_written_is_read_back(value: str) -> None:
-    assert parse_env(f"B=1\n{env_line('A_KEY', value)}\n").variables["A_KEY"] == value
+    assert parse_env(f"B=1\n{format_env_line('A_KEY', value)}\n").variables["A_KEY"] == value
 
 
 @given(st.text())
@@ -58,11 +58,11 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 def test_a_missing_or_unreadable_file_says_nothing(home: Home) -> None:
     assert read_env_file(home).variables == {}
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     home.env_file.write_bytes(b"A=\xff\xfe")
     found = read_env_file(home)
     assert found.variables == {}
-    assert "not UTF-8" in found.findings[0].text
+    assert "not UTF-8" in found.diagnostics[0].text
 
 
 def test_the_file_wins_over_the_process() -> None:
@@ -99,15 +99,15 @@ def test_shadowed_values_are_secret_too_and_no_repr_shows_one() -> None:
     ],
 )
 def test_names_tell_what_is_secret(name: str, secret: bool) -> None:
-    assert looks_secret(name) is secret
+    assert is_secret_name(name) is secret
 
 
 def test_a_mask_shows_only_the_ends_of_long_values() -> None:
-    assert masked("short") == "***"
-    assert masked("sk-or-v1-0123456789abcd7890") == "sk-or-...7890"
+    assert mask("short") == "***"
+    assert mask("sk-or-v1-0123456789abcd7890") == "sk-or-...7890"
 
 
 def test_passwords_in_addresses_are_not_shown() -> None:
-    assert shown("http://me:pass@host:80/x") == "http://***@host:80/x"
-    assert shown({"Authorization": "Bearer abc"}, secret=True) == {"Authorization": "***"}
-    assert shown("", secret=True) == ""
+    assert display_value("http://me:pass@host:80/x") == "http://***@host:80/x"
+    assert display_value({"Authorization": "Bearer abc"}, secret=True) == {"Authorization": "***"}
+    assert display_value("", secret=True) == ""

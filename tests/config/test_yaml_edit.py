@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
 from hermes.config.migrate import REMOVED, Changes
-from hermes.config.yaml_edit import changed
+from hermes.config.yaml_edit import apply_changes
 from hermes.config.yaml_read import BadYaml, parse_text, parse_yaml
 from hermes.config.yaml_write import block_lines, flow
 
@@ -77,35 +77,37 @@ last: 'quoted'
 )
 def test_nothing_but_the_key_changes(changes: Changes, old: str, new: str) -> None:
     assert EXAMPLE.count(old) == 1
-    assert changed(EXAMPLE, changes) == EXAMPLE.replace(old, new)
+    assert apply_changes(EXAMPLE, changes) == EXAMPLE.replace(old, new)
 
 
 def test_a_change_that_changes_nothing_leaves_the_text_alone() -> None:
-    assert changed(EXAMPLE, {("agent", "max_turns"): 5, ("none", "such"): REMOVED}) == EXAMPLE
+    assert apply_changes(EXAMPLE, {("agent", "max_turns"): 5, ("none", "such"): REMOVED}) == EXAMPLE
 
 
 def test_the_last_key_of_a_section_may_go() -> None:
-    text = changed("agent:\n  # why\n  max_turns: 5\nmodel: x\n", {("agent", "max_turns"): REMOVED})
+    text = apply_changes(
+        "agent:\n  # why\n  max_turns: 5\nmodel: x\n", {("agent", "max_turns"): REMOVED}
+    )
     assert text == "agent:\n  # why\nmodel: x\n"
-    assert changed(text, {("agent", "max_turns"): 6}) == (
+    assert apply_changes(text, {("agent", "max_turns"): 6}) == (
         "agent:\n  max_turns: 6\n  # why\nmodel: x\n"
     )
 
 
 def test_windows_line_ends_stay() -> None:
     text = "a: 1\r\nb:\r\n  c: 2\r\n"
-    assert changed(text, {("b", "d"): 3}) == "a: 1\r\nb:\r\n  c: 2\r\n  d: 3\r\n"
-    assert changed(text, {("b", "c"): REMOVED}) == "a: 1\r\nb:\r\n"
+    assert apply_changes(text, {("b", "d"): 3}) == "a: 1\r\nb:\r\n  c: 2\r\n  d: 3\r\n"
+    assert apply_changes(text, {("b", "c"): REMOVED}) == "a: 1\r\nb:\r\n"
 
 
 def test_a_file_of_comments_only_gets_its_first_key() -> None:
-    assert changed("# nothing yet", {("a", "b"): 1}) == "# nothing yet\na:\n  b: 1\n"
-    assert changed("", {("a",): "x"}) == "a: x\n"
+    assert apply_changes("# nothing yet", {("a", "b"): 1}) == "# nothing yet\na:\n  b: 1\n"
+    assert apply_changes("", {("a",): "x"}) == "a: x\n"
 
 
 def test_anchors_and_flow_mappings_are_left_to_the_library() -> None:
     text = "# top\na: &one 1  # first\nb: *one\nc: {x: 1, y: 2}\n"
-    edited = changed(text, {("a",): 2, ("c", "x"): REMOVED})
+    edited = apply_changes(text, {("a",): 2, ("c", "x"): REMOVED})
     assert parse_text(edited)["a"] == 2
     assert parse_text(edited)["c"] == {"y": 2}
     assert "# top" in edited and "# first" in edited
@@ -113,7 +115,7 @@ def test_anchors_and_flow_mappings_are_left_to_the_library() -> None:
 
 def test_what_cannot_be_parsed_is_not_edited() -> None:
     with pytest.raises(BadYaml, match="line 3, column 1"):
-        changed("a: 1\nb: [\n", {("a",): 2})
+        apply_changes("a: 1\nb: [\n", {("a",): 2})
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_edits_keep_every_comment_and_all_other_data(
         before = parse_text(text)
         if len(path) == 2 and not isinstance(before.get(path[0]), dict):
             continue
-        text = changed(text, {path: value})
+        text = apply_changes(text, {path: value})
         after = parse_text(text)
         assert _without(after, path) == _without(before, path)
         assert _at(after, path) == (None if value is REMOVED else value)

@@ -15,7 +15,7 @@ from hermes.context.summary import INSTRUCTIONS
 from hermes.core.commands import Say
 from hermes.core.events import Compacted, Record, TurnEnded
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
 from hermes.memory.nudges import FLUSH
 from hermes.testing.request import Request
@@ -28,11 +28,11 @@ Rule = Callable[[Request], Step]
 
 
 def is_for_summary(request: Request) -> bool:
-    return any(said.role == "system" and FOR_SUMMARIES in said.text for said in request.said)
+    return any(said.role == "system" and FOR_SUMMARIES in said.text for said in request.messages)
 
 
 def is_for_memory(request: Request) -> bool:
-    return any(said.role == "system" and said.text == FLUSH for said in request.said)
+    return any(said.role == "system" and said.text == FLUSH for said in request.messages)
 
 
 class Hasty(SystemClock):
@@ -80,7 +80,9 @@ class Stage:
         self, resume: str = "", world: World | None = None
     ) -> AsyncIterator[tuple[App, Session]]:
         async with self.app(world) as app:
-            opening = Opening(source="test", attended=False, cwd=str(self.project), resume=resume)
+            opening = SessionRequest(
+                source="test", attended=False, cwd=str(self.project), resume=resume
+            )
             yield app, await app.open(opening)
 
     def file(self, name: str, lines: int, width: int = 60) -> Path:
@@ -122,7 +124,7 @@ async def say(session: Session, text: str) -> TurnEnded:
             ended.append(record.event)
             break
     events.close()
-    await session.settled()
+    await session.wait_until_idle()
     return ended[0]
 
 

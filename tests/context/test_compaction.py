@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hermes.context.engine import BuiltInEngine
 from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
-from hermes.context.room import CompressionRules, room_in
-from hermes.context.tokens import all_tokens
-from hermes.context.watch import Means
+from hermes.context.room import CompressionRules, budget_for
+from hermes.context.tokens import messages_tokens
+from hermes.context.watch import EngineDeps
 from hermes.core.commands import Compact, Rewind
 from hermes.core.errors import ProviderError, UsageError
 from hermes.core.events import (
@@ -42,9 +42,9 @@ from hermes.core.messages import (
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.transcript import Transcript, fold
-from hermes.core.turn import Occasion
+from hermes.core.turn import CompactionRequest
 from hermes.core.world import SystemClock
-from hermes.testing.grammar.prompt import wrongs
+from hermes.testing.grammar.prompt import find_problems
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, overflows, says
 from tests.context.ground import Stage, compactions, say, stage
@@ -94,7 +94,7 @@ def engine(notes: str = NOTES, **rules: object) -> BuiltInEngine:
         return Reply(message=said, usage=Usage(), model="m", provider="p")
 
     own = CompressionRules(**rules)  # type: ignore[arg-type]
-    return BuiltInEngine(Means("s-1", summarise, clock=SystemClock(), rules=own))
+    return BuiltInEngine(EngineDeps("s-1", summarise, clock=SystemClock(), rules=own))
 
 
 def prompt_of(transcript: Transcript) -> Prompt:
@@ -104,7 +104,7 @@ def prompt_of(transcript: Transcript) -> Prompt:
 async def shortened(
     transcript: Transcript, window: int, made: BuiltInEngine | None = None, **how: object
 ) -> Compacted | None:
-    occasion = Occasion(window=window, **how)  # type: ignore[arg-type]
+    occasion = CompactionRequest(window=window, **how)  # type: ignore[arg-type]
     working = made or engine()
     return await working.compact(transcript, prompt_of(transcript), occasion, Meterless())
 
@@ -135,16 +135,16 @@ def test_whatever_was_said_the_result_is_valid_and_smaller(
     transcript = transcript_of(*turns)
     working = engine(notes)
     for cause in ("threshold", "asked"):
-        before = all_tokens(transcript.seen)
+        before = messages_tokens(transcript.seen)
         made = asyncio.run(shortened(transcript, window, working, cause=cause))
         if made is None:
             continue
         apply(transcript, made)
-        assert all_tokens(transcript.seen) < before
+        assert messages_tokens(transcript.seen) < before
         request = Prompt(system="s", messages=(*transcript.seen, user_says("And now?")))
-        assert list(wrongs(request)) == []
-        room = room_in(window, 10, CompressionRules())
-        assert all_tokens(transcript.seen) <= room.limit or _is_incompressible(transcript)
+        assert list(find_problems(request)) == []
+        room = budget_for(window, 10, CompressionRules())
+        assert messages_tokens(transcript.seen) <= room.limit or _is_incompressible(transcript)
         everything = "\n".join(_text(message) for message in transcript.seen)
         if any("Never use tabs" in words for words, _ in turns):
             assert "Never use tabs." in everything
@@ -153,7 +153,7 @@ def test_whatever_was_said_the_result_is_valid_and_smaller(
 def _is_incompressible(transcript: Transcript) -> bool:
     """Only words that people said are left."""
     spoken = [m for m in transcript.seen if isinstance(m, UserMessage)]
-    return all_tokens(spoken) > all_tokens(transcript.seen) // 2
+    return messages_tokens(spoken) > messages_tokens(transcript.seen) // 2
 
 
 def _text(message: Message) -> str:
@@ -242,7 +242,7 @@ def test_a_switched_off_engine_is_never_due() -> None:
     [(8_192, 6_963), (16_384, 13_926), (128_000, 96_000), (200_000, 150_000), (1_000_000, 500_000)],
 )
 def test_when_it_begins_depends_on_the_window(window: int, threshold: int) -> None:
-    assert room_in(window, 2_000, CompressionRules()).threshold == threshold
+    assert budget_for(window, 2_000, CompressionRules()).threshold == threshold
 
 
 async def test_a_request_that_is_too_long_is_cut_and_answered(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ async def test_a_person_asks_for_it_and_sees_what_it_would_be(tmp_path: Path) ->
                 await session.send(Compact())
             for number in range(6):
                 await say(session, f"Tell me {number}.")
-            outlook = session.outlook(Compact(topic="numbers"))
+            outlook = session.preview_compaction(Compact(topic="numbers"))
             assert session.transcript.compactions == []
             await session.send(Compact(topic="numbers"))
             (made,) = compactions(await app.journal.read(session.id))
@@ -299,7 +299,7 @@ async def test_a_person_asks_for_it_and_sees_what_it_would_be(tmp_path: Path) ->
             await say(session, "And now?")
             await session.send(Rewind(turns=1))
         (asked,) = ground.summaries
-        assert "Focus on this topic: numbers" in asked.said[-1].text
+        assert "Focus on this topic: numbers" in asked.messages[-1].text
         assert ground.server.violations == []
 
 

@@ -10,7 +10,7 @@ from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
@@ -40,9 +40,11 @@ async def test_what_becomes_of_an_order_is_a_setting(
         }
         config = load(Home(tmp_path / "home"), env=env, flags=flags)
         async with App(config, env=env, world=World()) as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd=str(tmp_path)))
+            session = await app.open(
+                SessionRequest(source="cli", attended=False, cwd=str(tmp_path))
+            )
             await session.send(Say(text="hi"))
-            await session.settled()
+            await session.wait_until_idle()
             system = str(server.requests[0].body["messages"][0]["content"])
             assert (ORDER in system) == order
             assert notice in system and any(notice in line for line in [*app.news, ""])

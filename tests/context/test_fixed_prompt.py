@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.commands import Compact
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.context.ground import compactions, say, stage
@@ -45,10 +45,10 @@ async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(
         async with ground.app() as app:
             app.tools.add(many(tools))
             app.skills().seed()
-            opening = Opening(source="cli", attended=True, cwd=str(ground.project))
+            opening = SessionRequest(source="cli", attended=True, cwd=str(ground.project))
             await say(await app.open(opening), "Hi")
         (first,) = ground.chats
-        assert "kind-8: " in first.said[0].text
+        assert "kind-8: " in first.messages[0].text
         assert not tools or "tool_search" in first.tools
         assert tokens_in(first.raw.decode()) <= 2_900
         assert len(first.raw) <= 11_900
@@ -56,9 +56,9 @@ async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(
 
 def _busy(request: Request) -> Step:
     """Remembers, writes skills and talks by turns."""
-    if request.said[-1].role != "user":
+    if request.messages[-1].role != "user":
         return says("Well done.")
-    number = int(request.said[-1].text.rpartition(" ")[2])
+    number = int(request.messages[-1].text.rpartition(" ")[2])
     if number % 5 == 0:
         wish = {"action": "add", "content": f"The box {number} is green"}
         return calls("memory", target="memory", **wish)

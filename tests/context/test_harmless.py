@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.context.harmless import MOST_KNOWN, SCANNER, Harmless
+from hermes.context.harmless import MOST_KNOWN, SCANNER, ScanCache
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 
@@ -41,25 +41,25 @@ def test_another_scanner_looks_again(tmp_path: Path) -> None:
     weights = tmp_path / "scanner" / "weights.txt"
     weights.write_text("1")
     home = Home(tmp_path / "home")
-    Harmless(home, weights.parent).keep("Use tabs.")
-    assert Harmless(home, weights.parent).knows("Use tabs.")
+    ScanCache(home, weights.parent).add("Use tabs.")
+    assert ScanCache(home, weights.parent).is_known_safe("Use tabs.")
     weights.write_text("10")
-    assert not Harmless(home, weights.parent).knows("Use tabs.")
+    assert not ScanCache(home, weights.parent).is_known_safe("Use tabs.")
     assert (SCANNER / "weights.txt").exists()
 
 
 def test_the_newest_are_known(tmp_path: Path) -> None:
-    harmless = Harmless(Home(tmp_path))
+    harmless = ScanCache(Home(tmp_path))
     for number in range(MOST_KNOWN + 1):
-        harmless.keep(str(number))
-    assert not harmless.knows("0")
-    assert harmless.knows("1") and harmless.knows(str(MOST_KNOWN))
+        harmless.add(str(number))
+    assert not harmless.is_known_safe("0")
+    assert harmless.is_known_safe("1") and harmless.is_known_safe(str(MOST_KNOWN))
 
 
 def test_a_damaged_list_is_none(tmp_path: Path) -> None:
-    harmless = Harmless(Home(tmp_path))
-    harmless.keep("Use tabs.")
+    harmless = ScanCache(Home(tmp_path))
+    harmless.add("Use tabs.")
     (tmp_path / "cache" / "harmless.txt").write_bytes(b"\xff\x00")
-    assert not harmless.knows("Use tabs.")
-    harmless.keep("Use tabs.")
-    assert harmless.knows("Use tabs.")
+    assert not harmless.is_known_safe("Use tabs.")
+    harmless.add("Use tabs.")
+    assert harmless.is_known_safe("Use tabs.")

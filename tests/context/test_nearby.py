@@ -29,7 +29,7 @@ async def test_a_folder_speaks_once(tmp_path: Path) -> None:
                 for record in await app.journal.read(session.id)
                 if isinstance(record.event, ToolFinished)
             ]
-        system = ground.chats[0].said[0].text
+        system = ground.chats[0].messages[0].text
     assert "The root speaks" in system
     assert "Use tabs" not in system
     first, second, third = texts

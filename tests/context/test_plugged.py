@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.context_engine import plugged
+from hermes.app.context_engine import plugin_context_engine
 from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.context.plain import Invalid, PlainMessages
+from hermes.context.plain import InvalidConversation, PlainMessages
 from hermes.context.plugged import PluginEngine
 from hermes.core.commands import Say
 from hermes.core.events import Compacted
@@ -27,9 +27,9 @@ from hermes.core.messages import (
     ToolResult,
     user_says,
 )
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.replay.gathering import gather
+from hermes.replay.gathering import collect_recording
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 
@@ -89,12 +89,16 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
     """Four turns with the engine, played again afterwards."""
     toy = Toy(compress)
     async with ScriptedServer(STEPS, strict=False) as server, app_at(root, server) as app:
-        app.engines["toy"] = lambda session_id, opened: plugged(app, session_id, opened, toy)
-        session = await app.open(Opening(source="cli", attended=False, cwd=str(root), rules=False))
+        app.context_engines["toy"] = lambda session_id, opened: plugin_context_engine(
+            app, session_id, opened, toy
+        )
+        session = await app.open(
+            SessionRequest(source="cli", attended=False, cwd=str(root), rules=False)
+        )
         for words in ("First.", "Second.", "Third.", "Fourth."):
             await session.send(Say(text=words))
-            await session.settled()
-        recording = await gather(app.run, app.journal, session.id)
+            await session.wait_until_idle()
+        recording = await collect_recording(app.run, app.journal, session.id)
     report = await replay(recording)
     assert (report.divergence, report.hashes) == (None, "same")
     events = [line.event for line in recording.lines]
@@ -171,5 +175,5 @@ def test_new_words_are_nobodys() -> None:
 @pytest.mark.parametrize("kept", [(1, 2, 4), (0, 1, 4), (0, 2, 4), (0, 1, 3), (0, 3, 3, 4)])
 def test_a_list_that_no_model_could_be_sent_is_refused(kept: tuple[int, ...]) -> None:
     plain = PlainMessages(TALK)
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidConversation):
         plain.read([plain.dicts[place] for place in kept])

@@ -11,7 +11,7 @@ from hermes.context.platforms import HINTS
 from hermes.core.commands import Compact, SwitchModel
 from hermes.core.events import MessageReceived
 from hermes.core.prompt import Notice
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.testing.steps import says
 from tests.context.ground import Stage, compactions, say, stage
 
@@ -23,9 +23,11 @@ LONG = "noun " * 24_000
 async def _hint(ground: Stage, platform: str) -> str:
     """The system text of a new session on this surface."""
     async with ground.app() as app:
-        opening = Opening(source="cli", attended=False, cwd=str(ground.project), platform=platform)
+        opening = SessionRequest(
+            source="cli", attended=False, cwd=str(ground.project), platform=platform
+        )
         await say(await app.open(opening), "Hi")
-    return ground.chats[-1].said[0].text
+    return ground.chats[-1].messages[0].text
 
 
 async def test_platform_hints_are_appended_or_replaced(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ async def test_a_switch_of_the_model_changes_the_lines_that_name_it(tmp_path: Pa
             await say(session, "Two")
             await session.send(SwitchModel(model="test", provider="custom"))
             await say(session, "Three")
-        first, second, third = (chat.said[0].text for chat in ground.chats)
+        first, second, third = (chat.messages[0].text for chat in ground.chats)
     assert "\nModel: test\nProvider: custom" in first
     assert second == first.replace("\nModel: test\n", "\nModel: other\n")
     assert third == first
@@ -125,7 +127,7 @@ async def test_the_second_time_a_conversation_is_shortened_the_person_is_told(
             for part in range(3):
                 await say(session, f"{number}.{part}: " + "many words here " * 60)
             await session.send(Compact())
-            await session.settled()
+            await session.wait_until_idle()
         await say(session, "Done")
         told = []
         async for record in events:

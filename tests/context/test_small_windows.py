@@ -36,7 +36,7 @@ async def test_twenty_files_are_read_in_a_window_of_8k(tmp_path: Path) -> None:
         assert len(read) == 20
         assert len(made) >= 3
         for request in ground.chats:
-            assert any(REQUEST in said.text for said in request.said)
-        last = ground.chats[-1].said
+            assert any(REQUEST in said.text for said in request.messages)
+        last = ground.chats[-1].messages
         assert any("part19.txt row 80" in said.text for said in last)
         assert ground.server.violations == []

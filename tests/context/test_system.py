@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 
 from hermes.config.settings import Settings
-from hermes.context.personalities import BUILT_IN, find, words
+from hermes.context.personalities import BUILT_IN, find_personality, personality_text
 from hermes.context.personality_choice import overlay
 from hermes.context.platforms import platform_hint
 from hermes.context.soul import STARTER
 from hermes.context.system import (
     DEFAULT_IDENTITY,
     SLOT_CHARS,
+    PromptFacts,
     Slots,
-    Surroundings,
-    join,
+    fit_block,
+    join_layers,
     layers,
-    slot,
 )
 from hermes.core.commands import Overlay
 from hermes.core.errors import NotFound
 from hermes.testing.steps import says
 from tests.context.ground import say, stage
 
-HERE = Surroundings(
+HERE = PromptFacts(
     platform="cli",
     cwd="/w",
     system="Linux",
@@ -45,7 +45,7 @@ def test_layers_come_in_their_order() -> None:
         "environment", "profile", "platform", "caller", "project files", "memory",
         "external memory", "facts",
     ]  # fmt: skip
-    assert join(made).endswith("Model: gpt-5\nProvider: openai")
+    assert join_layers(made).endswith("Model: gpt-5\nProvider: openai")
 
 
 def test_without_tools_nothing_is_said_about_them() -> None:
@@ -65,18 +65,18 @@ def test_without_tools_nothing_is_said_about_them() -> None:
     ],
 )
 def test_who_is_told_to_act(wanted: str, model: str, there: bool) -> None:
-    here = Surroundings(platform="cli", cwd="/", system="L", model=model, provider="p", now=0.0)
+    here = PromptFacts(platform="cli", cwd="/", system="L", model=model, provider="p", now=0.0)
     made = layers(here, tools=("terminal",), enforcement=wanted)
     assert any(layer.name == "tool use" for layer in made) == there
 
 
 def test_a_slot_is_cut_after_a_whole_line() -> None:
     index = "\n".join(f"- skill-{n}: does thing number {n}" for n in range(200))
-    text = slot("skills", index, 0)
+    text = fit_block("skills", index, 0)
     assert len(text) <= SLOT_CHARS["skills"] + 50
     assert text.endswith("more lines are not shown]")
     assert all(line in index for line in text.splitlines()[:-1])
-    assert len(slot("skills", index, 8_192)) < len(text)
+    assert len(fit_block("skills", index, 8_192)) < len(text)
 
 
 def test_hints_of_the_user_add_or_replace() -> None:
@@ -88,12 +88,12 @@ def test_hints_of_the_user_add_or_replace() -> None:
 
 def test_personalities_are_found_and_joined() -> None:
     own = {"Coach": {"system_prompt": "Coach me.", "tone": "warm", "style": "short"}}
-    assert find("coach", own) == ("coach", "Coach me.\nTone: warm\nStyle: short")
-    assert find("none", own) == ("", "")
+    assert find_personality("coach", own) == ("coach", "Coach me.\nTone: warm\nStyle: short")
+    assert find_personality("none", own) == ("", "")
     assert len(BUILT_IN) == 14
-    assert words(7) == ""
+    assert personality_text(7) == ""
     with pytest.raises(NotFound, match="There is no personality 'clown'"):
-        find("clown", own)
+        find_personality("clown", own)
 
 
 async def test_a_personality_stands_behind_the_system_text_and_survives(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_personality_stands_behind_the_system_text_and_survives(tmp_path
             await say(session, "Still there?")
             await session.send(Overlay())
             await say(session, "And now?")
-        systems = [request.said[0].text for request in ground.chats]
+        systems = [request.messages[0].text for request in ground.chats]
     plain = systems[3]
     assert systems == [
         f"{plain}\n\n{BUILT_IN['concise']}",
@@ -130,7 +130,7 @@ async def test_the_system_text_is_frozen_with_the_session(tmp_path: Path) -> Non
             await say(session, "And now?")
         async with ground.session() as (_, session):
             await say(session, "A new one.")
-        first, second, third, other = [request.said[0].text for request in ground.chats]
+        first, second, third, other = [request.messages[0].text for request in ground.chats]
     assert first == second == third
     assert "Rule one." in first
     assert "Rule two." in other
@@ -142,9 +142,9 @@ async def test_a_first_soul_is_put_there_and_says_nothing_by_itself(tmp_path: Pa
             await say(session, "Hello")
             soul = app.home.soul
         assert soul.read_text() == STARTER
-        assert ground.chats[0].said[0].text.startswith(DEFAULT_IDENTITY)
+        assert ground.chats[0].messages[0].text.startswith(DEFAULT_IDENTITY)
         soul.write_text(f"{STARTER}\nYou are Ada.\n")
         async with ground.session() as (_, session):
             await say(session, "Hello")
-        assert ground.chats[1].said[0].text.startswith("You are Ada.\n\n")
+        assert ground.chats[1].messages[0].text.startswith("You are Ada.\n\n")
         assert soul.read_text() == f"{STARTER}\nYou are Ada.\n"

@@ -9,13 +9,13 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, WritePath
 from hermes.core.events import ToolFinished, ToolIntended
 from hermes.core.prompt import ToolSpec
-from hermes.core.session_request import Opening
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
+from hermes.core.session_request import SessionRequest
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
 from hermes.testing.bill import estimated_tokens
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
-from hermes.tools.catalogue import Entry
-from hermes.tools.discovery import ranked, signature
+from hermes.tools.catalogue import CatalogueEntry
+from hermes.tools.discovery import rank_tools, signature
 from tests.context.ground import say, stage
 from tests.judges.prefixes import begins_with, departure
 
@@ -23,7 +23,7 @@ TOPICS = ("weather", "invoice", "ticket", "calendar", "deployment", "translation
 DEEDS = ("create", "delete", "list", "update", "archive")
 
 
-def _writes(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _writes(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return [WritePath(path=place.resolve(arguments["target"]))]
 
 
@@ -34,9 +34,9 @@ async def engrave(ctx: ToolContext, target: str, words: str = "") -> ToolOutput:
     return ToolOutput.text(f"Engraved {words}.")
 
 
-def many(count: int = 300) -> list[Entry]:
+def many(count: int = 300) -> list[CatalogueEntry]:
     """Tools as servers bring them, long schemas and all."""
-    entries = [Entry(engrave.spec, engrave)]
+    entries = [CatalogueEntry(engrave.spec, engrave)]
     for n in range(count - 1):
         topic, deed = TOPICS[n % len(TOPICS)], DEEDS[n // len(TOPICS) % len(DEEDS)]
         spec = ToolSpec(
@@ -48,7 +48,7 @@ def many(count: int = 300) -> list[Entry]:
                 "required": ["id"],
             },
         )
-        entries.append(Entry(spec, _unused(spec)))
+        entries.append(CatalogueEntry(spec, _unused(spec)))
     return entries
 
 
@@ -59,7 +59,7 @@ def _unused(spec: ToolSpec) -> Tool:
 
 
 def _model(request: Request) -> Step:
-    match len([said for said in request.said if said.role == "tool"]):
+    match len([said for said in request.messages if said.role == "tool"]):
         case 0:
             return calls("tool_search", query="engrave words into stone")
         case 1:
@@ -133,12 +133,12 @@ async def test_few_tools_are_all_named(tmp_path: Path) -> None:
 
 def test_the_tool_that_is_meant_comes_first() -> None:
     specs = [entry.spec for entry in many()]
-    assert ranked("engraving on stone", specs)[0].name == "engrave"
-    assert ranked("translation_list_17", specs)[0].name == "translation_list_17"
-    assert all("invoice" in spec.name for spec in ranked("delete an invoice", specs)[:5])
-    assert ranked("qqq", specs) == []
+    assert rank_tools("engraving on stone", specs)[0].name == "engrave"
+    assert rank_tools("translation_list_17", specs)[0].name == "translation_list_17"
+    assert all("invoice" in spec.name for spec in rank_tools("delete an invoice", specs)[:5])
+    assert rank_tools("qqq", specs) == []
     assert signature(engrave.spec).startswith("engrave(target: string, words?: string) Engrave")
 
 
-def _opening(project: Path) -> Opening:
-    return Opening(source="test", attended=False, cwd=str(project))
+def _opening(project: Path) -> SessionRequest:
+    return SessionRequest(source="test", attended=False, cwd=str(project))

@@ -14,7 +14,7 @@ from hermes.core.events import Event, Record, ReplyAdded, SessionOpened, ToolFin
 from hermes.core.messages import Message, ToolResult
 from hermes.core.meter import Budgeting
 from hermes.core.metered import Cost, Metered
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder
@@ -22,7 +22,7 @@ from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.tools import Tool
 from hermes.core.transcript import fold
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
@@ -50,7 +50,7 @@ class Run:
         self.world = World()
         self.model: Provider = ScriptedProvider()
         self.tools: tuple[Tool, ...] = ()
-        self.limits = Limits()
+        self.limits = TurnLimits()
         self.budgeting = Budgeting()
         self.cost: Cost = lambda usage: None
         self.max_output: int | None = None
@@ -77,7 +77,7 @@ class Run:
         """Everything that happened until nothing was left to do."""
         session, start = self.session, len(self.seen)
         await session.send(Say(text=text))
-        await session.settled()
+        await session.wait_until_idle()
         for _ in range(5):
             await asyncio.sleep(0)
         return [record.event for record in self.seen[start:]]
@@ -137,8 +137,8 @@ class Run:
             keep=lambda _: None,
         )
 
-    def _parts(self) -> Parts:
-        return Parts(
+    def _parts(self) -> SessionDeps:
+        return SessionDeps(
             journal=self.journal,
             connect=self._connect,
             budgeting=lambda: self.budgeting,
@@ -158,7 +158,7 @@ class Run:
             approval_seconds=self.approval_seconds,
         )
 
-    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
         metered = Metered(
             self.model,
             meter,

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from hermes.core.bell import Bell
+from hermes.core.bell import Wakeup
 
 
-async def heard(bell: Bell, rounds: int = 3) -> bool:
+async def heard(bell: Wakeup, rounds: int = 3) -> bool:
     """Whether a wait ends without another ring."""
     waiting = asyncio.ensure_future(bell.wait())
     for _ in range(rounds):
@@ -21,36 +21,36 @@ async def heard(bell: Bell, rounds: int = 3) -> bool:
 
 
 async def test_a_ring_before_the_wait_ends_it_and_only_it() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.ring()
+    bell = Wakeup()
+    bell.set()
+    bell.set()
     assert await heard(bell)
     assert not await heard(bell)
 
 
 async def test_a_ring_ends_a_wait_that_has_begun() -> None:
-    bell = Bell()
+    bell = Wakeup()
     waiting = asyncio.ensure_future(bell.wait())
     await asyncio.sleep(0)
-    bell.ring()
-    bell.ring()
+    bell.set()
+    bell.set()
     await asyncio.wait_for(waiting, 60)
     assert not await heard(bell)
 
 
 async def test_a_ring_that_is_hushed_is_forgotten() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.hush()
+    bell = Wakeup()
+    bell.set()
+    bell.clear()
     assert not await heard(bell)
 
 
 async def test_a_ring_after_a_wait_that_was_given_up_is_kept() -> None:
-    bell = Bell()
+    bell = Wakeup()
     waiting = asyncio.ensure_future(bell.wait())
     await asyncio.sleep(0)
     waiting.cancel()
-    bell.ring()
+    bell.set()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert await heard(bell)

@@ -21,8 +21,8 @@ from hermes.core.effects import (
 )
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, EffectDecided, ToolIntended
 from hermes.core.gate import Judge, Preflight
-from hermes.core.parts import Parts
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.parts import SessionDeps
+from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
@@ -40,7 +40,7 @@ async def undeclared(ctx: ToolContext, path: str, text: str = "") -> ToolOutput:
     return ToolOutput.text((await ctx.workspace.read_bytes(path)).decode())
 
 
-def _shell(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _shell(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (RunCommand(script=arguments["command"], cwd=place.cwd),)
 
 
@@ -50,7 +50,7 @@ async def shell(ctx: ToolContext, command: str) -> ToolOutput:
     return ToolOutput.text("ran")
 
 
-def _server(_place: Place, _arguments: JsonObject) -> Iterable[Effect]:
+def _server(_place: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
     return (CallServer(server="notes", tool="list"),)
 
 
@@ -66,7 +66,7 @@ class Helped(Run):
     judge: Judge | None = None
     preflight: Preflight | None = None
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> SessionDeps:
         parts = super()._parts()
         parts.judge, parts.preflight = self.judge, self.preflight
         return parts

@@ -111,7 +111,7 @@ async def test_a_refusal_does_not_touch_what_others_commit_or_note(
     first = asyncio.ensure_future(recorder.commit(refused))
     second = asyncio.ensure_future(recorder.commit(other))
     await asyncio.sleep(0)
-    recorder.foresee()
+    recorder.apply_pending()
     with pytest.raises(DiskFull):
         await first
     await second

@@ -33,8 +33,8 @@ from hermes.core.events import (
 )
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
-from hermes.core.turn import Limits
+from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
+from hermes.core.turn import TurnLimits
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, calls_many, fails, says
@@ -60,11 +60,11 @@ async def complain(ctx: ToolContext, n: int = 0) -> ToolOutput:
     raise ToolError("Try something else.")
 
 
-def _read(place: Place, arguments: dict[str, object]) -> tuple[ReadPath, ...]:
+def _read(place: PathContext, arguments: dict[str, object]) -> tuple[ReadPath, ...]:
     return (ReadPath(path=place.resolve(str(arguments["path"]))),)
 
 
-def _write(place: Place, arguments: dict[str, object]) -> tuple[WritePath, ...]:
+def _write(place: PathContext, arguments: dict[str, object]) -> tuple[WritePath, ...]:
     return (WritePath(path=place.resolve(str(arguments["path"]))),)
 
 
@@ -218,7 +218,7 @@ async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Ru
 
 
 async def test_at_most_so_many_calls_run_at_once_and_results_keep_the_order(run: Run) -> None:
-    run.limits = Limits(tools_at_once=3)
+    run.limits = TurnLimits(tools_at_once=3)
     run.model = ScriptedProvider(
         calls_many(*(("look", {"path": f"f{n}"}) for n in range(10))), says("ok")
     )
@@ -309,7 +309,7 @@ async def test_messages_during_a_turn_wait_and_are_answered_in_order(run: Run) -
     await run.send(Say(text="first"))
     for n in range(5):
         await run.send(Say(text=f"more {n}"))
-    await run.session.settled()
+    await run.session.wait_until_idle()
     said = [m.text for m in run.session.transcript.messages if not isinstance(m, ToolMessage)]
     assert said == [
         *("first", "one", "more 0", "2", "more 1", "3", "more 2", "4", "more 3", "5"),
@@ -331,7 +331,7 @@ async def test_a_message_is_either_taken_back_or_answered(run: Run) -> None:
         else:
             withdrawn.append(received.message.text)
         await asyncio.sleep(0.002)
-    await run.session.settled()
+    await run.session.wait_until_idle()
     said = [m.text for m in run.session.transcript.messages if isinstance(m, UserMessage)]
     assert withdrawn
     assert sorted([*said, *withdrawn]) == sorted(f"more {n}" for n in range(20))
@@ -343,7 +343,7 @@ async def test_the_same_key_is_received_once(run: Run) -> None:
     run.model = ScriptedProvider(says("hello"))
     for _ in range(3):
         await run.send(Say(text="hi", key="telegram:77"))
-    await run.session.settled()
+    await run.session.wait_until_idle()
     assert [m.text for m in run.session.transcript.messages if isinstance(m, UserMessage)] == ["hi"]
 
 
@@ -356,7 +356,7 @@ async def test_steering_joins_the_running_turn_after_the_tool_results(run: Run) 
     assert isinstance(asked, QuestionAsked)
     await run.send(Steer(text="and be quick"))
     await run.send(Answer(id=asked.id, text="yes"))
-    await run.session.settled()
+    await run.session.wait_until_idle()
     kinds = [type(m).__name__ for m in run.session.transcript.messages]
     assert kinds == [
         "UserMessage",
@@ -373,7 +373,7 @@ async def test_steering_that_comes_too_late_becomes_the_next_turn(run: Run) -> N
     await run.send(Say(text="go"))
     await run.wait_for(ModelCalled)
     await run.send(Steer(text="late"))
-    await run.session.settled()
+    await run.session.wait_until_idle()
     assert run.text() == "two"
 
 
@@ -406,7 +406,7 @@ async def test_a_failed_model_call_ends_the_turn_and_the_next_one_works(run: Run
 
 
 async def test_the_budget_gives_hints_and_ends_with_a_summary(run: Run) -> None:
-    run.limits = Limits(max_steps=10)
+    run.limits = TurnLimits(max_steps=10)
     model = ScriptedProvider(
         *(calls("shout", text=f"n{n}") for n in range(10)), says("That is as far as I got.")
     )
@@ -438,7 +438,7 @@ async def stopped(run: Run, promised: float = 1) -> None:
     at = time.monotonic()
     async with asyncio.timeout(20):
         await run.send(Interrupt())
-        await run.session.settled()
+        await run.session.wait_until_idle()
     check_in_time(time.monotonic() - at, promised)
 
 
@@ -504,7 +504,7 @@ async def test_an_answer_may_come_the_moment_the_question_is_seen(run: Run) -> N
             if isinstance(record.event, ApprovalAsked):
                 await run.send(Answer(id=record.event.id, text="once"))
                 break
-        await run.session.settled()
+        await run.session.wait_until_idle()
     assert run.text() == "done"
 
 
@@ -546,7 +546,7 @@ async def test_what_waits_when_a_session_is_left_is_answered_when_it_is_taken_up
     session = await run.reopen()
     assert run.ended().reason == "interrupted"
     session.resume()
-    await session.settled()
+    await session.wait_until_idle()
     said = [m.text for m in session.transcript.messages if not isinstance(m, ToolMessage)]
     assert said == ["first", "second", "later"]
 

@@ -27,11 +27,11 @@ from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Notice
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 from hermes.core.world import World
-from hermes.journal.spending import spending
-from hermes.providers.completing import Completing
-from hermes.providers.retrying import Retrying
+from hermes.journal.spending import read_spending
+from hermes.providers.completing import CompletingProvider
+from hermes.providers.retrying import RetryingProvider
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, costs, fails, says
 from tests.core.conftest import Run
@@ -69,7 +69,7 @@ async def test_a_session_knows_what_it_has_spent(priced: Run) -> None:
     assert transcript.usage.requests == 2
     assert transcript.usage.cost == pytest.approx(0.0024)
     assert (transcript.unsettled, transcript.open_calls) == ({}, ())
-    (line,) = await spending(priced.journal)
+    (line,) = await read_spending(priced.journal)
     assert (line.calls, line.assumed_calls, line.cause) == (2, 0, "chat")
     assert line.usage.cost == pytest.approx(0.0024)
 
@@ -77,7 +77,7 @@ async def test_a_session_knows_what_it_has_spent(priced: Run) -> None:
 def make_patient(run: Run, scripted: ScriptedProvider) -> None:
     """Failed requests are made again, and answers that were cut are continued."""
 
-    def connect(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+    def connect(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
         direct = Metered(
             *(scripted, meter),
             world=run.world,
@@ -87,7 +87,7 @@ def make_patient(run: Run, scripted: ScriptedProvider) -> None:
             max_output=500,
         )
         world = World(clock=Hurry())
-        return Completing(Retrying(direct, world), world), Limits()
+        return CompletingProvider(RetryingProvider(direct, world), world), TurnLimits()
 
     run._connect = connect  # type: ignore[method-assign]
 
@@ -180,7 +180,7 @@ async def test_an_interrupt_takes_the_question_back(priced: Run) -> None:
     assert ends(priced) == ["interrupted"]
     assert [event.by for event in of_kind(priced, QuestionAnswered)] == ["stop"]  # type: ignore[attr-defined]
     assert priced.session.transcript.asked == {}
-    assert await spending(priced.journal) == ()
+    assert await read_spending(priced.journal) == ()
 
 
 @pytest.mark.parametrize("principal", ["member", "guest", "system"])
@@ -203,19 +203,19 @@ async def test_a_call_whose_end_was_never_heard_of_is_assumed_on_resume(priced: 
     assert isinstance(called, ModelCalled)
     # The process dies: nobody settles anything any more.
     talk.cancel()
-    assert priced.session._turns._work is not None
-    priced.session._turns._work.cancel()
-    await asyncio.gather(talk, priced.session._turns._work, return_exceptions=True)
+    assert priced.session._turns._task is not None
+    priced.session._turns._task.cancel()
+    await asyncio.gather(talk, priced.session._turns._task, return_exceptions=True)
     priced.session._recorder._noted.clear()
     priced.model = ScriptedProvider(answered("Here I am."))
     session = await priced.reopen()
     session.resume()
-    await session.settled()
+    await session.wait_until_idle()
     (assumed, real) = [r.event for r in await priced.journal.read(session.id) if settled(r.event)]
     assert isinstance(assumed, CallSettled) and isinstance(real, CallSettled)
     assert (assumed.call, assumed.usage, assumed.certain) == (called.call, called.reserved, False)
     assert (real.certain, session.transcript.usage) == (True, real.usage)
-    lost, answer = await spending(priced.journal)
+    lost, answer = await read_spending(priced.journal)
     assert (lost.calls, lost.assumed_calls, lost.assumed.cost) == (1, 1, assumed.usage.cost)
     assert (answer.calls, answer.assumed_calls, answer.usage.cost) == (1, 0, 0.0012)
 
@@ -247,7 +247,7 @@ async def test_tokens_are_capped_without_a_price(run: Run) -> None:
 async def test_a_model_that_is_asked_past_the_meter_fails_the_turn(run: Run) -> None:
     run._connect = lambda model, provider, meter: (  # type: ignore[method-assign]
         ScriptedProvider(says("Free beer")),
-        Limits(),
+        TurnLimits(),
     )
     await run.say("Hi")
     assert (ends(run), run.ended().detail) == (["failed"], "RuntimeError")

@@ -12,11 +12,11 @@ from hermes.config.home import Home
 from hermes.config.model_settings import PoolStrategy
 from hermes.core.errors import ProviderError, Reason
 from hermes.core.world import World
-from hermes.credentials.entry import Entry
-from hermes.credentials.held import borrowed
-from hermes.credentials.reactions import Cooldowns
-from hermes.credentials.wallet import Source, Wallet, WalletSettings
-from hermes.providers.http import Http
+from hermes.credentials.entry import AuthEntry
+from hermes.credentials.held import borrowed_key
+from hermes.credentials.reactions import KeyCooldowns
+from hermes.credentials.wallet import BorrowedKeys, CredentialSettings, CredentialStore
+from hermes.providers.http import HttpClient
 from tests.credentials.authority import CLIENT
 
 START = 1_750_000_000.0
@@ -49,9 +49,9 @@ class Bench:
         keys: str = "",
         clock: HandClock | None = None,
         strategy: PoolStrategy = "fill_first",
-        cooldowns: Cooldowns | None = None,
+        cooldowns: KeyCooldowns | None = None,
         env: Mapping[str, str] | None = None,
-        http: Http | None = None,
+        http: HttpClient | None = None,
         provider: str = "p",
         secrets: Sequence[str] = (),
     ) -> None:
@@ -60,18 +60,18 @@ class Bench:
         self.provider = provider
         values = secrets or [f"secret-{name}" for name in keys]
         held = tuple(
-            borrowed(provider, f"env:{name}", value)
+            borrowed_key(provider, f"env:{name}", value)
             for name, value in zip(keys, values, strict=True)
         )
-        self.wallet = Wallet(
+        self.wallet = CredentialStore(
             self.home,
             world=World(clock=self.clock, chance=random.Random(7)),
-            http=http or Http(),
+            http=http or HttpClient(),
             env=env or {},
             secret=lambda name: CLIENT if name.endswith("_CLIENT_ID") else "",
-            lent=lambda _name: Source(borrowed=held),
-            settings=WalletSettings(
-                strategies={provider: strategy}, cooldowns=cooldowns or Cooldowns()
+            borrowed_keys=lambda _name: BorrowedKeys(borrowed=held),
+            settings=CredentialSettings(
+                strategies={provider: strategy}, cooldowns=cooldowns or KeyCooldowns()
             ),
         )
         self.pool = self.wallet.pool(provider)
@@ -80,9 +80,9 @@ class Bench:
         """The label of the key that is picked."""
         return (await self.pool.pick(again=more.get("again", ""))).label
 
-    async def put(self, entry: Entry, provider: str = "") -> None:
+    async def put(self, entry: AuthEntry, provider: str = "") -> None:
         name = provider or self.provider
-        await self.wallet.store.edit(lambda document: document.put(name, entry))
+        await self.wallet.auth_file.edit(lambda document: document.put(name, entry))
 
 
 def failed(

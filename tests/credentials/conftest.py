@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.config.home import Home
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from tests.credentials.authority import Authority
 from tests.credentials.bench import HandClock
 from tests.loopback import serving
@@ -25,8 +25,8 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    client = Http()
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.aclose()
 

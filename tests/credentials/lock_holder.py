@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.credentials.locks import SharedLock
+from hermes.credentials.locks import HomeLock
 
 
 async def main() -> None:
     home = Home(Path(sys.argv[1]))
-    async with SharedLock(home, home.root / "auth.lock").held():
+    async with HomeLock(home, home.root / "auth.lock").hold():
         sys.stdout.write("held\n")
         sys.stdout.flush()
         await asyncio.sleep(60)

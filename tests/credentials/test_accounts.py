@@ -14,11 +14,11 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import NotFound
 from hermes.core.world import World
-from hermes.credentials.accounts import Accounts, opened, pool_name
-from hermes.credentials.pool import Pool
-from hermes.providers.http import Http
-from hermes.providers.keys import OneKey
-from hermes.providers.vendor import Vendor, shipped
+from hermes.credentials.accounts import Accounts, open_accounts, pool_name
+from hermes.credentials.pool import KeyPool
+from hermes.providers.http import HttpClient
+from hermes.providers.keys import SingleKey
+from hermes.providers.vendor import Vendor, shipped_catalogue
 
 PLAIN = """
 import sys
@@ -40,11 +40,11 @@ print(*[name for name in sys.modules if name.startswith("hermes.credentials")])
 
 def accounts(home: Home, env: Mapping[str, str], flags: dict[str, Any] | None = None) -> Accounts:
     config = load(home, flags=flags or {}, env=dict(env))
-    return Accounts(config, world=World(), http=Http(), env=env)
+    return Accounts(config, world=World(), http=HttpClient(), env=env)
 
 
 def vendor(name: str) -> Vendor:
-    found = shipped().vendor(name)
+    found = shipped_catalogue().vendor(name)
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ def test_one_key_stands_alone(home: Home) -> None:
     keys = accounts(home, {"OPENROUTER_API_KEY": "sk-or-1234"}).keys_for(
         "openrouter", vendor("openrouter")
     )
-    assert isinstance(keys, OneKey)
+    assert isinstance(keys, SingleKey)
     assert (keys.credential.key, keys.credential.source) == ("sk-or-1234", "OPENROUTER_API_KEY")
     assert not home.root.exists()
 
@@ -69,7 +69,7 @@ async def test_numbered_variables_are_shared_out(home: Home) -> None:
     env = {"OPENROUTER_API_KEY": "sk-or-1", "OPENROUTER_API_KEY_2": "sk-or-2"}
     found = accounts(home, env)
     keys = found.keys_for("openrouter", vendor("openrouter"))
-    assert isinstance(keys, Pool)
+    assert isinstance(keys, KeyPool)
     assert found.keys_for("openrouter", vendor("openrouter")) is keys
     rows = await found.rows("openrouter")
     assert [(row.label, row.source) for row in rows] == [
@@ -82,26 +82,26 @@ async def test_keys_added_by_hand_are_shared_out_with_the_rest(home: Home) -> No
     env = {"OPENROUTER_API_KEY": "sk-or-1"}
     found = accounts(home, env)
     await found.add_key("openrouter", "sk-or-added", label="spare")
-    assert isinstance(found.keys_for("openrouter", vendor("openrouter")), Pool)
+    assert isinstance(found.keys_for("openrouter", vendor("openrouter")), KeyPool)
     # A file that says nothing of a provider does not concern it.
     deepseek = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
-    assert isinstance(deepseek.keys_for("deepseek", vendor("deepseek")), OneKey)
+    assert isinstance(deepseek.keys_for("deepseek", vendor("deepseek")), SingleKey)
 
 
 def test_the_settings_come_before_the_environment(home: Home) -> None:
     env = {"OPENROUTER_API_KEY": "sk-or-1", "MY_KEY": "sk-mine", "MY_KEY_2": "sk-mine-2"}
     found = accounts(home, env, {"providers.openrouter.api_key": "sk-config"})
     keys = found.keys_for("openrouter", vendor("openrouter"))
-    assert isinstance(keys, OneKey)
+    assert isinstance(keys, SingleKey)
     assert (keys.credential.key, keys.credential.source) == ("sk-config", "")
     named = accounts(home, env, {"providers.openrouter.key_env": "MY_KEY"})
-    lent = named.lent("openrouter", vendor("openrouter"))
+    lent = named.environment_keys("openrouter", vendor("openrouter"))
     assert [each.key for each in lent] == ["sk-mine", "sk-mine-2"]
 
 
 def test_a_server_of_ones_own_needs_no_key(home: Home) -> None:
     keys = accounts(home, {}).keys_for("custom", vendor("custom"))
-    assert isinstance(keys, OneKey)
+    assert isinstance(keys, SingleKey)
     assert keys.credential.key == ""
 
 
@@ -127,7 +127,7 @@ async def test_the_overview_shows_who_has_keys(home: Home, tmp_path: Path) -> No
         "providers.my-box.base_url": "http://127.0.0.1:1",
         "providers.my-box.api_key": "k1234",
     }
-    async with opened(load(home, flags=settings, env=env), env=env) as found:
+    async with open_accounts(load(home, flags=settings, env=env), env=env) as found:
         await found.add_key("xai", "xai-added")
         assert [row.provider for row in await found.rows()] == [
             "xai",

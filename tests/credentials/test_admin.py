@@ -12,9 +12,9 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import NotFound, ProviderError, UsageError
-from hermes.credentials.desk import AccountRow, Desk
-from hermes.credentials.entry import Entry
-from hermes.providers.http import Http
+from hermes.credentials.desk import AccountRow, CredentialAdmin
+from hermes.credentials.entry import AuthEntry
+from hermes.providers.http import HttpClient
 from tests.credentials.authority import Authority
 from tests.credentials.bench import START, Bench, HandClock, failed, write_login
 
@@ -65,7 +65,7 @@ def keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 async def test_keys_are_listed_without_their_secrets(home: Home) -> None:
     bench = Bench(home.root, keys="A")
-    desk = Desk(bench.wallet)
+    desk = CredentialAdmin(bench.wallet)
     await desk.add_key("p", " sk-secret-1 \n", label="work")
     await desk.add_key("p", "sk-secret-2")
     rows = await desk.rows("p")
@@ -80,7 +80,7 @@ async def test_keys_are_listed_without_their_secrets(home: Home) -> None:
 
 async def test_what_is_stored_is_the_key_and_nothing_borrowed(home: Home) -> None:
     bench = Bench(home.root, keys="A")
-    row = await Desk(bench.wallet).add_key("p", "sk-secret-1", label="work")
+    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1", label="work")
     stored = json.loads((home.root / "auth.json").read_text())
     assert stored["credential_pool"] == {
         "p": [
@@ -97,18 +97,18 @@ async def test_what_is_stored_is_the_key_and_nothing_borrowed(home: Home) -> Non
 @pytest.mark.parametrize("key", ["", "abc", "changeme", "***********"])
 async def test_what_cannot_be_a_key_is_refused(home: Home, key: str) -> None:
     with pytest.raises(UsageError, match="not an API key"):
-        await Desk(Bench(home.root).wallet).add_key("p", key)
+        await CredentialAdmin(Bench(home.root).wallet).add_key("p", key)
 
 
 async def test_a_key_is_added_once(home: Home) -> None:
-    desk = Desk(Bench(home.root, keys="A").wallet)
+    desk = CredentialAdmin(Bench(home.root, keys="A").wallet)
     with pytest.raises(UsageError, match="already has this key as number 1"):
         await desk.add_key("p", "secret-A")
 
 
 @pytest.mark.parametrize("which", ["2", "work", "id"])
 async def test_a_key_is_removed_by_number_label_or_id(home: Home, which: str) -> None:
-    desk = Desk(Bench(home.root, keys="A").wallet)
+    desk = CredentialAdmin(Bench(home.root, keys="A").wallet)
     added = await desk.add_key("p", "sk-secret-1", label="work")
     gone = await desk.remove("p", added.id if which == "id" else which)
     assert gone.id == added.id
@@ -117,10 +117,10 @@ async def test_a_key_is_removed_by_number_label_or_id(home: Home, which: str) ->
 
 
 async def test_a_borrowed_key_is_suppressed_until_it_is_added_again(home: Home) -> None:
-    desk = Desk(Bench(home.root, keys="AB").wallet)
+    desk = CredentialAdmin(Bench(home.root, keys="AB").wallet)
     await desk.remove("p", "A")
     assert [row.label for row in await desk.rows("p")] == ["B"]
-    again = Desk(Bench(home.root, keys="AB").wallet)
+    again = CredentialAdmin(Bench(home.root, keys="AB").wallet)
     assert [row.label for row in await again.rows("p")] == ["B"]
     assert (await again.add_key("p", "secret-A")).label == "A"
     assert [row.label for row in await again.rows("p")] == ["A", "B"]
@@ -129,9 +129,9 @@ async def test_a_borrowed_key_is_suppressed_until_it_is_added_again(home: Home) 
 
 async def test_names_that_fit_none_or_several_are_told(home: Home) -> None:
     bench = Bench(home.root)
-    await bench.put(Entry(id="1a", label="same", access_token="sk-1"))
-    await bench.put(Entry(id="2b", label="same", access_token="sk-2"))
-    desk = Desk(bench.wallet)
+    await bench.put(AuthEntry(id="1a", label="same", access_token="sk-1"))
+    await bench.put(AuthEntry(id="2b", label="same", access_token="sk-2"))
+    desk = CredentialAdmin(bench.wallet)
     with pytest.raises(UsageError, match="2 keys are called 'same'"):
         await desk.remove("p", "same")
     with pytest.raises(NotFound, match="no key 'other'"):
@@ -140,7 +140,7 @@ async def test_names_that_fit_none_or_several_are_told(home: Home) -> None:
 
 async def test_a_resting_key_tells_how_long_and_can_be_woken(home: Home) -> None:
     bench = Bench(home.root, keys="AB")
-    desk = Desk(bench.wallet)
+    desk = CredentialAdmin(bench.wallet)
     await bench.pool.report(await bench.pool.pick(), failed("rate_limit", retry_after=90))
     first, second = await desk.rows("p")
     assert (first.status, first.why, first.left_seconds) == ("resting", "rate_limit", 90.0)
@@ -152,22 +152,22 @@ async def test_a_resting_key_tells_how_long_and_can_be_woken(home: Home) -> None
 
 
 async def test_logging_in_stores_tokens_and_makes_it_the_active_provider(
-    home: Home, authority: Authority, http: Http, clock: HandClock
+    home: Home, authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     write_login(home, "p", authority.url, "device", label="Test Vendor")
     bench = Bench(home.root, http=http, clock=clock)
-    row = await Desk(bench.wallet).log_in("p", Agreeing())
+    row = await CredentialAdmin(bench.wallet).log_in("p", Agreeing())
     assert (row.type, row.label, row.status) == ("oauth", "Test Vendor", "ok")
     assert authority.accepts((await bench.pool.pick()).key)
-    assert (await bench.wallet.store.read()).active_provider == "p"
+    assert (await bench.wallet.auth_file.read()).active_provider == "p"
 
 
 async def test_logging_in_again_takes_the_place_of_the_old_login(
-    home: Home, authority: Authority, http: Http, clock: HandClock
+    home: Home, authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = Desk(bench.wallet)
+    desk = CredentialAdmin(bench.wallet)
     first = await desk.log_in("p", Agreeing())
     held = await bench.pool.pick()
     authority.revoke("device")
@@ -183,28 +183,28 @@ async def test_logging_in_again_takes_the_place_of_the_old_login(
 
 
 async def test_logging_out_gives_tokens_back_and_forgets_them(
-    home: Home, authority: Authority, http: Http, clock: HandClock
+    home: Home, authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = Desk(bench.wallet)
+    desk = CredentialAdmin(bench.wallet)
     await desk.log_in("p", Agreeing())
     await desk.add_key("p", "sk-secret-1")
-    stored = (await bench.wallet.store.read()).entries("p")[0]
+    stored = (await bench.wallet.auth_file.read()).entries("p")[0]
     gone = await desk.log_out("p")
     assert [row.why for row in gone] == [""]
     assert authority.revoked == [stored.refresh_token]
     assert [row.type for row in await desk.rows("p")] == ["api_key"]
-    assert (await bench.wallet.store.read()).active_provider == ""
+    assert (await bench.wallet.auth_file.read()).active_provider == ""
     assert stored.refresh_token not in (home.root / "auth.json").read_text()
 
 
 async def test_logging_out_works_without_the_authority(
-    home: Home, authority: Authority, http: Http, clock: HandClock
+    home: Home, authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = Desk(bench.wallet)
+    desk = CredentialAdmin(bench.wallet)
     await desk.log_in("p", Agreeing())
     authority.broken = True
     assert [row.why for row in await desk.log_out("p")] == ["kept"]
@@ -212,44 +212,46 @@ async def test_logging_out_works_without_the_authority(
 
 
 async def test_a_login_that_fails_leaves_everything_as_it_was(
-    home: Home, authority: Authority, http: Http, clock: HandClock
+    home: Home, authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     write_login(home, "p", authority.url, "device")
     authority.answers = ["access_denied"]
     with pytest.raises(ProviderError, match="denied"):
-        await Desk(Bench(home.root, http=http, clock=clock).wallet).log_in("p", Agreeing())
+        await CredentialAdmin(Bench(home.root, http=http, clock=clock).wallet).log_in(
+            "p", Agreeing()
+        )
     assert not (home.root / "auth.json").exists()
 
 
 async def test_a_provider_without_a_login_names_the_other_road(home: Home) -> None:
     with pytest.raises(NotFound, match="hermes auth add p"):
-        await Desk(Bench(home.root).wallet).log_in("p", Agreeing())
+        await CredentialAdmin(Bench(home.root).wallet).log_in("p", Agreeing())
 
 
 async def test_a_keyring_keeps_the_key_if_there_is_one(home: Home, keyring: Path) -> None:
     bench = Bench(home.root)
-    row = await Desk(bench.wallet).add_key("p", "sk-secret-1", label="work")
+    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1", label="work")
     assert row.kept_in == "keyring"
     assert "sk-secret-1" not in (home.root / "auth.json").read_text()
     assert "sk-secret-1" in (keyring / "ring.json").read_text()
     other = Bench(home.root)
     assert (await other.pool.pick()).key == "sk-secret-1"
-    await Desk(other.wallet).remove("p", "work")
+    await CredentialAdmin(other.wallet).remove("p", "work")
     assert "sk-secret-1" not in (keyring / "ring.json").read_text()
 
 
 async def test_a_keyring_that_fails_is_one_that_is_not_there(home: Home, keyring: Path) -> None:
     (keyring / "locked").touch()
     bench = Bench(home.root)
-    row = await Desk(bench.wallet).add_key("p", "sk-secret-1")
+    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1")
     assert row.kept_in == ""
     assert (await bench.pool.pick()).key == "sk-secret-1"
 
 
 async def test_homes_do_not_share_what_a_keyring_keeps(tmp_path: Path, keyring: Path) -> None:
     one, other = Bench(tmp_path / "one"), Bench(tmp_path / "other")
-    row = await Desk(one.wallet).add_key("p", "sk-secret-1")
-    await other.put(Entry(id=row.id, label="x", kept_in="keyring"))
+    row = await CredentialAdmin(one.wallet).add_key("p", "sk-secret-1")
+    await other.put(AuthEntry(id=row.id, label="x", kept_in="keyring"))
     with pytest.raises(ProviderError):
         await other.pool.pick()
 

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from hermes.core.errors import Reason
 from hermes.credentials.reactions import (
     LONGEST_SECONDS,
-    Cooldowns,
+    KeyCooldowns,
     accepts_key,
-    is_entitlement,
-    kind_of,
-    rest_seconds,
+    cooldown_reason,
+    cooldown_seconds,
+    lacks_permission,
 )
-from hermes.credentials.shortage import span
-from hermes.credentials.states import KeyState, forget_unused
+from hermes.credentials.shortage import format_duration
+from hermes.credentials.states import KeyState, drop_unused
 from tests.credentials.bench import failed
 
-COOLDOWNS = Cooldowns()
+COOLDOWNS = KeyCooldowns()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_rest_is_as_long_as_the_provider_says_else_as_set(
     reason: Reason, retry_after: float | None, failures: int, seconds: float
 ) -> None:
     error = failed(reason, retry_after=retry_after)
-    assert rest_seconds(error, failures=failures, cooldowns=COOLDOWNS) == seconds
+    assert cooldown_seconds(error, failures=failures, cooldowns=COOLDOWNS) == seconds
 
 
 @given(
@@ -54,18 +54,18 @@ def test_no_rest_is_endless_or_nothing(
     reason: Reason, retry_after: float | None, failures: int
 ) -> None:
     error = failed(reason, retry_after=retry_after)
-    assert 0 < rest_seconds(error, failures=failures, cooldowns=COOLDOWNS) <= LONGEST_SECONDS
+    assert 0 < cooldown_seconds(error, failures=failures, cooldowns=COOLDOWNS) <= LONGEST_SECONDS
 
 
 def test_only_failures_of_the_key_make_it_rest() -> None:
-    assert kind_of(failed("auth_permanent")) == "auth"
-    assert kind_of(failed("overloaded")) == ""
-    assert kind_of(failed("upstream_rate_limit")) == ""
+    assert cooldown_reason(failed("auth_permanent")) == "auth"
+    assert cooldown_reason(failed("overloaded")) == ""
+    assert cooldown_reason(failed("upstream_rate_limit")) == ""
 
 
 def test_what_an_error_says_of_the_key() -> None:
-    assert is_entitlement(failed("auth", status=403))
-    assert not is_entitlement(failed("auth", status=401))
+    assert lacks_permission(failed("auth", status=403))
+    assert not lacks_permission(failed("auth", status=401))
     assert accepts_key(failed("context_overflow", status=400))
     assert not accepts_key(failed("server_error", status=500))
 
@@ -77,7 +77,7 @@ def test_what_nobody_used_for_a_month_is_forgotten() -> None:
         "p/new": KeyState(used_at=now - 86_400),
         "p/rests": KeyState(since=now - 86_400),
     }
-    forget_unused(states, now)
+    drop_unused(states, now)
     assert sorted(states) == ["p/new", "p/rests"]
 
 
@@ -86,4 +86,4 @@ def test_what_nobody_used_for_a_month_is_forgotten() -> None:
     [(0.2, "1 s"), (59, "59 s"), (90, "2 min"), (7200, "2 h"), (200_000, "2 d")],
 )
 def test_spans_are_said_in_one_unit(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert format_duration(seconds) == words

@@ -12,20 +12,20 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, ProviderError
-from hermes.credentials.oauth.callback import Returned, listening, read_returned
-from hermes.credentials.oauth.grants import discovered, exchanged
+from hermes.credentials.oauth.callback import RedirectResult, listen_for_redirect, parse_redirect
+from hermes.credentials.oauth.grants import discover_endpoints, exchange_token
 from hermes.credentials.oauth.login import log_in
-from hermes.credentials.oauth.logins import Login, Logins
+from hermes.credentials.oauth.logins import Login, LoginCatalogue
 from hermes.credentials.oauth.pkce import new_proof
 from hermes.credentials.oauth.tokens import (
-    Refusal,
+    OAuthErrorResponse,
     TokenEndpoint,
-    Tokens,
-    claims,
+    TokenSet,
+    jwt_claims,
     refresh_tokens,
     request_tokens,
 )
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import START, HandClock, write_login
 
@@ -33,7 +33,7 @@ from tests.credentials.bench import START, HandClock, write_login
 class Person:
     """Somebody at a screen, who follows a page when `opens` is given and pastes `brings`."""
 
-    def __init__(self, http: Http, brings: str = "", *, opens: bool = False) -> None:
+    def __init__(self, http: HttpClient, brings: str = "", *, opens: bool = False) -> None:
         self._http = http
         self._brings = brings
         self._opens = opens
@@ -65,7 +65,7 @@ class Person:
         return body
 
 
-async def get(http: Http, url: str) -> tuple[int, str]:
+async def get(http: HttpClient, url: str) -> tuple[int, str]:
     async with http.get(url, headers={}, timeouts=Timeouts()) as answer:
         body = (await answer.read()).decode()
         return answer.status, answer.headers.get("location", body)
@@ -87,7 +87,7 @@ def browser(authority: Authority) -> Login:
 
 
 async def test_a_device_code_leads_to_tokens(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.answers = ["authorization_pending", "authorization_pending"]
     person = Person(http)
@@ -100,7 +100,7 @@ async def test_a_device_code_leads_to_tokens(
 
 
 async def test_a_server_that_wants_fewer_questions_gets_them(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.answers = ["slow_down", "authorization_pending", "slow_down"]
     await log_in(device(authority), Person(http), http=http, clock=clock)
@@ -108,7 +108,7 @@ async def test_a_server_that_wants_fewer_questions_gets_them(
 
 
 async def test_a_server_that_stumbles_is_asked_again(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.answers = ["malformed", "authorization_pending"]
     tokens = await log_in(device(authority), Person(http), http=http, clock=clock)
@@ -124,7 +124,7 @@ async def test_a_server_that_stumbles_is_asked_again(
     ],
 )
 async def test_a_login_that_fails_says_why_and_how_to_go_on(
-    authority: Authority, http: Http, clock: HandClock, answer: str, words: str
+    authority: Authority, http: HttpClient, clock: HandClock, answer: str, words: str
 ) -> None:
     authority.answers = ["authorization_pending", answer]
     with pytest.raises(ProviderError, match=f"{words}.*hermes login test"):
@@ -132,7 +132,7 @@ async def test_a_login_that_fails_says_why_and_how_to_go_on(
 
 
 async def test_a_code_that_nobody_types_in_expires_by_our_clock(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.answers = ["authorization_pending"] * 1000
     with pytest.raises(ProviderError, match="not used in time"):
@@ -140,7 +140,7 @@ async def test_a_code_that_nobody_types_in_expires_by_our_clock(
     assert clock.passed <= authority.expires_in
 
 
-async def test_a_login_can_be_stopped(authority: Authority, http: Http) -> None:
+async def test_a_login_can_be_stopped(authority: Authority, http: HttpClient) -> None:
     class Waiting(HandClock):
         async def sleep(self, seconds: float) -> None:
             waits.set()
@@ -156,7 +156,7 @@ async def test_a_login_can_be_stopped(authority: Authority, http: Http) -> None:
 
 
 async def test_without_a_client_id_the_other_road_is_told(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     login = replace(device(authority), client_id="", key_page="https://keys.test")
     with pytest.raises(ConfigError, match=r"HERMES_TEST_CLIENT_ID.*auth add test.*keys\.test"):
@@ -167,7 +167,7 @@ async def test_without_a_client_id_the_other_road_is_told(
 @pytest.mark.parametrize("skew", [-86_400.0, 0.0, 86_400.0])
 @pytest.mark.parametrize("tells_lifetime", [True, False])
 async def test_the_clock_of_the_server_does_not_matter(
-    authority: Authority, http: Http, clock: HandClock, skew: float, tells_lifetime: bool
+    authority: Authority, http: HttpClient, clock: HandClock, skew: float, tells_lifetime: bool
 ) -> None:
     authority.skew, authority.tells_lifetime = skew, tells_lifetime
     tokens = await log_in(device(authority), Person(http), http=http, clock=clock)
@@ -175,7 +175,7 @@ async def test_the_clock_of_the_server_does_not_matter(
 
 
 async def test_the_browser_comes_back_with_a_code(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     person = Person(http, opens=True)
     tokens = await log_in(browser(authority), person, http=http, clock=clock)
@@ -187,7 +187,7 @@ async def test_the_browser_comes_back_with_a_code(
 
 
 async def test_what_the_browser_shows_can_be_pasted(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     person = Person(http)
 
@@ -200,13 +200,13 @@ async def test_what_the_browser_shows_can_be_pasted(
 
 
 async def test_a_page_that_shows_the_code_needs_no_port(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     login = replace(browser(authority), redirect_uri="https://vendor.test/code")
     person = Person(http)
 
     async def pasted() -> str:
-        back = read_returned((await get(http, person.pages[0]))[1])
+        back = parse_redirect((await get(http, person.pages[0]))[1])
         return f" {back.code}#{back.state}\n"
 
     person.pasted = pasted  # type: ignore[method-assign]
@@ -216,7 +216,7 @@ async def test_a_page_that_shows_the_code_needs_no_port(
 
 @pytest.mark.parametrize("brings", ["code-1#wrong", "code-1", "https://x/?code=code-1&state=no"])
 async def test_a_code_of_another_login_is_refused(
-    authority: Authority, http: Http, clock: HandClock, brings: str
+    authority: Authority, http: HttpClient, clock: HandClock, brings: str
 ) -> None:
     with pytest.raises(ProviderError, match="belongs to another login"):
         await log_in(browser(authority), Person(http, brings), http=http, clock=clock)
@@ -224,7 +224,7 @@ async def test_a_code_of_another_login_is_refused(
 
 
 async def test_a_visit_without_our_state_is_ignored(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     person = Person(http, opens=True)
     person.change = lambda url: url.replace("state=", "state=x")
@@ -241,7 +241,7 @@ async def test_a_visit_without_our_state_is_ignored(
 
 
 async def test_a_refusal_in_the_browser_is_told(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     person = Person(http, "https://x/?error=access_denied")
     with pytest.raises(ProviderError, match="access denied"):
@@ -249,7 +249,7 @@ async def test_a_refusal_in_the_browser_is_told(
 
 
 async def test_the_codex_flow_leads_to_tokens_with_an_account(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.answers = ["403", "404"]
     login = Login(
@@ -270,7 +270,7 @@ async def test_the_codex_flow_leads_to_tokens_with_an_account(
 
 
 async def test_a_login_may_be_exchanged_for_a_token_that_models_accept(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     login = replace(device(authority), exchange_url=f"{authority.url}/copilot_internal/v2/token")
     authority.skew = 5000.0
@@ -278,16 +278,16 @@ async def test_a_login_may_be_exchanged_for_a_token_that_models_accept(
     assert tokens.access_token.startswith("tid=")
     assert tokens.expires_at == clock.now() + 1500
     assert tokens.url == f"{authority.url}/models"
-    refused = await exchanged(login, "unknown", http=http, clock=clock)
-    assert isinstance(refused, Refusal)
+    refused = await exchange_token(login, "unknown", http=http, clock=clock)
+    assert isinstance(refused, OAuthErrorResponse)
     assert refused.status == 401
 
 
 async def test_an_issuer_tells_its_addresses(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     login = Login(provider="x", flow="device", issuer=authority.url, client_id=CLIENT)
-    found = await discovered(login, http=http)
+    found = await discover_endpoints(login, http=http)
     assert found.token_url == f"{authority.url}/token"
     assert authority.accepts(
         (await log_in(login, Person(http), http=http, clock=clock)).access_token
@@ -295,7 +295,7 @@ async def test_an_issuer_tells_its_addresses(
 
 
 async def test_refreshing_keeps_a_token_that_is_not_replaced(
-    authority: Authority, http: Http, clock: HandClock
+    authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     authority.rotates = False
     tokens = authority.issue("f")
@@ -303,19 +303,19 @@ async def test_refreshing_keeps_a_token_that_is_not_replaced(
         found = await refresh_tokens(
             device(authority).token_endpoint(), tokens["refresh_token"], http=http, now=clock.now()
         )
-        assert isinstance(found, Tokens)
+        assert isinstance(found, TokenSet)
         assert found.refresh_token == tokens["refresh_token"]
 
 
-async def test_an_unreachable_server_is_a_refusal(http: Http) -> None:
+async def test_an_unreachable_server_is_a_refusal(http: HttpClient) -> None:
     endpoint = TokenEndpoint(url="http://127.0.0.1:9/token", client_id="c")
     found = await refresh_tokens(endpoint, "r", http=http, now=START)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, OAuthErrorResponse)
     assert found.code == "unreachable"
 
 
 async def test_a_client_can_authenticate_with_basic_and_name_a_resource(
-    authority: Authority, http: Http
+    authority: Authority, http: HttpClient
 ) -> None:
     endpoint = TokenEndpoint(
         url=f"{authority.url}/token",
@@ -326,7 +326,7 @@ async def test_a_client_can_authenticate_with_basic_and_name_a_resource(
     )
     token = authority.issue("f")["refresh_token"]
     found = await refresh_tokens(endpoint, token, http=http, now=START)
-    assert isinstance(found, Tokens)
+    assert isinstance(found, TokenSet)
     asked = authority.asked[-1]
     assert asked.fields == {
         "grant_type": "refresh_token",
@@ -340,30 +340,30 @@ async def test_a_client_can_authenticate_with_basic_and_name_a_resource(
 
 
 async def test_a_grant_that_the_server_refuses_keeps_its_code(
-    authority: Authority, http: Http
+    authority: Authority, http: HttpClient
 ) -> None:
     endpoint = TokenEndpoint(url=f"{authority.url}/token", client_id=CLIENT)
     fields = {"grant_type": "client_credentials", "scope": "read"}
     found = await request_tokens(endpoint, fields, http=http, now=START)
-    assert found == Refusal(code="invalid_request", text="invalid request", status=400)
+    assert found == OAuthErrorResponse(code="invalid_request", text="invalid request", status=400)
 
 
-async def test_a_redirect_is_refused_until_its_state_is_known(http: Http) -> None:
-    async with listening(host="localhost") as callback:
+async def test_a_redirect_is_refused_until_its_state_is_known(http: HttpClient) -> None:
+    async with listen_for_redirect(host="localhost") as callback:
         assert callback.url.startswith("http://localhost:")
         assert (await get(http, f"{callback.url}?code=c&state="))[0] == 400
         callback.state = "s"
         assert (await get(http, f"{callback.url}?code=c&state=x"))[0] == 400
         assert (await get(http, f"{callback.url}?code=c&state=s&iss=https://idp.test"))[0] == 200
         found = await callback.wait(asyncio.Event().wait, 5)  # type: ignore[arg-type]
-        assert found == Returned(code="c", state="s", issuer="https://idp.test")
+        assert found == RedirectResult(code="c", state="s", issuer="https://idp.test")
         with pytest.raises(TimeoutError):
-            async with listening("s") as silent:
+            async with listen_for_redirect("s") as silent:
                 await silent.wait(asyncio.Event().wait, 0.01)  # type: ignore[arg-type]
 
 
 def test_the_shipped_logins_have_no_client_id(home: Home) -> None:
-    logins = Logins(home, lambda _name: "")
+    logins = LoginCatalogue(home, lambda _name: "")
     assert set(logins.names()) == {"nous", "openai-codex", "anthropic", "copilot", "xai"}
     for name in logins.names():
         found = logins.get(name)
@@ -373,11 +373,11 @@ def test_the_shipped_logins_have_no_client_id(home: Home) -> None:
 
 def test_a_client_id_comes_from_the_environment_or_the_home(home: Home) -> None:
     env = {"HERMES_OPENAI_CODEX_CLIENT_ID": "from-env"}
-    codex = Logins(home, lambda name: env.get(name, "")).get("openai-codex")
+    codex = LoginCatalogue(home, lambda name: env.get(name, "")).get("openai-codex")
     assert codex is not None
     assert codex.client_id == "from-env"
     write_login(home, "mine", "https://idp.test", "device")
-    mine = Logins(home, lambda _name: "").get("mine")
+    mine = LoginCatalogue(home, lambda _name: "").get("mine")
     assert mine is not None
     assert (mine.client_id, mine.token_url) == (CLIENT, "https://idp.test/token")
 
@@ -396,7 +396,7 @@ def test_a_file_that_cannot_be_used_is_an_error(home: Home, text: str) -> None:
     home.root.mkdir()
     (home.root / "oauth.toml").write_text(text)
     with pytest.raises(ConfigError):
-        Logins(home, lambda _name: "").get("nous")
+        LoginCatalogue(home, lambda _name: "").get("nous")
 
 
 def test_proofs_cannot_be_guessed_or_shown() -> None:
@@ -404,23 +404,23 @@ def test_proofs_cannot_be_guessed_or_shown() -> None:
     assert one.verifier != other.verifier
     assert len(one.verifier) == 43
     assert one.verifier not in repr(one)
-    assert "token" not in repr(Tokens(access_token="token", expires_at=START))
+    assert "token" not in repr(TokenSet(access_token="token", expires_at=START))
 
 
 def test_tokens_of_any_kind_have_claims_or_none() -> None:
     for token in ("", "a", "a.b.c", "a.###.c", "a.bnVsbA.c"):
-        assert claims(token) == {}
+        assert jwt_claims(token) == {}
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("http://127.0.0.1:1/callback?code=c&state=s", Returned(code="c", state="s")),
-        ("/callback?error=access_denied&state=s", Returned(error="access_denied", state="s")),
-        ("code=c&state=s", Returned(code="c", state="s")),
-        ("c#s", Returned(code="c", state="s")),
-        ("", Returned()),
+        ("http://127.0.0.1:1/callback?code=c&state=s", RedirectResult(code="c", state="s")),
+        ("/callback?error=access_denied&state=s", RedirectResult(error="access_denied", state="s")),
+        ("code=c&state=s", RedirectResult(code="c", state="s")),
+        ("c#s", RedirectResult(code="c", state="s")),
+        ("", RedirectResult()),
     ],
 )
-def test_what_comes_back_is_read_in_all_its_forms(text: str, found: Returned) -> None:
-    assert read_returned(text) == found
+def test_what_comes_back_is_read_in_all_its_forms(text: str, found: RedirectResult) -> None:
+    assert parse_redirect(text) == found

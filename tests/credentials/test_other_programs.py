@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.credentials.entry import Entry
-from hermes.credentials.foreign import KEEPERS, OtherPrograms
+from hermes.credentials.entry import AuthEntry
+from hermes.credentials.foreign import LOGIN_PROGRAMS, OtherPrograms
 from tests.credentials.bench import START, Bench, failed
 
 CLAUDE = {"claudeAiOauth": {"accessToken": "sk-ant-oat-1", "expiresAt": (START + 3600) * 1000}}
@@ -61,20 +61,20 @@ async def test_the_login_of_qwen_names_its_own_address(person: Path) -> None:
 
 async def test_the_login_of_gh_is_found_in_its_file(person: Path) -> None:
     keep(person, ".config/gh/hosts.yml", "github.com:\n    user: me\n    oauth_token: gho_1234\n")
-    found = await OtherPrograms("copilot", {"HOME": str(person)}).held()
+    found = await OtherPrograms("copilot", {"HOME": str(person)}).read_key()
     assert found is not None
     assert (found.key, found.source) == ("gho_1234", "gh_cli")
 
 
-@pytest.mark.parametrize("keeper", KEEPERS, ids=lambda keeper: keeper.source)
+@pytest.mark.parametrize("keeper", LOGIN_PROGRAMS, ids=lambda keeper: keeper.source)
 @pytest.mark.parametrize("content", ["", "{", "[]", '"x"', '{"tokens": 5}', "\x00", "a: [b"])
 async def test_what_cannot_be_read_is_not_there(
     person: Path, keeper: object, content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert isinstance(keeper, type(KEEPERS[0]))
+    assert isinstance(keeper, type(LOGIN_PROGRAMS[0]))
     keep(person, f"{keeper.folder}/{keeper.file}", content)
-    assert await OtherPrograms(keeper.provider, {"HOME": str(person)}).held() is None
+    assert await OtherPrograms(keeper.provider, {"HOME": str(person)}).read_key() is None
 
 
 async def test_their_login_is_used_only_when_there_is_nothing_else(person: Path) -> None:
@@ -112,27 +112,29 @@ async def test_an_old_login_is_not_renewed_by_us(person: Path) -> None:
 async def test_another_folder_can_be_named(person: Path, tmp_path: Path) -> None:
     keep(tmp_path, "elsewhere/.credentials.json", CLAUDE)
     env = {"HOME": str(person), "CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")}
-    assert await OtherPrograms("anthropic", env).held() is not None
+    assert await OtherPrograms("anthropic", env).read_key() is not None
 
 
 async def test_a_login_of_our_own_comes_before_the_environment(person: Path) -> None:
     desk = bench(person, "anthropic", keys="A")
     await desk.put(
-        Entry(id="1", label="mine", auth_type="oauth", source="hermes_pkce", access_token="tok-1")
+        AuthEntry(
+            id="1", label="mine", auth_type="oauth", source="hermes_pkce", access_token="tok-1"
+        )
     )
-    await desk.put(Entry(id="2", label="by hand", access_token="sk-2"))
-    held = await desk.wallet.holdings("anthropic").now()
+    await desk.put(AuthEntry(id="2", label="by hand", access_token="sk-2"))
+    held = await desk.wallet.key_sources("anthropic").keys()
     assert [key.label for key in held] == ["mine", "A", "by hand"]
 
 
 async def test_the_same_secret_counts_once(person: Path) -> None:
     desk = bench(person, "p", keys="A")
-    await desk.put(Entry(id="2", label="copy", access_token="secret-A"))
-    assert [key.label for key in await desk.wallet.holdings("p").now()] == ["A"]
+    await desk.put(AuthEntry(id="2", label="copy", access_token="secret-A"))
+    assert [key.label for key in await desk.wallet.key_sources("p").keys()] == ["A"]
 
 
 async def test_entries_can_name_borrowed_keys(person: Path) -> None:
     desk = Bench(person / "hermes", keys="AB")
-    await desk.put(Entry(id="9", label="spare", source="env:A", priority=5))
-    held = await desk.wallet.holdings("p").now()
+    await desk.put(AuthEntry(id="9", label="spare", source="env:A", priority=5))
+    held = await desk.wallet.key_sources("p").keys()
     assert [key.label for key in held] == ["B", "spare"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError, Reason
-from hermes.credentials.entry import Entry
-from hermes.credentials.held import Held
-from hermes.credentials.reactions import PROBE_SECONDS, Cooldowns
+from hermes.credentials.entry import AuthEntry
+from hermes.credentials.held import StoredKey
+from hermes.credentials.reactions import PROBE_SECONDS, KeyCooldowns
 from tests.credentials.bench import Bench, HandClock, failed
 
 
@@ -94,7 +94,7 @@ async def test_each_kind_of_failure_has_its_rest(
 
 
 async def test_rests_can_be_set(root: Path) -> None:
-    bench = Bench(root, keys="AB", cooldowns=Cooldowns(billing=10))
+    bench = Bench(root, keys="AB", cooldowns=KeyCooldowns(billing=10))
     first = await bench.pool.pick()
     await bench.pool.report(first, failed("billing"))
     bench.clock.passed += 11
@@ -294,14 +294,14 @@ async def test_no_secret_is_written_for_what_is_borrowed(root: Path) -> None:
 
 async def test_a_removed_source_is_not_used(root: Path) -> None:
     bench = Bench(root, keys="AB")
-    await bench.wallet.store.edit(lambda document: document.suppress("p", "env:A"))
+    await bench.wallet.auth_file.edit(lambda document: document.suppress("p", "env:A"))
     assert await bench.next_key() == "B"
 
 
 async def test_keys_added_meanwhile_are_used(root: Path) -> None:
     bench = Bench(root, keys="A")
     first = await bench.pool.pick()
-    await bench.put(Entry(id="abc123", label="added", access_token="sk-added"))
+    await bench.put(AuthEntry(id="abc123", label="added", access_token="sk-added"))
     assert await bench.pool.report(first, failed("billing")) == "rotate"
     assert await bench.next_key() == "added"
 
@@ -327,5 +327,5 @@ def files_of(root: Path) -> list[bytes]:
     return [path.read_bytes() for path in root.rglob("*") if path.is_file()]
 
 
-async def _all(bench: Bench) -> tuple[Held, ...]:
-    return await bench.wallet.holdings("p").now()
+async def _all(bench: Bench) -> tuple[StoredKey, ...]:
+    return await bench.wallet.key_sources("p").keys()

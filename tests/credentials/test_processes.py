@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from hermes.config.home import Home
-from hermes.credentials.entry import Entry
-from hermes.credentials.store import Store
-from hermes.providers.http import Http, Timeouts
+from hermes.credentials.entry import AuthEntry
+from hermes.credentials.store import AuthFile
+from hermes.providers.http import HttpClient, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import write_login
 from tests.credentials.quotas import WINDOW_SECONDS, Kind, Provider
@@ -96,7 +96,7 @@ def locked(home: Home) -> Iterator[bool]:
         os.close(descriptor)
 
 
-async def refresh_as_a_stranger(home: Home, url: str, http: Http) -> bool:
+async def refresh_as_a_stranger(home: Home, url: str, http: HttpClient) -> bool:
     """Another program renews a login of the same file, under the same lock, in its own way."""
     path = home.root / "auth.json"
     with locked(home) as inside:
@@ -124,7 +124,7 @@ async def refresh_as_a_stranger(home: Home, url: str, http: Http) -> bool:
 async def log_in(home: Home, authority: Authority) -> None:
     for number, name in enumerate(LOGINS):
         tokens = authority.issue(name)
-        entry = Entry(
+        entry = AuthEntry(
             id=name,
             label=name,
             auth_type="oauth",
@@ -135,9 +135,9 @@ async def log_in(home: Home, authority: Authority) -> None:
             refresh_token=tokens["refresh_token"],
             expires_at=time.time() + LIFETIME_SECONDS,
         )
-        await Store(home).edit(lambda held, entry=entry: held.put("p", entry))  # type: ignore[misc]
-    await Store(home).edit(
-        lambda held: held.put("p", Entry(id="last", source="env:KEY_7", priority=9))
+        await AuthFile(home).edit(lambda held, entry=entry: held.put("p", entry))  # type: ignore[misc]
+    await AuthFile(home).edit(
+        lambda held: held.put("p", AuthEntry(id="last", source="env:KEY_7", priority=9))
     )
 
 
@@ -155,7 +155,7 @@ async def _together(
 ) -> None:
     authority = Authority(time.time, lifetime=LIFETIME_SECONDS)
     provider = Provider(KEYS, authority, quota=5)
-    http = Http()
+    http = HttpClient()
     strangers = 0
     async with serving(provider.answer) as url, asyncio.TaskGroup() as group:
         authority.url = url
@@ -199,7 +199,7 @@ async def _together(
     assert outcomes == {"yes": processes * sessions * requests}
     assert {outcome for task in cut for outcome in task.result().outcomes} <= {"yes"}
     assert strangers > 0
-    entry = (await Store(home).read()).entry("p", REVOKED)
+    entry = (await AuthFile(home).read()).entry("p", REVOKED)
     assert entry is not None
     assert entry.is_dead
     _check_logins(authority)

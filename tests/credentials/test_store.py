@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.credentials.entry import Entry, fingerprint, moment, read_entry, write_entry
-from hermes.credentials.locks import SharedLock
-from hermes.credentials.store import Document, Store
+from hermes.credentials.entry import AuthEntry, fingerprint_of, parse_time, read_entry, write_entry
+from hermes.credentials.locks import HomeLock
+from hermes.credentials.store import AuthDocument, AuthFile
 
 
 async def test_what_is_put_is_read_back(home: Home) -> None:
-    store = Store(home)
-    entry = Entry(id="a1b2c3", label="work", access_token="sk-1", priority=2)
+    store = AuthFile(home)
+    entry = AuthEntry(id="a1b2c3", label="work", access_token="sk-1", priority=2)
     await store.edit(lambda document: document.put("openrouter", entry))
-    assert (await Store(home).read()).entries("openrouter") == (entry,)
+    assert (await AuthFile(home).read()).entries("openrouter") == (entry,)
 
 
 async def test_only_the_owner_can_read_it(home: Home) -> None:
-    store = Store(home)
-    await store.edit(lambda document: document.put("p", Entry(id="1")))
+    store = AuthFile(home)
+    await store.edit(lambda document: document.put("p", AuthEntry(id="1")))
     assert store.path.stat().st_mode & 0o777 == 0o600
     assert home.root.stat().st_mode & 0o777 == 0o700
 
@@ -41,8 +41,8 @@ async def test_what_others_wrote_stays(home: Home) -> None:
         "more": True,
     }
     (home.root / "auth.json").write_text(json.dumps(theirs))
-    store = Store(home)
-    await store.edit(lambda document: document.put("p", Entry(id="1", label="new")))
+    store = AuthFile(home)
+    await store.edit(lambda document: document.put("p", AuthEntry(id="1", label="new")))
     found = json.loads(store.path.read_text())
     assert found == theirs | {
         "credential_pool": {"p": [{"id": "1", "label": "new", "extra": {"a": 1}}, "nonsense"]}
@@ -54,11 +54,11 @@ async def test_a_damaged_file_is_an_error_and_is_kept(home: Home, content: str) 
     home.root.mkdir()
     path = home.root / "auth.json"
     path.write_text(content)
-    store = Store(home)
+    store = AuthFile(home)
     with pytest.raises(ConfigError, match="is damaged"):
         await store.read()
     with pytest.raises(ConfigError, match=r"A copy is in auth\.json\.damaged"):
-        await store.edit(lambda document: document.put("p", Entry(id="1")))
+        await store.edit(lambda document: document.put("p", AuthEntry(id="1")))
     assert path.read_text() == content
     copy = home.root / "auth.json.damaged"
     assert copy.read_text() == content
@@ -69,13 +69,13 @@ async def test_a_newer_file_is_not_touched(home: Home) -> None:
     home.root.mkdir()
     (home.root / "auth.json").write_text('{"version": 2}')
     with pytest.raises(ConfigError, match="newer version"):
-        await Store(home).edit(lambda document: document.put("p", Entry(id="1")))
+        await AuthFile(home).edit(lambda document: document.put("p", AuthEntry(id="1")))
     assert (home.root / "auth.json").read_text() == '{"version": 2}'
 
 
 async def test_changes_by_others_are_seen(home: Home) -> None:
-    one, other = Store(home), Store(home)
-    await one.edit(lambda document: document.put("p", Entry(id="1")))
+    one, other = AuthFile(home), AuthFile(home)
+    await one.edit(lambda document: document.put("p", AuthEntry(id="1")))
     assert [entry.id for entry in (await other.read()).entries("p")] == ["1"]
     await one.edit(lambda document: document.drop("p", "1"))
     assert (await other.read()).entries("p") == ()
@@ -83,24 +83,24 @@ async def test_changes_by_others_are_seen(home: Home) -> None:
 
 async def test_many_changes_at_once_are_all_kept(home: Home) -> None:
     async def add(number: int) -> None:
-        entry = Entry(id=f"{number:06x}")
-        await Store(home).edit(lambda document: document.put("p", entry))
+        entry = AuthEntry(id=f"{number:06x}")
+        await AuthFile(home).edit(lambda document: document.put("p", entry))
 
     async with asyncio.TaskGroup() as group:
         for number in range(25):
             group.create_task(add(number))
-    assert len((await Store(home).read()).entries("p")) == 25
+    assert len((await AuthFile(home).read()).entries("p")) == 25
 
 
 async def test_a_lock_is_waited_for_and_then_complained_about(home: Home) -> None:
-    lock = SharedLock(home, home.root / "auth.lock", patience=0.1)
-    async with lock.held():
+    lock = HomeLock(home, home.root / "auth.lock", patience=0.1)
+    async with lock.hold():
         with pytest.raises(ConfigError, match=r"has locked .*auth\.lock for"):
-            async with lock.held():
+            async with lock.hold():
                 pass
-        with lock.held_at_once() as inside:
+        with lock.try_hold() as inside:
             assert not inside
-    with lock.held_at_once() as inside:
+    with lock.try_hold() as inside:
         assert inside
 
 
@@ -115,11 +115,11 @@ async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
     try:
         assert holder.stdout is not None
         assert await holder.stdout.readline() == b"held\n"
-        lock = SharedLock(home, home.root / "auth.lock", patience=5)
-        with lock.held_at_once() as inside:
+        lock = HomeLock(home, home.root / "auth.lock", patience=5)
+        with lock.try_hold() as inside:
             assert not inside
         holder.kill()
-        async with lock.held():
+        async with lock.hold():
             pass
     finally:
         if holder.returncode is None:
@@ -128,18 +128,18 @@ async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
 
 
 async def test_a_lock_file_that_was_removed_is_made_anew(home: Home) -> None:
-    lock = SharedLock(home, home.root / "auth.lock", patience=1)
-    async with lock.held():
+    lock = HomeLock(home, home.root / "auth.lock", patience=1)
+    async with lock.hold():
         lock.path.unlink()
-        async with lock.held():
+        async with lock.hold():
             assert lock.path.exists()
 
 
 def test_dead_logins_added_by_hand_are_dropped_after_a_day() -> None:
-    document = Document()
+    document = AuthDocument()
     for entry_id, source in (("a", "manual"), ("b", "manual:device_code"), ("c", "device_code")):
         document.put(
-            "p", Entry(id=entry_id, source=source, last_status="dead", last_status_at=1000.0)
+            "p", AuthEntry(id=entry_id, source=source, last_status="dead", last_status_at=1000.0)
         )
     document.forget_dead(1000.0 + 86_399)
     assert len(document.entries("p")) == 3
@@ -148,17 +148,17 @@ def test_dead_logins_added_by_hand_are_dropped_after_a_day() -> None:
 
 
 def test_suppressions_come_and_go() -> None:
-    document = Document()
+    document = AuthDocument()
     document.suppress("p", "env:A")
-    assert document.suppressed("p") == {"env:A"}
+    assert document.suppressed_sources("p") == {"env:A"}
     document.suppress("p", "env:A", on=False)
-    assert document.suppressed("p") == frozenset()
+    assert document.suppressed_sources("p") == frozenset()
 
 
 def test_entries_of_other_programs_are_understood() -> None:
     raw = {"id": "1", "expires_at": "2025-06-15T15:06:40Z", "refresh_token": None, "x": 1}
-    assert read_entry(raw) == Entry(id="1", expires_at=1_750_000_000.0)
-    assert moment("soon") is None
+    assert read_entry(raw) == AuthEntry(id="1", expires_at=1_750_000_000.0)
+    assert parse_time("soon") is None
 
 
 names = st.text(max_size=12)
@@ -166,7 +166,7 @@ names = st.text(max_size=12)
 
 @given(
     st.builds(
-        Entry,
+        AuthEntry,
         id=names,
         label=names,
         priority=st.integers(-5, 5),
@@ -175,24 +175,24 @@ names = st.text(max_size=12)
         last_status=st.sampled_from(["", "dead"]),
     )
 )
-def test_every_entry_is_read_as_it_was_written(entry: Entry) -> None:
+def test_every_entry_is_read_as_it_was_written(entry: AuthEntry) -> None:
     written = write_entry(entry, {"theirs": 1})
     assert read_entry(written) == entry
     assert written["theirs"] == 1
 
 
 def test_a_fingerprint_tells_secrets_apart_and_no_more() -> None:
-    assert fingerprint("sk-one") != fingerprint("sk-two")
-    assert "sk-one" not in fingerprint("sk-one")
-    assert fingerprint("") == ""
+    assert fingerprint_of("sk-one") != fingerprint_of("sk-two")
+    assert "sk-one" not in fingerprint_of("sk-one")
+    assert fingerprint_of("") == ""
 
 
 def test_no_repr_shows_a_token() -> None:
-    assert "sk-1" not in repr(Entry(id="1", access_token="sk-1", refresh_token="sk-1"))
+    assert "sk-1" not in repr(AuthEntry(id="1", access_token="sk-1", refresh_token="sk-1"))
 
 
 async def test_a_killed_writer_leaves_the_old_file(home: Home, tmp_path: Path) -> None:
-    store = Store(home)
-    await store.edit(lambda document: document.put("p", Entry(id="1", access_token="kept")))
+    store = AuthFile(home)
+    await store.edit(lambda document: document.put("p", AuthEntry(id="1", access_token="kept")))
     (home.root / ".auth.json.0000.draft").write_bytes(b'{"torn')
-    assert (await Store(home).read()).entries("p")[0].access_token == "kept"
+    assert (await AuthFile(home).read()).entries("p")[0].access_token == "kept"

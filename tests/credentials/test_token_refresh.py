@@ -11,8 +11,8 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import ProviderError
-from hermes.credentials.entry import Entry
-from hermes.providers.http import Http
+from hermes.credentials.entry import AuthEntry
+from hermes.providers.http import HttpClient
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import Bench, HandClock, failed, write_login
 
@@ -20,7 +20,9 @@ from tests.credentials.bench import Bench, HandClock, failed, write_login
 class Login:
     """A bench with one login at the authority, and how to change it."""
 
-    def __init__(self, home: Home, authority: Authority, clock: HandClock, http: Http) -> None:
+    def __init__(
+        self, home: Home, authority: Authority, clock: HandClock, http: HttpClient
+    ) -> None:
         write_login(home, "p", authority.url, "device")
         self.home, self.authority, self.clock, self.http = home, authority, clock, http
         self.bench = self.other_process()
@@ -28,9 +30,9 @@ class Login:
     def other_process(self) -> Bench:
         return Bench(self.home.root, clock=self.clock, http=self.http)
 
-    async def begin(self) -> Entry:
+    async def begin(self) -> AuthEntry:
         tokens = self.authority.issue("f")
-        entry = Entry(
+        entry = AuthEntry(
             id="abc123",
             label="login",
             auth_type="oauth",
@@ -43,15 +45,15 @@ class Login:
         await self.bench.put(entry)
         return entry
 
-    async def entry(self) -> Entry:
-        found = (await self.bench.wallet.store.read_fresh()).entry("p", "abc123")
+    async def entry(self) -> AuthEntry:
+        found = (await self.bench.wallet.auth_file.read_fresh()).entry("p", "abc123")
         assert found is not None
         return found
 
 
 @pytest.fixture
 async def login(
-    home: Home, authority: Authority, clock: HandClock, http: Http
+    home: Home, authority: Authority, clock: HandClock, http: HttpClient
 ) -> AsyncIterator[Login]:
     found = Login(home, authority, clock, http)
     await found.begin()
@@ -107,7 +109,7 @@ async def test_twenty_refused_calls_renew_once(login: Login) -> None:
 
 
 async def test_renewing_in_vain_has_an_end(login: Login) -> None:
-    await login.bench.put(Entry(id="spare1", label="spare", access_token="sk-spare"))
+    await login.bench.put(AuthEntry(id="spare1", label="spare", access_token="sk-spare"))
     verdicts = []
     for _ in range(3):
         held = await login.bench.pool.pick(again="abc123")
@@ -120,7 +122,7 @@ async def test_a_token_that_another_program_wrote_is_taken_over(login: Login) ->
     """It holds no lock and knows nothing of us, and our refresh token is void by then."""
     entry = await login.entry()
     held = await login.bench.pool.pick()
-    path = login.bench.wallet.store.path
+    path = login.bench.wallet.auth_file.path
     login.authority.refreshes[entry.refresh_token] += 1
     theirs = login.authority.issue("f")
 
@@ -143,7 +145,7 @@ async def test_a_void_refresh_token_is_looked_up_again_before_the_login_is_dead(
 ) -> None:
     """The other program used it a moment ago, and writes its successor a moment later."""
     held = await login.bench.pool.pick()
-    path = login.bench.wallet.store.path
+    path = login.bench.wallet.auth_file.path
     theirs = login.authority.issue("g")
     login.authority.revoke("f")
 
@@ -177,7 +179,7 @@ async def test_a_revoked_login_is_dead_and_says_what_to_do(login: Login) -> None
 
 
 async def test_a_dead_login_is_left_out(login: Login) -> None:
-    await login.bench.put(Entry(id="spare1", label="spare", access_token="sk-spare"))
+    await login.bench.put(AuthEntry(id="spare1", label="spare", access_token="sk-spare"))
     login.authority.revoke("f")
     login.clock.passed += 4000
     assert (await login.bench.pool.pick()).label == "spare"
@@ -233,7 +235,7 @@ async def test_a_clock_that_runs_fast_does_not_matter(login: Login) -> None:
 
 
 async def test_a_borrowed_token_is_exchanged_and_never_stored(
-    home: Home, authority: Authority, clock: HandClock, http: Http
+    home: Home, authority: Authority, clock: HandClock, http: HttpClient
 ) -> None:
     write_login(
         home,

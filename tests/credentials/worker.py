@@ -11,31 +11,31 @@ from typing import Any
 from hermes.config.home import Home
 from hermes.core.errors import ProviderError
 from hermes.core.world import World
-from hermes.credentials.held import borrowed
-from hermes.credentials.wallet import Source, Wallet
-from hermes.providers.direct import Direct
+from hermes.credentials.held import borrowed_key
+from hermes.credentials.wallet import BorrowedKeys, CredentialStore
+from hermes.providers.direct import EndpointProvider
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 from hermes.providers.keys import Credential
-from hermes.providers.pooled import Pooled
-from hermes.providers.repairs import Fit
-from hermes.providers.retrying import Retrying
+from hermes.providers.pooled import KeyRotatingProvider
+from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retrying import RetryingProvider
 from tests.credentials.authority import CLIENT
 from tests.providers.asking import ask
 
 
 async def main(settings: dict[str, Any]) -> None:
-    http, world = Http(), World()
+    http, world = HttpClient(), World()
     keys = tuple(
-        borrowed("p", f"env:KEY_{number}", key) for number, key in enumerate(settings["keys"])
+        borrowed_key("p", f"env:KEY_{number}", key) for number, key in enumerate(settings["keys"])
     )
-    wallet = Wallet(
+    wallet = CredentialStore(
         Home(Path(settings["home"])),
         world=world,
         http=http,
         env={},
         secret=lambda _name: CLIENT,
-        lent=lambda _name: Source(borrowed=keys),
+        borrowed_keys=lambda _name: BorrowedKeys(borrowed=keys),
     )
     async with asyncio.TaskGroup() as group:
         for number in range(settings["sessions"]):
@@ -46,9 +46,9 @@ async def main(settings: dict[str, Any]) -> None:
 
 
 async def session(
-    name: str, wallet: Wallet, http: Http, world: World, settings: dict[str, Any]
+    name: str, wallet: CredentialStore, http: HttpClient, world: World, settings: dict[str, Any]
 ) -> None:
-    def make(credential: Credential) -> Direct:
+    def make(credential: Credential) -> EndpointProvider:
         at = Endpoint(
             name="p",
             wire="chat",
@@ -57,11 +57,11 @@ async def session(
             headers={"x-session": name},
         )
         at = credential.at(at)
-        fit = Fit(at.profile)
-        return Direct(at, http=http, clock=world.clock, fit=fit, timeouts=Timeouts())
+        fit = AdaptiveProfile(at.profile)
+        return EndpointProvider(at, http=http, clock=world.clock, fit=fit, timeouts=Timeouts())
 
     # One attempt: a request that would have to wait has failed.
-    provider = Retrying(Pooled(wallet.pool("p"), make), world, attempts=1)
+    provider = RetryingProvider(KeyRotatingProvider(wallet.pool("p"), make), world, attempts=1)
     for _ in range(settings["requests"]):
         try:
             outcome = (await ask(provider)).shown

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import UsageError
 from hermes.cron.expression import parse_expression
-from hermes.cron.schedule import next_run, parse
+from hermes.cron.schedule import next_run, parse_schedule
 
 
 @pytest.fixture(params=["Europe/Berlin"])
@@ -29,7 +29,7 @@ def at(text: str) -> float:
 
 
 def following(schedule: str, after: str) -> str:
-    moment = next_run(parse(schedule, at(after)), at(after))
+    moment = next_run(parse_schedule(schedule, at(after)), at(after))
     assert moment is not None
     return datetime.fromtimestamp(moment).astimezone().isoformat()
 
@@ -69,13 +69,13 @@ def test_schedules_mean_what_they_say(zone: str, schedule: str, after: str, next
 )  # fmt: skip
 def test_what_is_no_schedule_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        parse(text, 1_700_000_000)
+        parse_schedule(text, 1_700_000_000)
 
 
 @given(st.text(max_size=40))
 def test_no_text_breaks_the_reader(text: str) -> None:
     try:
-        parse(text, 1_700_000_000)
+        parse_schedule(text, 1_700_000_000)
     except UsageError as error:
         assert str(error)
 
@@ -87,7 +87,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def test_the_next_time_is_later_and_fits(
     minute: int, hour: int, day: int, month: int, after: float
 ) -> None:
-    schedule = parse(f"{minute} {hour} {day} {month} *", after)
+    schedule = parse_schedule(f"{minute} {hour} {day} {month} *", after)
     moment = next_run(schedule, after)
     assert moment is not None
     assert after < moment < after + 2 * 366 * 86_400

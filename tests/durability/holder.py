@@ -9,7 +9,7 @@ import sys
 
 from hermes.app.start import start
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 
 DEAF = "--deaf"
 
@@ -17,15 +17,15 @@ DEAF = "--deaf"
 async def hold(session_id: str, words: str, *, attends: bool) -> None:
     """Tells the session's id once it is there and the words are answered. One that does not
     attend leaves alone what others bring."""
-    opening = Opening(source="cli", attended=True, resume=session_id)
+    opening = SessionRequest(source="cli", attended=True, resume=session_id)
     async with start({"model": "test", "provider": "custom", "yolo": True}) as app:
         session = await app.open(opening)
         if attends:
-            app.attend(session)
+            app.start_session_tasks(session)
         session.resume()
         if words:
             await session.send(Say(text=words))
-            await session.settled()
+            await session.wait_until_idle()
         os.write(1, f"{session.id}\n".encode())
         await asyncio.to_thread(sys.stdin.read)
 

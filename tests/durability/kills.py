@@ -25,7 +25,7 @@ from hermes.skills.seeding import OPT_OUT
 from hermes.testing.kill import walk
 from hermes.testing.server import ScriptedServer
 from hermes.testing.wires.table import WireName
-from hermes.workspaces.process_tree import kill_now, started_with
+from hermes.workspaces.process_tree import find_by_argument, kill_now
 from tests.durability.scenarios import Scenario, shape_of
 from tests.durability.stage import Stage, killed_after
 
@@ -184,5 +184,5 @@ def without_skills(home: Path) -> None:
 def end_processes(home: Path) -> None:
     """End the background processes that a test has started in this home."""
     for folder in home.glob("sessions/*/processes/*"):
-        if pid := started_with(str(folder)):
+        if pid := find_by_argument(str(folder)):
             kill_now(pid)

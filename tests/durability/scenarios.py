@@ -14,7 +14,7 @@ from hermes.core.transcript import Transcript
 from hermes.testing.effects import EffectLog
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
-from hermes.testing.steps import Call, Step, calls, calls_many, says
+from hermes.testing.steps import ScriptedCall, Step, calls, calls_many, says
 from tests.durability.observing import eventually, is_running
 
 WORDS = ("Guten Tag", "日本語で", "naïve café", "🙂 please", "plain", "line\nbreak", "tab\there")
@@ -74,9 +74,9 @@ class Tools:
         for number in range(count):
             work.joinpath(f"{number}.txt").write_text(f"content {number}\n")
         self.calls = [
-            *(Call(name="read_file", arguments={"path": f"{n}.txt"}) for n in range(count)),
-            Call(name="write_file", arguments={"path": "note.txt", "content": "noted\n"}),
-            Call(name="terminal", arguments={"command": self.effects.shell("letter sent")}),
+            *(ScriptedCall(name="read_file", arguments={"path": f"{n}.txt"}) for n in range(count)),
+            ScriptedCall(name="write_file", arguments={"path": "note.txt", "content": "noted\n"}),
+            ScriptedCall(name="terminal", arguments={"command": self.effects.shell("letter sent")}),
         ]
         if seed:
             chance.shuffle(self.calls)

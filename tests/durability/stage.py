@@ -19,7 +19,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import Record, TurnEnded
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.wires.table import WireName
@@ -120,17 +120,19 @@ class Stage:
     async def say(self, session_id: str, text: str, wire: WireName) -> None:
         """One more turn in the session, from inside this process."""
         async with self.app(wire) as app:
-            session = await app.open(Opening(source="cli", attended=False, resume=session_id))
+            session = await app.open(
+                SessionRequest(source="cli", attended=False, resume=session_id)
+            )
             await session.send(Say(text=text))
-            await session.settled()
+            await session.wait_until_idle()
 
     async def session_ids(self) -> list[str]:
         async with self.app() as app:
-            return [info.id for info in await app.library.recent()]
+            return [info.id for info in await app.archive.recent()]
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
         async with self.app() as app:
-            return await app.library.records(session_id)
+            return await app.archive.records(session_id)
 
     async def until_ended(self, session_id: str, *, turns: int) -> None:
         """Wait until so many turns of the session have ended, whoever runs them."""

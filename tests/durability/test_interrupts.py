@@ -13,7 +13,7 @@ import pytest
 from hermes.core.commands import Interrupt, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked, TurnEnded
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.testing.faults import hangs, paced
 from hermes.testing.request import Request
@@ -173,10 +173,10 @@ async def test_right_after_the_message(tmp_path: Path) -> None:
     async with ScriptedServer(until_go_on(hangs())) as server:
         stage = Stage(tmp_path, server)
         async with stage.app() as app:
-            session = await app.open(Opening(source="cli", attended=False))
+            session = await app.open(SessionRequest(source="cli", attended=False))
             await session.send(Say(text=FIRST))
             await _interrupted(session)
-            *_, last = await app.library.records(session.id)
+            *_, last = await app.archive.records(session.id)
             assert isinstance(last.event, TurnEnded) and last.event.reason == "interrupted"
         await goes_on(stage, session.id)
         assert server.received.count == 1
@@ -196,7 +196,7 @@ async def test_while_a_person_is_asked(
     async with ScriptedServer(until_go_on(step)) as server:
         stage = Stage(tmp_path, server)
         async with stage.app(asks=True) as app:
-            session = await app.open(Opening(source="cli", attended=True))
+            session = await app.open(SessionRequest(source="cli", attended=True))
             events = session.subscribe()
             await session.send(Say(text=FIRST))
             async with asyncio.timeout(SECONDS):
@@ -205,7 +205,7 @@ async def test_while_a_person_is_asked(
                         break
             await _interrupted(session)
             await session.send(Say(text="Go on."))
-            await session.settled()
+            await session.wait_until_idle()
             assert shape_of(session.transcript.messages)[-1] == ("assistant", "Going on.")
     assert server.violations == []
 
@@ -214,5 +214,5 @@ async def _interrupted(session: Session) -> None:
     at = time.monotonic()
     async with asyncio.timeout(SECONDS):
         await session.send(Interrupt())
-        await session.settled()
+        await session.wait_until_idle()
     check_in_time(time.monotonic() - at, STOP_SECONDS)

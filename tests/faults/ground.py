@@ -12,7 +12,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolStarted, TurnEnded
 from hermes.core.messages import AssistantMessage, ToolCall
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request
@@ -72,7 +72,7 @@ class Bent:
         self._bend, self._is_well = bend, False
 
     def __call__(self, request: Request) -> Step:
-        heard = [said.text for said in request.said if said.role == "user"]
+        heard = [said.text for said in request.messages if said.role == "user"]
         step = says("Done.") if request.results else WHOLE
         if any(text.endswith(THIRD) for text in heard):
             return says("Fine.")
@@ -130,18 +130,18 @@ async def live(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> dict[N
 
 
 async def _said(app: App, folder: Path, *texts: str, resume: str = "") -> str:
-    opening = Opening(source="cli", attended=False, cwd=str(folder), resume=resume)
+    opening = SessionRequest(source="cli", attended=False, cwd=str(folder), resume=resume)
     session = await app.open(opening)
     for text in texts:
         await session.send(Say(text=text))
-        await session.settled()
-    await app.leave(session)
+        await session.wait_until_idle()
+    await app.close_session(session)
     return session.id
 
 
 async def _resumed(app: App, session_id: str, folder: Path) -> Lived:
     await _said(app, folder, THIRD, resume=session_id)
-    records = await app.library.records(session_id)
+    records = await app.archive.records(session_id)
     first, second, third = (_ending(end) for end in _ends(records))
     assert third == "done"
     return Lived(first, second, records, _files(folder))

@@ -10,7 +10,7 @@ import pytest
 from hermes.app.build import App
 from hermes.core.commands import Say
 from hermes.core.events import ReplyAdded, ToolStarted, TurnEnded
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.faults import cut, dripped
 from hermes.testing.request import Request
@@ -54,12 +54,12 @@ async def cut_all(root: Path, wire: WireName, answers: Iterable[Step]) -> None:
 
 
 async def _two_turns(app: App, folder: Path) -> None:
-    session = await app.open(Opening(source="cli", attended=False, cwd=str(folder)))
+    session = await app.open(SessionRequest(source="cli", attended=False, cwd=str(folder)))
     for text in (FIRST, SECOND):
         await session.send(Say(text=text))
-        await session.settled()
-    events = [record.event for record in await app.library.records(session.id)]
-    await app.leave(session)
+        await session.wait_until_idle()
+    events = [record.event for record in await app.archive.records(session.id)]
+    await app.close_session(session)
     assert [e.reason for e in events if isinstance(e, TurnEnded)] == ["done", "done"]
     assert sum(isinstance(event, ToolStarted) for event in events) == 1
     calls = [c for e in events if isinstance(e, ReplyAdded) for c in e.message.calls]

@@ -15,7 +15,7 @@ from hermes.core.commands import Compact, Say
 from hermes.core.errors import DiskFull, Fenced, SessionBusy
 from hermes.core.messages import AssistantMessage, ToolMessage, UserMessage
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -41,7 +41,7 @@ class Ground:
         async with asyncio.timeout(30):
             async for _ in self.session.ask(Say(text=text)):
                 pass
-            await self.session.settled()
+            await self.session.wait_until_idle()
         last = self.session.transcript.messages[-1]
         assert isinstance(last, AssistantMessage)
         return last.text
@@ -50,7 +50,7 @@ class Ground:
         (self.disk / "filler").unlink()
 
     async def check(self) -> None:
-        records = await self.app.library.records(self.session.id)
+        records = await self.app.archive.records(self.session.id)
         check_journal(records)
         assert fold(records).messages == self.session.transcript.messages
 
@@ -64,7 +64,7 @@ async def small_disk(
             stage = Stage(tmp_path / "stage", server)
             stage.home = disk / "home"
             async with stage.app() as app:
-                opening = Opening(source="cli", attended=False, cwd=str(stage.work))
+                opening = SessionRequest(source="cli", attended=False, cwd=str(stage.work))
                 yield Ground(disk, stage, app, await app.open(opening))
 
 
@@ -83,7 +83,7 @@ async def test_a_reply_that_cannot_be_written_stops_the_turn(tmp_path: Path) -> 
             await ground.say("fill")
         assert not ground.session.busy
         with pytest.raises(DiskFull):
-            await ground.session.settled()
+            await ground.session.wait_until_idle()
         ground.free()
         assert await ground.say("two") == "You said: two"
         await ground.check()
@@ -127,9 +127,9 @@ async def test_a_session_left_on_a_full_disk_can_be_opened_again(tmp_path: Path)
         await ground.say("one")
         with pytest.raises(DiskFull):
             await ground.say("fill")
-        await ground.app.leave(ground.session, soon=True)
+        await ground.app.close_session(ground.session, soon=True)
         ground.free()
-        opening = Opening(source="cli", attended=False, resume=ground.session.id)
+        opening = SessionRequest(source="cli", attended=False, resume=ground.session.id)
         ground.session = await ground.app.open(opening)
         assert await ground.say("two") == "You said: two"
         await ground.check()
@@ -138,12 +138,12 @@ async def test_a_session_left_on_a_full_disk_can_be_opened_again(tmp_path: Path)
 async def test_a_session_that_another_process_had_is_taken_again(tmp_path: Path) -> None:
     async with small_disk(tmp_path, echo) as ground:
         await ground.say("one")
-        opening = Opening(source="cli", attended=False, resume=ground.session.id)
+        opening = SessionRequest(source="cli", attended=False, resume=ground.session.id)
         async with ground.stage.app() as other:
             await _take_away(other)
             visitor = await other.open(opening)
             await visitor.send(Say(text="theirs"))
-            await visitor.settled()
+            await visitor.wait_until_idle()
             with pytest.raises(SessionBusy):
                 await ground.say("two")
         assert await ground.say("three") == "You said: three"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.testing.steps import (
-    Call,
+    ScriptedCall,
     Step,
     call,
     calls,
@@ -110,7 +110,7 @@ async def test_a_tool_that_does_not_exist_is_not_run(
     tmp_path: Path, wire: WireName, share: Share
 ) -> None:
     names = ("fly", "", " ", "a b ü!", "x" * 300, "rm -rf", "../write")
-    steps = {name: Step(calls=(Call(name=name, arguments=RIGHT),)) for name in names}
+    steps = {name: Step(calls=(ScriptedCall(name=name, arguments=RIGHT),)) for name in names}
     bends = {name: calling(step) for name, step in share(steps, wire).items()}
     lived = await live(tmp_path, bends, wire)
     assert all(life.run == [] for life in lived.values())
@@ -121,7 +121,7 @@ async def test_a_tool_that_does_not_exist_is_not_run(
 async def test_several_calls_do_not_spoil_each_other(
     tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    broken = Call(name=WRITE, raw='{"path": "out/wr')
+    broken = ScriptedCall(name=WRITE, raw='{"path": "out/wr')
     many = (("read_file", {"path": f"{number}.txt"}) for number in range(100))
     bends = {
         "stuttered": calling(calls_many(*[(WRITE, RIGHT)] * 3)),

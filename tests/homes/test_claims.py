@@ -11,7 +11,7 @@ import pytest
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.homes.claims import claimed, claims_folder
+from hermes.homes.claims import claims_folder, hold_claim
 
 TOKEN = "a token that two homes have"
 HOLD = """
@@ -36,7 +36,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 def claim(home: Path, env: dict[str, str], token: str = TOKEN) -> ExitStack:
     held = ExitStack()
     remedy = "give this one its own"
-    held.enter_context(claimed("api", token, remedy=remedy, home=Home(home), env=env))
+    held.enter_context(hold_claim("api", token, remedy=remedy, home=Home(home), env=env))
     return held
 
 

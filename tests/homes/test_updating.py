@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.homes.updating import Installation, installation, news, update
+from hermes.homes.updating import Installation, check_for_update, installation, update
 
 
 def git(folder: Path, *words: str) -> str:
@@ -46,31 +46,31 @@ def new_commit(upstream: Path) -> None:
 
 
 async def test_the_newest_has_no_news(here: Installation) -> None:
-    found = await news(here)
+    found = await check_for_update(here)
     assert not found.is_new
     assert found.changes == ()
 
 
 async def test_news_are_told_and_taken(here: Installation, upstream: Path) -> None:
     new_commit(upstream)
-    found = await news(here)
+    found = await check_for_update(here)
     assert found.is_new
     assert found.changes == ("second: better",)
     assert (here.place / "a.txt").read_text() == "1\n"
     await update(here)
     assert (here.place / "a.txt").read_text() == "2\n"
-    assert not (await news(here)).is_new
+    assert not (await check_for_update(here)).is_new
 
 
 async def test_commits_of_ones_own_are_not_news(here: Installation) -> None:
     (here.place / "b.txt").write_text("mine\n")
     git(here.place, "add", "."), git(here.place, "commit", "-m", "mine")
-    assert not (await news(here)).is_new
+    assert not (await check_for_update(here)).is_new
 
 
 async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> None:
     new_commit(upstream)
-    await news(here)
+    await check_for_update(here)
     (here.place / "a.txt").write_text("mine\n")
     with pytest.raises(ConfigError, match="has changes of its own"):
         await update(here)
@@ -84,13 +84,13 @@ async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> N
 async def test_a_remote_that_is_gone_is_told(here: Installation, upstream: Path) -> None:
     git(here.place, "remote", "set-url", "origin", f"{upstream}-elsewhere")
     with pytest.raises(ConfigError, match="git fetch failed"):
-        await news(here)
+        await check_for_update(here)
 
 
 async def test_a_branch_without_a_remote_is_told(here: Installation) -> None:
     git(here.place, "checkout", "-b", "mine")
     with pytest.raises(ConfigError, match="set-upstream-to"):
-        await news(here)
+        await check_for_update(here)
 
 
 def test_where_it_runs_from_is_known() -> None:

@@ -12,7 +12,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import DurableEvent, HookAnswered, Record, ToolFinished, TurnEnded
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.hooks.catalogue import HOOKS
 from hermes.hooks.registry import Hooks
@@ -70,14 +70,16 @@ async def opened(
     attended: bool = False,
 ) -> AsyncIterator[tuple[App, Session, ScriptedServer]]:
     async with ScriptedServer(steps) as server, app_at(root, server, more) as app:
-        prepare(app.hooked.registry)
-        opening = Opening(source="cli", attended=attended, cwd=str(project(root)), rules=False)
+        prepare(app.hooks.registry)
+        opening = SessionRequest(
+            source="cli", attended=attended, cwd=str(project(root)), rules=False
+        )
         yield app, await app.open(opening), server
 
 
 async def say(session: Session, text: str) -> None:
     await session.send(Say(text=text))
-    await session.settled()
+    await session.wait_until_idle()
 
 
 async def events(app: App, session: Session) -> list[DurableEvent]:

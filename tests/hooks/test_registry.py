@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import NotFound
-from hermes.hooks.answers import contexts, text, verdict
+from hermes.hooks.answers import contexts, first_text, verdict
 from hermes.hooks.registry import Hooks
 
 HOOK = "pre_tool_call"
@@ -183,4 +183,4 @@ def test_no_answer_is_too_strange_to_be_read(answers: list[object]) -> None:
     found = tuple(answers)
     verdict(found)
     assert "" not in contexts(found)
-    assert text("transform_tool_result", found) != ""
+    assert first_text("transform_tool_result", found) != ""

@@ -44,7 +44,7 @@ async def test_a_person_who_says_stop_does_not_wait_for_hooks(
         await begun.wait()
         await session.send(Interrupt())
         async with asyncio.timeout(60):
-            await session.settled()
+            await session.wait_until_idle()
         found = await events(app, session)
     assert ended(found) == ["interrupted"]
     assert results(found) == expected
@@ -91,9 +91,9 @@ async def test_hooks_that_are_added_later_count_from_the_next_turn(tmp_path: Pat
     steps = [says("One."), says("Two.")]
     async with opened(tmp_path, steps) as (app, session, _):
         await say(session, "One?")
-        told.listen(app.hooked.registry, "pre_llm_call", "on_session_end")
+        told.listen(app.hooks.registry, "pre_llm_call", "on_session_end")
         await say(session, "Two?")
-        app.hooked.registry.remove("test")
+        app.hooks.registry.remove("test")
     assert told.names == ["pre_llm_call", "on_session_end"]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.hooks.consent import Consents, fingerprint
-from hermes.hooks.shell import ShellCallback, ShellHook, answer, is_allowed, run
+from hermes.hooks.consent import HookAllowlist, hash_files
+from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed, parse_answer, run_hook
 from tests.durability.observing import eventually
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -38,7 +38,7 @@ async def test_a_program_reads_what_happens_as_json(tmp_path: Path) -> None:
         "cwd": str(tmp_path),
         "turn_id": "t1",
     }
-    ran = await run(hook(command), payload, env=ENV)
+    ran = await run_hook(hook(command), payload, env=ENV)
     assert (ran.code, ran.answer) == (0, None)
     assert json.loads((tmp_path / "heard").read_text()) == {
         "hook_event_name": "pre_tool_call",
@@ -54,7 +54,7 @@ async def test_a_program_runs_in_the_folder_of_the_session_with_the_given_enviro
     tmp_path: Path,
 ) -> None:
     command = program(tmp_path, "pwd; env | cut -d= -f1 | sort | tr '\\n' ' '")
-    ran = await run(hook(command), {"cwd": str(tmp_path)}, env={**ENV, "ONE": "1"})
+    ran = await run_hook(hook(command), {"cwd": str(tmp_path)}, env={**ENV, "ONE": "1"})
     place, names = ran.output.splitlines()
     assert place == str(tmp_path)
     assert set(names.split()) - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "ONE"}
@@ -63,7 +63,7 @@ async def test_a_program_runs_in_the_folder_of_the_session_with_the_given_enviro
 async def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     command = program(tmp_path, 'printf "%s|" "$@"')
     words = f"{command} 'a b' $HOME ; touch {tmp_path}/made && x `id`"
-    ran = await run(hook(words), {}, env=ENV)
+    ran = await run_hook(hook(words), {}, env=ENV)
     assert ran.output == f"a b|$HOME|;|touch|{tmp_path}/made|&&|x|`id`|"
     assert not (tmp_path / "made").exists()
 
@@ -89,18 +89,18 @@ async def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 def test_what_a_program_may_say(
     event: str, code: int, output: str, errors: str, meaning: object
 ) -> None:
-    assert answer(event, code, output, errors) == meaning
+    assert parse_answer(event, code, output, errors) == meaning
 
 
 async def test_a_program_that_does_not_end_in_time_is_ended() -> None:
-    ran = await run(hook("sleep 600", timeout=0.2), {}, env=ENV)
+    ran = await run_hook(hook("sleep 600", timeout=0.2), {}, env=ENV)
     assert (ran.code, ran.answer) == (None, None)
 
 
 async def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
     child = tmp_path / "child"
     command = program(tmp_path, f"sleep 600 & echo $! > {child}.new; mv {child}.new {child}; wait")
-    work = asyncio.ensure_future(run(hook(command), {}, env=ENV))
+    work = asyncio.ensure_future(run_hook(hook(command), {}, env=ENV))
     await eventually(child.exists)
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
@@ -116,16 +116,16 @@ def _state(pid: int) -> str:
 
 async def test_neither_deaf_nor_talkative_programs_hold_anybody_up(tmp_path: Path) -> None:
     deaf = program(tmp_path, "exec 0<&-; exit 0", "deaf")
-    ran = await run(hook(deaf), {"x": "y" * 1_000_000}, env=ENV)
+    ran = await run_hook(hook(deaf), {"x": "y" * 1_000_000}, env=ENV)
     assert ran.code == 0
     talkative = program(tmp_path, "head -c 3000000 /dev/zero", "talkative")
-    ran = await run(hook(talkative), {}, env=ENV)
+    ran = await run_hook(hook(talkative), {}, env=ENV)
     assert (ran.code, len(ran.output)) == (0, 1_000_000)
 
 
 async def test_only_what_was_allowed_as_it_is_runs(tmp_path: Path) -> None:
     command = program(tmp_path, f"echo x >> {tmp_path}/ran; exit 2")
-    consents = Consents(tmp_path / "home" / "allowed.json")
+    consents = HookAllowlist(tmp_path / "home" / "allowed.json")
     callback = ShellCallback(hook(command), consents, env=ENV)
     with pytest.raises(ConfigError, match="not allowed"):
         await callback(tool_name="terminal")
@@ -146,19 +146,19 @@ async def test_only_what_was_allowed_as_it_is_runs(tmp_path: Path) -> None:
 
 def test_every_file_that_a_command_names_is_looked_into(tmp_path: Path) -> None:
     script = program(tmp_path, "true", "check.py")
-    assert list(fingerprint(f"python3 {script} --fast")) == [script]
-    assert fingerprint("true") == {}
+    assert list(hash_files(f"python3 {script} --fast")) == [script]
+    assert hash_files("true") == {}
 
 
 def test_a_damaged_list_allows_nothing(tmp_path: Path) -> None:
     (tmp_path / "allowed.json").write_text("{")
     with pytest.raises(ConfigError, match="fix or remove it"):
-        is_allowed(hook("true"), Consents(tmp_path / "allowed.json"))
+        is_allowed(hook("true"), HookAllowlist(tmp_path / "allowed.json"))
 
 
 async def test_a_matcher_is_about_the_whole_name_of_a_tool(tmp_path: Path) -> None:
     command = program(tmp_path, "exit 2")
-    consents = Consents(tmp_path / "allowed.json")
+    consents = HookAllowlist(tmp_path / "allowed.json")
     consents.allow("pre_tool_call", command, at=1.0)
     callback = ShellCallback(hook(command, matcher="terminal|write_.*"), consents, env=ENV)
     heard = [name for name in ("terminal", "terminal2", "write_file", "read_file")

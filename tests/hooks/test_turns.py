@@ -217,7 +217,7 @@ async def test_a_person_who_is_asked_by_a_hook_is_asked_on_top_of_the_policy(
                 await session.send(Answer(id=record.event.id, text=next(choices), by="owner"))
             if isinstance(record.event, ReplyAdded) and not record.event.message.calls:
                 break
-        await session.settled()
+        await session.wait_until_idle()
         found = await events(app, session)
     asked = [event for event in found if isinstance(event, ApprovalAsked)]
     assert [event.category == "hook" for event in asked] == [True, False, True]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.images.drawing import Drawing, Wish
+from hermes.images.drawing import ImageGenerator, ImageRequest
 from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders
 from hermes.testing.image_provider import ImageGenProviderContract
@@ -52,12 +52,12 @@ async def test_it_draws(make: MakeStudio, fake: Fake, monkeypatch: pytest.Monkey
     NAMES["register"](Registrar(providers))
     active: Any = providers.get_active_provider()
     active.url = f"{fake.url}/v1/pictures"
-    drawing = Drawing(providers, meter=lambda: None, slots=asyncio.Semaphore(1))
-    answer = await drawing.make(Wish(prompt="a corgi", aspect="portrait"))
+    drawing = ImageGenerator(providers, meter=lambda: None, slots=asyncio.Semaphore(1))
+    answer = await drawing.generate(ImageRequest(prompt="a corgi", aspect="portrait"))
     assert drawn(answer) == PNG
     assert (answer["provider"], answer["model"]) == ("my-backend", "pastel")
     assert fake.asked[0].json == {"prompt": "a corgi", "size": "768x1024"}
     assert fake.asked[0].headers["authorization"] == "Bearer mine-0123456789"
     fake.on("POST /v1/pictures", Reply({"error": "no"}, 500))
-    answer = await drawing.make(Wish(prompt="a corgi", aspect="portrait"))
+    answer = await drawing.generate(ImageRequest(prompt="a corgi", aspect="portrait"))
     assert answer["error_type"] == "api_error"

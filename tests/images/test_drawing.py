@@ -17,7 +17,7 @@ from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.world import World
-from hermes.images.drawing import Drawing, Wish
+from hermes.images.drawing import ImageGenerator, ImageRequest
 from hermes.images.provider import (
     ImageGenProvider,
     error_response,
@@ -25,14 +25,14 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.registry import ImageProviders
-from hermes.images.tools import Drawer, ImageTool, image_generate, spec_for
+from hermes.images.tools import ImageService, ImageTool, image_generate, spec_for
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 from tests.images.asking import drawn
 from tests.images.conftest import MakeStudio
 from tests.images.fakes import B64, JPEG, PNG
 
-WISH = Wish(prompt="a corgi", aspect="square")
+WISH = ImageRequest(prompt="a corgi", aspect="square")
 Generate = Callable[..., Any]
 
 
@@ -123,15 +123,15 @@ def fails(error: Exception) -> Generate:
 
 def drawing(
     make: MakeStudio, stub: Stub, books: Books | None = None, *, at_once: int = 4, **more: Any
-) -> Drawing:
+) -> ImageGenerator:
     providers = ImageProviders(make(provider="stub"))
     providers.register_provider(stub, source="test")
-    return Drawing(providers, meter=lambda: books, slots=asyncio.Semaphore(at_once), **more)
+    return ImageGenerator(providers, meter=lambda: books, slots=asyncio.Semaphore(at_once), **more)
 
 
 async def test_a_picture_is_booked_with_its_price(make: MakeStudio) -> None:
     stub, books = Stub(good(seed=3), price="$0.04/image"), Books()
-    answer = await drawing(make, stub, books).make(WISH)
+    answer = await drawing(make, stub, books).generate(WISH)
     assert drawn(answer) == PNG
     assert answer["seed"] == 3
     call = books.reserved[0]
@@ -149,13 +149,13 @@ async def test_a_picture_is_booked_with_its_price(make: MakeStudio) -> None:
 
 async def test_a_price_that_nobody_knows_is_unknown_not_nothing(make: MakeStudio) -> None:
     books = Books()
-    await drawing(make, Stub(good()), books).make(WISH)
+    await drawing(make, Stub(good()), books).generate(WISH)
     assert books.settled[0].usage == Usage(requests=1, cost=None)
 
 
 async def test_what_the_server_says_it_cost_counts_more(make: MakeStudio) -> None:
     books = Books()
-    await drawing(make, Stub(good(cost_usd=0.5), price="$0.04/image"), books).make(WISH)
+    await drawing(make, Stub(good(cost_usd=0.5), price="$0.04/image"), books).generate(WISH)
     assert books.settled[0].usage.cost == 0.5
 
 
@@ -173,14 +173,14 @@ async def test_failures_cost_nothing_only_if_that_is_sure(
     make: MakeStudio, generate: Generate, kind: str, cost: float, certain: bool
 ) -> None:
     books = Books()
-    answer = await drawing(make, Stub(generate, price=0.04), books).make(WISH)
+    answer = await drawing(make, Stub(generate, price=0.04), books).generate(WISH)
     assert (answer["success"], answer["error_type"]) == (False, kind)
     assert (books.settled[0].usage.cost, books.settled[0].certain) == (cost, certain)
 
 
 async def test_a_cap_that_is_reached_draws_nothing(make: MakeStudio) -> None:
     stub, books = Stub(good(), price=0.04), Books(full=True)
-    answer = await drawing(make, stub, books).make(WISH)
+    answer = await drawing(make, stub, books).generate(WISH)
     assert (answer["error_type"], answer["error"]) == (
         "BudgetReached",
         "The cap of today is reached.",
@@ -191,14 +191,14 @@ async def test_a_cap_that_is_reached_draws_nothing(make: MakeStudio) -> None:
 async def test_one_that_never_ends_is_given_up(make: MakeStudio) -> None:
     forever = threading.Event()
     stub = Stub(lambda: forever.wait(60))
-    answer = await drawing(make, stub, seconds=-4.9).make(WISH)
+    answer = await drawing(make, stub, seconds=-4.9).generate(WISH)
     forever.set()
     assert answer["error_type"] == "timeout"
 
 
 async def test_pictures_over_the_cap_are_left_out_with_a_note(make: MakeStudio) -> None:
     stub = Stub(good())
-    answer = await drawing(make, stub).make(WISH, ("a", "b", "c", "d", "e"))
+    answer = await drawing(make, stub).generate(WISH, ("a", "b", "c", "d", "e"))
     assert answer["note"] == "Only the first 3 of 5 images were used."
     assert stub.asked[0]["image_url"] == "a"
     assert stub.asked[0]["reference_image_urls"] == ["b", "c"]
@@ -207,7 +207,9 @@ async def test_pictures_over_the_cap_are_left_out_with_a_note(make: MakeStudio) 
 async def test_secrets_do_not_leave_in_a_prompt(make: MakeStudio) -> None:
     stub = Stub(good())
     clean = lambda text: text.replace("hunter2hunter2", "***")  # noqa: E731
-    await drawing(make, stub, clean=clean).make(Wish(prompt="hunter2hunter2 dog", aspect="square"))
+    await drawing(make, stub, clean=clean).generate(
+        ImageRequest(prompt="hunter2hunter2 dog", aspect="square")
+    )
     assert stub.asked[0]["prompt"] == "*** dog"
 
 
@@ -227,7 +229,7 @@ async def test_no_more_are_drawn_at_once_than_the_settings_allow(make: MakeStudi
         return inner()
 
     makes = drawing(make, Stub(generate), at_once=2)
-    answers = await asyncio.gather(*(makes.make(WISH) for _ in range(6)))
+    answers = await asyncio.gather(*(makes.generate(WISH) for _ in range(6)))
     assert all(answer["success"] for answer in answers)
     assert len({answer["image"] for answer in answers}) == 6
     assert most == 2
@@ -235,16 +237,16 @@ async def test_no_more_are_drawn_at_once_than_the_settings_allow(make: MakeStudi
 
 async def test_nobody_to_draw_is_an_answer_too(make: MakeStudio) -> None:
     providers = ImageProviders(make())
-    made = Drawing(providers, meter=lambda: None, slots=asyncio.Semaphore(1))
-    answer = await made.make(WISH)
+    made = ImageGenerator(providers, meter=lambda: None, slots=asyncio.Semaphore(1))
+    answer = await made.generate(WISH)
     assert (answer["success"], answer["error_type"]) == (False, "provider_error")
     assert "hermes tools images" in answer["error"]
 
 
 class Context(ScriptedContext):
-    def __init__(self, workspace: LocalWorkspace, drawer: Drawer) -> None:
+    def __init__(self, workspace: LocalWorkspace, drawer: ImageService) -> None:
         super().__init__(workspace=workspace)
-        self._kept[Drawer] = drawer
+        self._kept[ImageService] = drawer
 
 
 @pytest.fixture
@@ -261,7 +263,7 @@ def put(room: LocalWorkspace, name: str, data: bytes) -> None:
 async def test_the_tool_answers_in_json_and_tells_screens_the_path(
     make: MakeStudio, room: LocalWorkspace
 ) -> None:
-    context = Context(room, Drawer(drawing(make, Stub(good()))))
+    context = Context(room, ImageService(drawing(make, Stub(good()))))
     output = await context.call(image_generate, prompt="a corgi", aspect_ratio="16:9")
     answer = decode(dict, output.parts[0].text)  # type: ignore[union-attr]
     assert answer["success"]
@@ -274,7 +276,7 @@ async def test_a_local_picture_goes_as_data_and_its_name_stays_here(
 ) -> None:
     put(room, "cat.jpg", JPEG)
     stub = Stub(good())
-    context = Context(room, Drawer(drawing(make, stub)))
+    context = Context(room, ImageService(drawing(make, stub)))
     output = await context.call(
         image_generate,
         prompt="a hat",
@@ -298,7 +300,7 @@ async def test_tools_on_another_machine_get_a_copy_that_they_can_see(
 ) -> None:
     (tmp_path / "far").mkdir()
     far = Far(str(tmp_path / "far"), state=tmp_path / "state", world=World(), env={})
-    output = await Context(far, Drawer(drawing(make, Stub(good())))).call(
+    output = await Context(far, ImageService(drawing(make, Stub(good())))).call(
         image_generate, prompt="a corgi"
     )
     answer = decode(dict, output.parts[0].text)  # type: ignore[union-attr]
@@ -309,7 +311,7 @@ async def test_tools_on_another_machine_get_a_copy_that_they_can_see(
 
 async def test_a_prompt_that_is_too_long_is_not_sent(make: MakeStudio) -> None:
     stub = Stub(good(), chars=5)
-    answer = await drawing(make, stub).make(WISH)
+    answer = await drawing(make, stub).generate(WISH)
     assert (answer["error_type"], stub.asked) == ("invalid_argument", [])
     assert "7 characters" in answer["error"]
 
@@ -320,7 +322,7 @@ async def test_what_is_no_picture_is_not_sent(
 ) -> None:
     put(room, "notes.txt", b"secret plans")
     stub = Stub(good())
-    output = await Context(room, Drawer(drawing(make, stub))).call(
+    output = await Context(room, ImageService(drawing(make, stub))).call(
         image_generate, prompt="a hat", image_url=name
     )
     assert output.failed

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.images.answers import Price, price_of, validated
+from hermes.images.answers import ImagePrice, price_of, validate_answer
 from hermes.images.faults import ImageFault
 from hermes.images.plain import plain_studio
 from hermes.images.provider import (
@@ -26,7 +26,7 @@ from hermes.images.provider import (
     save_url_image,
     success_response,
 )
-from hermes.images.studio import working_in
+from hermes.images.studio import use_studio
 from tests.images.conftest import MakeStudio
 from tests.images.fakes import B64, JPEG, PAGE, PNG, Fake, Reply, png
 
@@ -108,7 +108,7 @@ async def test_drawing_that_blocks_runs_in_a_thread_of_its_own() -> None:
 
 
 def test_base64_becomes_a_private_file_named_by_provider_and_time(tmp_path: Path) -> None:
-    with working_in(plain_studio(tmp_path / "images")):
+    with use_studio(plain_studio(tmp_path / "images")):
         path = save_b64_image(B64, prefix="my backend/../x")
     assert path.is_absolute()
     assert path.read_bytes() == PNG
@@ -120,28 +120,28 @@ def test_base64_becomes_a_private_file_named_by_provider_and_time(tmp_path: Path
 def test_what_the_bytes_are_decides_about_the_ending(make: MakeStudio) -> None:
     import base64
 
-    with working_in(make()):
+    with use_studio(make()):
         text = "data:image/png;base64," + base64.b64encode(JPEG).decode()
         assert save_b64_image(text, prefix="x", extension="webp").suffix == ".jpg"
 
 
 @pytest.mark.parametrize("text", ["", "%%%", "data:image/png;base64,"])
 def test_what_is_no_base64_is_no_picture(make: MakeStudio, text: str) -> None:
-    with working_in(make()), pytest.raises(ImageFault) as raised:
+    with use_studio(make()), pytest.raises(ImageFault) as raised:
         save_b64_image(text, prefix="x")
     assert raised.value.kind == "io_error"
 
 
 def test_a_picture_of_the_web_is_saved(make: MakeStudio, fake: Fake) -> None:
     fake.on("GET /a", Reply(JPEG, kind="image/jpeg; charset=x"))
-    with working_in(make()):
+    with use_studio(make()):
         path = save_url_image(f"{fake.url}/a", prefix="x")
     assert (path.suffix, path.read_bytes()) == (".jpg", JPEG)
 
 
 async def test_it_is_saved_where_an_event_loop_runs_too(make: MakeStudio, fake: Fake) -> None:
     fake.on("GET /a", Reply(PNG))
-    with working_in(make()):
+    with use_studio(make()):
         assert save_url_image(f"{fake.url}/a", prefix="x").read_bytes() == PNG
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_picture_leaves_no_file(
 ) -> None:
     fake.on("GET /a", reply)
     studio = make()
-    with working_in(studio), pytest.raises(ImageFault, match=re.escape(words)) as raised:
+    with use_studio(studio), pytest.raises(ImageFault, match=re.escape(words)) as raised:
         save_url_image(f"{fake.url}/a", prefix="x", timeout=0.2 if reply.delay else 60)
     assert raised.value.kind == kind
     assert not studio.cache.folder.exists() or list(studio.cache.folder.iterdir()) == []
@@ -170,9 +170,9 @@ def test_what_is_no_picture_leaves_no_file(
 
 def test_addresses_of_this_machine_are_refused(tmp_path: Path, fake: Fake) -> None:
     fake.on("GET /a", Reply(PNG))
-    with working_in(plain_studio(tmp_path)), pytest.raises(ImageFault, match="this machine itself"):
+    with use_studio(plain_studio(tmp_path)), pytest.raises(ImageFault, match="this machine itself"):
         save_url_image(f"{fake.url}/a", prefix="x")
-    with working_in(plain_studio(tmp_path)), pytest.raises(ImageFault):
+    with use_studio(plain_studio(tmp_path)), pytest.raises(ImageFault):
         load_source_image("http://169.254.169.254/latest/meta-data")
     assert fake.asked == []
 
@@ -182,7 +182,7 @@ def test_a_source_is_an_address_a_data_url_or_a_file(make: MakeStudio, fake: Fak
     studio = make()
     studio.cache.folder.mkdir()
     (studio.cache.folder / "cat.png").write_bytes(JPEG)
-    with working_in(studio):
+    with use_studio(studio):
         assert load_source_image(f"{fake.url}/pics/my%20dog.png") == (PNG, "my dog.png")
         assert load_source_image(f"data:image/png;base64,{B64}") == (PNG, "image.png")
         assert load_source_image("cat.png") == (JPEG, "cat.png")
@@ -195,7 +195,7 @@ def test_files_that_may_not_be_read_or_are_no_pictures_are_no_sources(
     studio = make()
     studio.cache.folder.mkdir()
     (studio.cache.folder / "notes.txt").write_text("root:x:0:0")
-    with working_in(studio), pytest.raises(ImageFault) as raised:
+    with use_studio(studio), pytest.raises(ImageFault) as raised:
         load_source_image(ref)
     assert raised.value.kind == "invalid_argument"
 
@@ -226,14 +226,14 @@ GOOD = {"success": True, "image": "https://a.example/x.png"}
     ],
 )
 def test_answers_of_another_shape_are_named(answer: object, words: str) -> None:
-    told = validated(answer, provider="mine", prompt="p", aspect_ratio="square")
+    told = validate_answer(answer, provider="mine", prompt="p", aspect_ratio="square")
     assert told["error_type"] == "invalid_provider_response"
     assert (told["success"], told["provider"]) == (False, "mine")
     assert words in told["error"]
 
 
 def test_what_a_good_answer_leaves_out_is_filled_in() -> None:
-    assert validated(GOOD, provider="mine", prompt="p", aspect_ratio="square") == {
+    assert validate_answer(GOOD, provider="mine", prompt="p", aspect_ratio="square") == {
         **GOOD,
         "modality": "text",
         "provider": "mine",
@@ -241,7 +241,7 @@ def test_what_a_good_answer_leaves_out_is_filled_in() -> None:
         "aspect_ratio": "square",
         "model": "",
     }
-    told = validated(
+    told = validate_answer(
         {"success": False, "error": "no"}, provider="mine", prompt="p", aspect_ratio="square"
     )
     assert (told["error"], told["error_type"], told["image"]) == ("no", "provider_error", None)
@@ -249,7 +249,7 @@ def test_what_a_good_answer_leaves_out_is_filled_in() -> None:
 
 @given(st.dictionaries(st.text(), st.one_of(st.none(), st.booleans(), st.text(), st.integers())))
 def test_whatever_comes_is_an_answer_in_the_end(answer: dict[str, object]) -> None:
-    told = validated(answer, provider="mine", prompt="p", aspect_ratio="square")
+    told = validate_answer(answer, provider="mine", prompt="p", aspect_ratio="square")
     assert isinstance(told["success"], bool)
     assert isinstance(told["image"], str) or told["error"]
 
@@ -257,12 +257,12 @@ def test_whatever_comes_is_an_answer_in_the_end(answer: dict[str, object]) -> No
 @pytest.mark.parametrize(
     ("price", "found"),
     [
-        ("$0.04/image", Price(usd=0.04)),
-        ("$0.15 per image", Price(usd=0.15)),
-        ("$2", Price(usd=2.0)),
-        (0.01, Price(usd=0.01)),
-        ("free", Price(usd=0.0)),
-        ("$0.006/MP", Price(usd=0.012, estimated=True)),
+        ("$0.04/image", ImagePrice(usd=0.04)),
+        ("$0.15 per image", ImagePrice(usd=0.15)),
+        ("$2", ImagePrice(usd=2.0)),
+        (0.01, ImagePrice(usd=0.01)),
+        ("free", ImagePrice(usd=0.0)),
+        ("$0.006/MP", ImagePrice(usd=0.012, estimated=True)),
         ("$0.03-0.09/image", None),
         ("cheap", None),
         ("", None),
@@ -270,6 +270,6 @@ def test_whatever_comes_is_an_answer_in_the_end(answer: dict[str, object]) -> No
         (None, None),
     ],
 )
-def test_a_price_counts_where_the_list_tells_it_exactly(price: object, found: Price) -> None:
+def test_a_price_counts_where_the_list_tells_it_exactly(price: object, found: ImagePrice) -> None:
     assert price_of([{"id": "a"}, {"id": "b", "price": price}], "b") == found
     assert price_of([], "b") is None

@@ -11,7 +11,7 @@ import pytest
 from hermes.config.yaml_read import parse_yaml
 from hermes.core.errors import UsageError
 from hermes.core.world import World
-from hermes.images.choice import chosen_model, model_variable
+from hermes.images.choice import choose_model, model_variable
 from hermes.images.faults import ImageFault
 from hermes.images.manifests import bundled_manifests
 from hermes.images.plain import plain_studio
@@ -198,16 +198,16 @@ def test_the_model_is_what_was_asked_for_then_variables_then_settings(make: Make
     assert model_variable("my-backend") == "MY_BACKEND_IMAGE_MODEL"
     env = {"MY_BACKEND_IMAGE_MODEL": "three"}
     options = {"my-backend": {"model": "four"}}
-    assert chosen_model(stub, make(env, options=options, model="five"), "two") == "two"
-    assert chosen_model(stub, make(env, options=options, model="five")) == "three"
-    assert chosen_model(stub, make(options=options, model="five")) == "four"
-    assert chosen_model(stub, make(model="five")) == "five"
-    assert chosen_model(stub, make()) == "one"
+    assert choose_model(stub, make(env, options=options, model="five"), "two") == "two"
+    assert choose_model(stub, make(env, options=options, model="five")) == "three"
+    assert choose_model(stub, make(options=options, model="five")) == "four"
+    assert choose_model(stub, make(model="five")) == "five"
+    assert choose_model(stub, make()) == "one"
 
 
 def test_models_that_are_not_listed_are_passed_over(make: MakeStudio) -> None:
     stub = Stub("my-backend")
     env = {"MY_BACKEND_IMAGE_MODEL": "unknown"}
     studio = make(env, options={"my-backend": {"model": "gone"}}, model="gpt-image-2-high")
-    assert chosen_model(stub, studio, "neither") == "one"
-    assert chosen_model(stub, make(env, model="two"), 3) == "two"
+    assert choose_model(stub, studio, "neither") == "one"
+    assert choose_model(stub, make(env, model="two"), 3) == "two"

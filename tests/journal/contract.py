@@ -12,7 +12,7 @@ import pytest
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import Fenced, JournalError, NotFound, SessionBusy, UsageError
 from hermes.core.events import Record, Titled, TurnStarted
-from hermes.core.ports import Journal, Waiting
+from hermes.core.ports import InboxCommand, Journal
 from tests.journal.samples import exchange, opened, replied, said
 
 OpenJournal: TypeAlias = Callable[[], Journal]
@@ -246,7 +246,7 @@ async def test_a_key_is_posted_once_even_after_it_was_taken(open_journal: OpenJo
 async def test_ids_of_commands_are_never_used_again(open_journal: OpenJournal) -> None:
     journal = open_journal()
     lease, _ = await journal.create("one", [opened()])
-    seen: list[Waiting] = []
+    seen: list[InboxCommand] = []
     for number in range(3):
         await journal.post("one", Say(text=f"{number}"))
         (waiting,) = await journal.take(lease)

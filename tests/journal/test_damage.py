@@ -14,7 +14,7 @@ from hermes.core.errors import NotFound
 from hermes.core.events import CallSettled, Record
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
-from hermes.journal.verify import Problem, repair, verify
+from hermes.journal.verify import VerifyProblem, repair_journal, verify
 from tests.journal.samples import exchange, journal_in, opened, said
 
 PAGE = 4096
@@ -94,7 +94,7 @@ async def test_missing_records_are_named(tmp_path: Path) -> None:
     await filled(tmp_path)
     change(tmp_path, "DELETE FROM log WHERE session = 2 AND n IN (4, 5, 13)")
     async with journal_in(tmp_path) as journal:
-        gone = [Problem(session_id="s1", n=n, why="it is missing") for n in (4, 5, 13)]
+        gone = [VerifyProblem(session_id="s1", n=n, why="it is missing") for n in (4, 5, 13)]
         assert await verify(journal) == tuple(gone)
         assert await verify(journal, "s1") == tuple(gone)
         assert await verify(journal, "s0") == ()
@@ -123,7 +123,8 @@ async def test_an_event_that_was_written_twice_is_named_and_set_aside(tmp_path: 
         await journal.append(lease, ending, turn_id="turn_2")
         problems = await verify(journal)
         assert problems == tuple(
-            Problem(session_id="one", n=n, why=f"it repeats record {n - 3}") for n in (23, 24, 25)
+            VerifyProblem(session_id="one", n=n, why=f"it repeats record {n - 3}")
+            for n in (23, 24, 25)
         )
         assert await journal.read("one") == before
 
@@ -207,7 +208,7 @@ async def test_any_lost_page_costs_at_most_what_is_on_it(tmp_path: Path) -> None
                 (record,) = await journal.append(lease, [said("On we go")])
                 assert (await journal.read(name))[-1] == record
             assert lost <= most, f"page {page}"
-            assert len(await repair(journal)) == lost
+            assert len(await repair_journal(journal)) == lost
 
 
 async def test_damage_in_one_session_does_not_reach_its_neighbours_forks(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_the_process_opens_the_file_through_sqlite_only(tmp_path: Path) -> None:
 async def test_a_file_that_was_just_being_made_is_read_as_soon_as_it_is_there(
     tmp_path: Path,
 ) -> None:
-    readers = connections.Readers(tmp_path / "hermes.db")
+    readers = connections.ReaderPool(tmp_path / "hermes.db")
     # In the way where the file will be: it cannot be opened, as long as it is not made.
     readers.path.mkdir()
     with pytest.raises(JournalError):

@@ -13,7 +13,7 @@ from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
 from hermes.journal.checkpoints import PAGE_BYTES, PAGES, Checkpointer
 from hermes.journal.connections import connect
-from hermes.journal.erasure import Nearby, erase, holding
+from hermes.journal.erasure import Mentions, erase, find_affected
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import session_info
 from hermes.journal.sessions import fork
@@ -26,10 +26,10 @@ MARK = "[gone]"
 
 
 class Eraser:
-    def might(self, raw: str) -> bool:
+    def may_contain(self, raw: str) -> bool:
         return "4711" in raw
 
-    def erased(self, text: str, *, near: bool = False) -> str:
+    def remove_phrases(self, text: str, *, near: bool = False) -> str:
         return MARK if near and "code" in text else text.replace(SECRET, MARK)
 
 
@@ -79,7 +79,7 @@ async def test_a_session_in_use_stops_all_of_it(tmp_path: Path) -> None:
         await other.acquire("two")
         with pytest.raises(SessionBusy, match="nothing was changed"):
             await erase(journal, Eraser())
-        assert set(await holding(journal, Eraser())) == {"one", "two"}
+        assert set(await find_affected(journal, Eraser())) == {"one", "two"}
 
 
 async def test_a_fork_keeps_what_it_shares(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_other_words_go_only_where_it_was_said(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         lease, _ = await journal.create("one", [opened(), said("My code is new"), said("a code")])
         await journal.release(lease)
-        near = {"one": Nearby(records=frozenset({2}))}
+        near = {"one": Mentions(records=frozenset({2}))}
         done = await erase(journal, Eraser(), near=near)
         assert dict(done.sessions) == {"one": (2,)}
 

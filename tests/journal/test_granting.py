@@ -16,7 +16,7 @@ from hermes.journal import removal
 from hermes.journal.granting import ORDINARY_OUTPUT
 from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.spending import spending
+from hermes.journal.spending import read_spending
 from hermes.journal.transfer import export_lines
 from tests.journal.samples import HandClock, journal_in, opened, said
 
@@ -116,7 +116,7 @@ async def test_nothing_is_written_when_nothing_fits(tmp_path: Path, caps: Caps) 
                 caps=caps,
             )
         assert len(await journal.read("one")) == 1
-        assert await spending(journal) == ()
+        assert await read_spending(journal) == ()
         assert caught.value.spent == 0
         assert "hermes config set budget." in str(caught.value)
 
@@ -145,7 +145,7 @@ async def test_what_is_settled_together_with_the_next_call_makes_room_for_it(
         again = ModelCalled(model="m", provider="p", call="again", reserved=MOST)
         booking = journal.book(teller.lease, [settled], again, least=LEAST, caps=caps, turn_id="t")
         assert (await booking)[0].event == settled
-        (line,) = await spending(journal)
+        (line,) = await read_spending(journal)
         assert (line.calls, line.assumed_calls, line.assumed.cost) == (2, 1, 1.01)
 
 
@@ -160,7 +160,7 @@ async def test_what_is_not_certain_takes_room_until_it_is(tmp_path: Path) -> Non
         # A receipt comes later, and then another, which does not count.
         await teller.settle(lost, USED)
         await teller.settle(lost, MOST)
-        (line,) = await spending(journal)
+        (line,) = await read_spending(journal)
         assert (line.calls, line.assumed_calls, line.usage.cost) == (1, 0, 0.109)
         await teller.book(usd(1.02))
 
@@ -173,7 +173,7 @@ async def test_a_price_that_is_not_known_is_held_by_tokens_alone(tmp_path: Path)
         with pytest.raises(BudgetReached) as caught:
             await teller.book(tokens(1_300), most=most, least=least)
         assert (caught.value.unit, caught.value.spent) == ("tokens", 1_100)
-        (line,) = await spending(journal)
+        (line,) = await read_spending(journal)
         assert (line.assumed_calls, line.assumed.cost) == (1, None)
 
 
@@ -250,22 +250,22 @@ async def test_deleting_a_session_gives_no_budget_back(tmp_path: Path) -> None:
         teller, other = await Teller.new(journal, "one"), await Teller.new(journal, "two")
         await teller.settle(await teller.book(), USED)
         await teller.settle(await teller.book(), MOST, certain=False)
-        before = await spending(journal)
+        before = await read_spending(journal)
         (line,) = [line async for line in export_lines(journal, ["one"])]
         await journal.release(teller.lease)
         await removal.delete(journal, "one")
-        assert await spending(journal) == before
+        assert await read_spending(journal) == before
         with pytest.raises(BudgetReached):
             await other.book(usd(1.2))
         await journal.writing(lambda tx: tx.db.execute("DROP TABLE daily"))
     async with journal_in(tmp_path) as journal:
-        assert await spending(journal) == before
+        assert await read_spending(journal) == before
         with pytest.raises(BudgetReached) as caught:
             await Teller(journal, await journal.acquire("two")).book(usd(1.2))
         assert caught.value.spent == pytest.approx(1.119)
         # It comes back from an archive: it counts once.
         await import_lines(journal, [line])
-        assert await spending(journal) == before
+        assert await read_spending(journal) == before
         with pytest.raises(BudgetReached) as caught:
             await Teller(journal, await journal.acquire("one")).book(usd(1.2))
         assert caught.value.spent == pytest.approx(1.119)

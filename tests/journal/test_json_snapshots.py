@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hermes.config.home import Home
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.journal.json_snapshots import snapshot_file, write
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -33,7 +33,7 @@ async def test_a_session_is_a_file_after_its_turn(tmp_path: Path) -> None:
     async with ScriptedServer(steps) as server, app_at(home, server, WANTED) as app:
         session = await opened(app, tmp_path)
         await exchange(session, "what is to be done?")
-        await app.leave(session)
+        await app.close_session(session)
         found = read(home, session.id)
     assert found["session_id"] == session.id
     assert (found["model"], found["provider"], found["platform"]) == ("m", "custom", "cli")
@@ -57,17 +57,17 @@ async def test_it_grows_with_the_session_and_goes_on_after_a_resume(tmp_path: Pa
             session = await opened(app, tmp_path)
             await exchange(session, "1")
             await exchange(session, "2")
-            await app.leave(session)
+            await app.close_session(session)
             begun = read(home, session.id)
             assert begun["message_count"] == 4
         async with app_at(home, server, WANTED) as app:
-            opening = Opening(
+            opening = SessionRequest(
                 source="cli", attended=True, cwd=str(tmp_path), rules=False, resume=session.id
             )
             again = await app.open(opening)
             await again.send(Say(text="3"))
-            await again.settled()
-            await app.leave(again)
+            await again.wait_until_idle()
+            await app.close_session(again)
             found = read(home, session.id)
     assert found["message_count"] == 6
     assert found["session_start"] == begun["session_start"]
@@ -78,7 +78,7 @@ async def test_secrets_are_masked(tmp_path: Path) -> None:
     async with ScriptedServer([says("ok")]) as server, app_at(home, server, WANTED) as app:
         session = await opened(app, tmp_path)
         await exchange(session, "my key is sk-or-v1-0123456789abcdef0123456789abcdef")
-        await app.leave(session)
+        await app.close_session(session)
         text = snapshot_file(Home(home), session.id).read_text()
     assert "0123456789abcdef0123" not in text
     assert "my key is" in text
@@ -89,7 +89,7 @@ async def test_nothing_is_written_unless_it_is_wanted(tmp_path: Path) -> None:
     async with ScriptedServer([says("ok")]) as server, app_at(home, server) as app:
         session = await opened(app, tmp_path)
         await exchange(session, "hi")
-        await app.leave(session)
+        await app.close_session(session)
     assert not list(home.glob("sessions/*.json"))
 
 
@@ -98,9 +98,9 @@ async def test_the_file_goes_with_its_session(tmp_path: Path) -> None:
     async with ScriptedServer([says("ok")]) as server, app_at(home, server, WANTED) as app:
         session = await opened(app, tmp_path)
         await exchange(session, "hi")
-        await app.leave(session)
+        await app.close_session(session)
         assert snapshot_file(Home(home), session.id).exists()
-        await app.library.delete(session.id)
+        await app.archive.delete(session.id)
     assert not list(home.glob("sessions/*.json"))
 
 
@@ -113,7 +113,7 @@ async def test_a_place_that_cannot_be_written_does_no_harm(tmp_path: Path) -> No
         await exchange(session, "1")
         await exchange(session, "2")
         assert len(session.transcript.messages) == 4
-        await app.leave(session)
+        await app.close_session(session)
 
 
 @pytest.mark.parametrize(("later", "kept"), [(1, 3), (3, 3), (4, 4)])

@@ -14,7 +14,7 @@ from hermes.core.errors import Fenced, SessionBusy
 from hermes.core.world import World
 from hermes.journal import leases
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.locks import Owner, is_alive
+from hermes.journal.locks import LeaseOwner, is_alive
 from tests.journal.processes import line, say, start
 from tests.journal.samples import HandClock, journal_in, opened, said
 
@@ -149,9 +149,9 @@ async def test_an_idle_owner_beats_by_itself(tmp_path: Path) -> None:
     async with SqliteJournal(tmp_path / "hermes.db", World()) as journal:
         await journal.create("one", [opened()])
         ((_, first),) = beats(tmp_path)
-        await asyncio.sleep(leases.BEAT_SECONDS + 1)
+        await asyncio.sleep(leases.HEARTBEAT_SECONDS + 1)
         ((_, second),) = beats(tmp_path)
-        assert leases.BEAT_SECONDS <= second - first < leases.STALE_SECONDS
+        assert leases.HEARTBEAT_SECONDS <= second - first < leases.STALE_SECONDS
 
 
 async def test_silent_owners_are_forgotten(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ async def test_silent_owners_are_forgotten(tmp_path: Path) -> None:
 
 def test_lock_files_of_the_dead_are_swept_away(tmp_path: Path) -> None:
     (tmp_path / "123-dead.lock").touch()
-    owner = Owner(tmp_path)
-    owner.prove()
+    owner = LeaseOwner(tmp_path)
+    owner.hold_lock()
     assert [path.name for path in tmp_path.iterdir()] == [f"{owner.name}.lock"]
     assert is_alive(tmp_path, owner.name)
-    owner.leave()
+    owner.release()
     assert not is_alive(tmp_path, owner.name)
     assert list(tmp_path.iterdir()) == []

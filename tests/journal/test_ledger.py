@@ -23,8 +23,8 @@ from hermes.core.ports import Lease
 from hermes.journal import removal
 from hermes.journal.intake import import_lines
 from hermes.journal.schema import DERIVED_TABLES
-from hermes.journal.spending import spending
-from hermes.journal.summaries import picos
+from hermes.journal.spending import read_spending
+from hermes.journal.summaries import to_picodollars
 from hermes.journal.transfer import export_lines
 from tests.journal.samples import HandClock, journal_in, opened, replied
 
@@ -75,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def count_call(self, name: str, call: str, usage: Usage, day: int | None = None) -> None:
         day = day_of(self.clock.time) if day is None else day
-        amounts = (usage.prompt + usage.output, picos(usage.cost))
+        amounts = (usage.prompt + usage.output, to_picodollars(usage.cost))
         self.counted[name, call] = (day, *amounts)
 
     @rule(principal=st.sampled_from(["owner", "guest"]), parent=st.booleans())
@@ -104,11 +104,11 @@ class LedgerMachine(RuleBasedStateMachine):
         try:
             (record,) = self.run(booking)
         except BudgetReached:
-            assert capped and today + picos(usage.cost) > picos(DAY_CAP)
+            assert capped and today + to_picodollars(usage.cost) > to_picodollars(DAY_CAP)
             return
         assert isinstance(record.event, ModelCalled) and record.event.reserved is not None
         if capped and usage.cost is not None:
-            assert today + picos(usage.cost) <= picos(DAY_CAP)
+            assert today + to_picodollars(usage.cost) <= to_picodollars(DAY_CAP)
         self.count_call(name, call.call, record.event.reserved)
         self.open.add((name, call.call))
 
@@ -235,7 +235,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def lines_add_up(self) -> None:
-        lines = self.run(spending(self.journal)) if self.leases else ()
+        lines = self.run(read_spending(self.journal)) if self.leases else ()
         if not self.leases:
             return
         tokens = sum(

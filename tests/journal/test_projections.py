@@ -18,7 +18,7 @@ from hermes.core.events import (
 from hermes.core.messages import Usage
 from hermes.journal.listing import SessionFilter, SessionInfo, list_sessions, session_info
 from hermes.journal.schema import DERIVED_TABLES
-from hermes.journal.spending import Spending, spending
+from hermes.journal.spending import Spending, read_spending
 from tests.journal.samples import BEGINNING, HandClock, exchange, journal_in, opened, replied, said
 
 DAY = 86_400
@@ -95,7 +95,7 @@ async def test_the_ledger_adds_up_by_day_and_cause(tmp_path: Path) -> None:
         clock.time += DAY
         await journal.append(lease, [ModelCalled(model="m", provider="p", cause="title")])
         await journal.append(lease, [replied("z", priced)], turn_id="turn_2")
-        found = await spending(journal)
+        found = await read_spending(journal)
         assert [(s.day, s.cause, s.model, s.calls, s.replies, s.unpriced) for s in found] == [
             ("2024-10-04", "compaction", "m", 1, 0, 0),
             ("2024-10-04", "chat", "small-1", 1, 1, 1),
@@ -104,8 +104,8 @@ async def test_the_ledger_adds_up_by_day_and_cause(tmp_path: Path) -> None:
             ("2024-10-05", "chat", "small-1", 0, 1, 0),
         ]
         assert [s.usage.cost for s in found] == [None, None, 0.5, None, 0.5]
-        assert await spending(journal, since=DAY * 20_001.0) == found[3:]
-        assert await spending(journal, session_id="nobody") == ()
+        assert await read_spending(journal, since=DAY * 20_001.0) == found[3:]
+        assert await read_spending(journal, session_id="nobody") == ()
         assert found[2] == Spending(
             session_id="one",
             day="2024-10-04",

@@ -13,10 +13,10 @@ from hermes.journal.ages import parse_age
 from hermes.journal.intake import import_file
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter
-from hermes.journal.removal import Pruned, archive, delete, prune
+from hermes.journal.removal import PruneResult, archive, delete, prune
 from hermes.journal.sessions import fork, lineage
 from hermes.journal.transfer import all_ids, export_lines
-from hermes.journal.upkeep import Retained, RetentionPolicy, apply_retention, stats
+from hermes.journal.upkeep import RetentionPolicy, RetentionResult, apply_retention, stats
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
@@ -119,12 +119,12 @@ async def test_pruning_takes_old_sessions_ended_or_just_left(tmp_path: Path) -> 
         older = parse_age("90")
         only = SessionFilter(source="cli", ended=True)
         rehearsed = await prune(journal, older_than_seconds=older, wanted=only, dry_run=True)
-        assert rehearsed == Pruned(removed=("old",))
+        assert rehearsed == PruneResult(removed=("old",))
         assert set(await all_ids(journal)) == {"old", "open", "telegram", "young"}
         assert await prune(journal, older_than_seconds=older, wanted=only) == rehearsed
         assert set(await all_ids(journal)) == {"open", "telegram", "young"}
         done = await prune(journal, older_than_seconds=older, wanted=SessionFilter(source="cli"))
-        assert done == Pruned(removed=("open",))
+        assert done == PruneResult(removed=("open",))
 
 
 async def test_pruning_spares_parents_whose_forks_live(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_pruning_spares_parents_whose_forks_live(tmp_path: Path) -> None:
         before = await journal.read(living)
         for dry_run in (True, False):
             done = await prune(journal, older_than_seconds=90 * DAY, dry_run=dry_run)
-            assert done == Pruned(removed=(dead, "two"), kept=("one",))
+            assert done == PruneResult(removed=(dead, "two"), kept=("one",))
         assert await journal.read(living) == before
 
 
@@ -166,7 +166,7 @@ async def test_retention_is_off_unless_it_is_wished(tmp_path: Path) -> None:
     async with journal_in(tmp_path, clock) as journal:
         await ended(journal, "one")
         clock.time += 1_000 * DAY
-        assert await apply_retention(journal, RetentionPolicy()) == Retained(ran=False)
+        assert await apply_retention(journal, RetentionPolicy()) == RetentionResult(ran=False)
         assert await all_ids(journal) == ("one",)
 
 
@@ -177,10 +177,10 @@ async def test_retention_says_what_it_did_and_waits_for_its_time(tmp_path: Path)
         await ended(journal, "one")
         clock.time += 31 * DAY
         await ended(journal, "two")
-        done = Retained(ran=True, pruned=Pruned(removed=("one",)), vacuumed=True)
+        done = RetentionResult(ran=True, pruned=PruneResult(removed=("one",)), vacuumed=True)
         assert await apply_retention(journal, policy) == done
         assert (tmp_path / "archive" / "one.jsonl.gz").exists()
-        assert await apply_retention(journal, policy) == Retained(ran=False)
+        assert await apply_retention(journal, policy) == RetentionResult(ran=False)
         clock.time += DAY
-        assert await apply_retention(journal, policy) == Retained(ran=True)
+        assert await apply_retention(journal, policy) == RetentionResult(ran=True)
         assert (await stats(journal)).sessions == 1

@@ -27,8 +27,8 @@ from hermes.journal.sessions import (
     free_title,
     lineage,
     newest,
-    put_away,
     retitle,
+    set_archived,
 )
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
@@ -136,7 +136,7 @@ async def test_a_session_is_put_away_and_brought_back(tmp_path: Path) -> None:
         await fill(journal)
         id = "20260103_101010_dddddd"
         for away in (True, True, False):
-            await put_away(journal, id, away=away)
+            await set_archived(journal, id, away=away)
             info = await session_info(journal, id)
             assert info is not None
             assert info.archived is away
@@ -144,13 +144,13 @@ async def test_a_session_is_put_away_and_brought_back(tmp_path: Path) -> None:
         told = [record.event for record in await journal.read(id)]
         assert told[2:] == [Archived(away=True), Archived(away=False)]
         with pytest.raises(NotFound):
-            await put_away(journal, "nobody", away=True)
+            await set_archived(journal, "nobody", away=True)
 
 
 async def test_a_session_that_is_open_elsewhere_is_asked_to_put_itself_away(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as owner, journal_in(tmp_path) as other:
         lease, records = await owner.create("one", [opened()])
-        await put_away(other, "one", away=True)
+        await set_archived(other, "one", away=True)
         assert await owner.read("one") == records
         (waiting,) = await owner.take(lease)
         assert waiting.command == Archive(away=True)
@@ -162,7 +162,7 @@ async def test_what_was_put_away_is_not_gone_on_with_by_itself(tmp_path: Path) -
         await titled(journal, "one")
         clock.time += 5
         await titled(journal, "two")
-        await put_away(journal, "two", away=True)
+        await set_archived(journal, "two", away=True)
         assert await newest(journal) == "one"
 
 

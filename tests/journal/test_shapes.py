@@ -12,7 +12,7 @@ from hermes.codec.json import encode
 from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, SessionEnded, Titled
 from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Usage, UserMessage
 from hermes.journal import schema
-from hermes.journal.shapes import SHAPES, stored
+from hermes.journal.shapes import TEMPLATES, encode_event
 from hermes.journal.versions import CURRENT, KINDS, event_of
 from tests.journal.samples import exchange, opened, replied, said
 
@@ -46,7 +46,7 @@ EVENTS: st.SearchStrategy[DurableEvent] = st.one_of(
 
 
 def body_in_view(event: DurableEvent) -> tuple[str, int, bytes]:
-    item = stored(event)
+    item = encode_event(event)
     db = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(db)
     row = (1, 1, 1, "", item.shape, item.rest, 0.0, b"")
@@ -69,23 +69,23 @@ def test_every_kind_has_a_shape_that_fits_all() -> None:
     for event in get_args(DurableEvent):
         kind = KINDS[event]
         assert (kind, f'{{"type":"{kind}"'.encode(), b"}") in {
-            (shape.kind, shape.head, shape.tail) for shape in SHAPES
+            (shape.kind, shape.head, shape.tail) for shape in TEMPLATES
         }
 
 
 def test_what_messages_share_is_not_stored_with_each() -> None:
-    assert stored(said("Hello")).rest == "Hello"
-    assert stored(said("Hello", key="m1")).rest == 'Hello"}]},"key":"m1'
-    assert stored(replied("Hello")).rest.startswith('Hello"}')
-    turn = [stored(event) for event in exchange(1, 2)]
+    assert encode_event(said("Hello")).rest == "Hello"
+    assert encode_event(said("Hello", key="m1")).rest == 'Hello"}]},"key":"m1'
+    assert encode_event(replied("Hello")).rest.startswith('Hello"}')
+    turn = [encode_event(event) for event in exchange(1, 2)]
     assert sum(len(item.rest) for item in turn) < 0.6 * sum(len(item.body) for item in turn)
-    assert stored(opened()).rest.startswith("cli")
+    assert encode_event(opened()).rest.startswith("cli")
 
 
 def test_shapes_never_move() -> None:
     # The numbers are stored with every record: a change here makes old journals unreadable.
-    assert len(SHAPES) >= 35
-    assert [SHAPES[number - 1].kind for number in (1, 5, 9, 18, 22, 28, 35)] == [
+    assert len(TEMPLATES) >= 35
+    assert [TEMPLATES[number - 1].kind for number in (1, 5, 9, 18, 22, 28, 35)] == [
         "session_opened",
         "message_received",
         "reply_added",

@@ -23,7 +23,7 @@ from hermes.journal.intake import Imported, import_file, import_lines
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import list_sessions, session_info
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.spending import spending
+from hermes.journal.spending import read_spending
 from hermes.journal.transfer import all_ids, export_lines, export_markdown
 from hermes.journal.verify import verify
 from tests.journal.samples import BEGINNING, exchange, journal_in, opened, replied, said
@@ -45,7 +45,7 @@ async def everything(journal: SqliteJournal) -> list[object]:
     hashes = "SELECT session, n, hash FROM events ORDER BY session, n"
     return [
         await list_sessions(journal),
-        await spending(journal),
+        await read_spending(journal),
         [await journal.read(id) for id in await all_ids(journal)],
         await journal.reading(lambda db: db.execute(hashes).fetchall()),
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.errors import JournalError
 from hermes.journal.removal import delete
-from hermes.journal.upkeep import Stats, backup, stats, vacuum
+from hermes.journal.upkeep import JournalStats, backup, stats, vacuum
 from hermes.journal.verify import verify
 from tests.journal.samples import BEGINNING, exchange, journal_in, opened, said
 
@@ -21,7 +21,7 @@ async def test_the_numbers_of_a_journal(tmp_path: Path) -> None:
         await journal.create("one", [opened(), *exchange(1, 2)])
         await journal.create("two", [opened("cron")])
         found = await stats(journal)
-        assert found == Stats(
+        assert found == JournalStats(
             sessions=2,
             events=12,
             messages=3,

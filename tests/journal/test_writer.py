@@ -45,7 +45,7 @@ class Points:
 
 def counted(home: Path) -> tuple[SqliteJournal, Points]:
     points = Points()
-    world = World(clock=HandClock(), reach=points.reach)
+    world = World(clock=HandClock(), kill_point=points.reach)
     return SqliteJournal(home / "hermes.db", world), points
 
 
@@ -183,10 +183,10 @@ async def test_the_log_beside_the_database_stays_small(tmp_path: Path) -> None:
 async def test_a_change_by_anybody_shows_in_the_probe(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal, journal_in(tmp_path) as other:
         await journal.create("one", [opened()])
-        before = journal.changed()
-        assert journal.changed() == before
+        before = journal.data_version()
+        assert journal.data_version() == before
         await other.create("two", [opened()])
-        assert journal.changed() != before
+        assert journal.data_version() != before
 
 
 async def test_the_files_are_for_the_owner_only(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_a_failure_after_the_commit_writes_nothing_twice(
         if name == "journal.after_commit":
             raise RuntimeError("can't start new thread")
 
-    world = World(clock=HandClock(), reach=fail)
+    world = World(clock=HandClock(), kill_point=fail)
     events = [said(str(number)) for number in range(count)]
     with caplog.at_level(logging.CRITICAL):
         async with SqliteJournal(tmp_path / "hermes.db", world) as journal:

@@ -20,7 +20,7 @@ def tell(text: str) -> None:
 
 async def append_many(home: Path, session_id: str, count: int, kill_at: str) -> None:
     """Own the session, new or not, and append `count` messages, one commit each."""
-    journal = SqliteJournal(home / "hermes.db", World(reach=kill_points(kill_at)))
+    journal = SqliteJournal(home / "hermes.db", World(kill_point=kill_points(kill_at)))
     try:
         lease = await journal.acquire(session_id)
     except NotFound:

@@ -9,7 +9,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.messages import StopReason
 from hermes.core.prompt import Reply
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import WireName
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, costs, says
@@ -19,8 +19,8 @@ from tests.providers.asking import ask, direct
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    client = Http()
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.aclose()
 
@@ -36,7 +36,7 @@ def of_reply(reply: Reply, wire: WireName) -> Heard:
     )
 
 
-async def compare(way: str, step: Step, http: Http) -> None:
+async def compare(way: str, step: Step, http: HttpClient) -> None:
     wire: WireName = way.partition(" ")[0]  # type: ignore[assignment]
     async with ScriptedServer([costs(step, COUNTED)] * 2) as server:
         theirs = await ALL[way](server.url)
@@ -48,11 +48,11 @@ async def compare(way: str, step: Step, http: Http) -> None:
 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("way", [way for way in ALL if "async" in way])
-async def test_the_same_is_heard(way: str, name: str, http: Http) -> None:
+async def test_the_same_is_heard(way: str, name: str, http: HttpClient) -> None:
     await compare(way, STEPS[name][0], http)
 
 
 @pytest.mark.parametrize("stop", ["length", "filtered"])
 @pytest.mark.parametrize("way", [way for way in WITHOUT_HELPERS if "async" in way])
-async def test_the_same_early_end_is_heard(way: str, stop: StopReason, http: Http) -> None:
+async def test_the_same_early_end_is_heard(way: str, stop: StopReason, http: HttpClient) -> None:
     await compare(way, says("And so", stop=stop), http)

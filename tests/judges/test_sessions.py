@@ -19,7 +19,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.faults import hangs
 from hermes.testing.request import Request
@@ -77,19 +77,19 @@ class Long:
     async def opened(self, name: str) -> AsyncIterator[Session]:
         """The session in a program that has just been started."""
         async with self.app(name) as app:
-            opening = Opening(
+            opening = SessionRequest(
                 source="cli", attended=False, cwd=str(self.stage.work), resume=self.session_id
             )
             session = await app.open(opening)
             yield session
             self.session_id = session.id
-            await app.leave(session)
+            await app.close_session(session)
 
 
 def model(request: Request) -> Step:
     """Does what the newest words of the user say."""
     if request.results:
-        return says(f"Done, after {len(request.said)} messages. é😀")
+        return says(f"Done, after {len(request.messages)} messages. é😀")
     word, _, rest = request.last_text.rpartition("\n")[2].partition(" ")
     # Aggregators have a form of their own, which they seal.
     form: ReasoningForm = "reasoning" if "/" in request.model else "reasoning_content"
@@ -121,7 +121,7 @@ async def turn(session: Session, text: str, server: ScriptedServer) -> None:
             await session.send(Interrupt())
         if text.startswith("run"):
             await session.send(Steer(text="say by the way"))
-        await session.settled()
+        await session.wait_until_idle()
 
 
 def hold(requests: Sequence[Request], *, most: int) -> None:
@@ -129,7 +129,7 @@ def hold(requests: Sequence[Request], *, most: int) -> None:
     for older, newer in pairwise(requests):
         assert begins_with(newer, older), f"{newer.n}: {departure(newer, older)}"
     for request in requests:
-        if len(request.said) > MANY or not most:
+        if len(request.messages) > MANY or not most:
             assert marks(request) == most
         else:
             assert 2 <= marks(request) <= most

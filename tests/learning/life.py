@@ -23,13 +23,13 @@ class Elsewhere:
 
 async def live(folder: Path, url: str, point: str, session_id: str) -> None:
     school = School(folder, Elsewhere(url))
-    app = school.app(World(reach=kill_points(point)))
+    app = school.app(World(kill_point=kill_points(point)))
     session = await school.attended(app, session_id)
     if not session_id:
         await say(session, "Build a release.")
     looks = ledger_of(app.home)
     (turn,) = {record.turn_id for record in await app.journal.read(session.id)} - {""}
-    await eventually(lambda: any(look.done for look in looks.looks(session.id, turn)), 30)
+    await eventually(lambda: any(look.done for look in looks.reviews_of(session.id, turn)), 30)
     if point:
         # It is dead before this is over, wherever the point is.
         await asyncio.sleep(30)

@@ -17,11 +17,11 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Version
-from hermes.skills.library import Skilled
+from hermes.skills.library import SkillLibrary
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 
@@ -63,11 +63,11 @@ class Pupil:
         self.reviews = 0
 
     def __call__(self, request: Request) -> Step:
-        system = request.said[0].text
+        system = request.messages[0].text
         return self._look(request) if system.startswith(REVIEW) else self._work(request, system)
 
     def _work(self, request: Request, system: str) -> Step:
-        said = request.said[1:]
+        said = request.messages[1:]
         begin = max(i for i, each in enumerate(said) if each.role == "user")
         done = [each.text for each in said[begin + 1 :] if each.role == "tool"]
         told = said[begin].text
@@ -97,7 +97,7 @@ class Pupil:
         if request.results:
             return says("Saved.")
         self.reviews += 1
-        text = request.said[1].text
+        text = request.messages[1].text
         if self.patch is not None and "Call skill_view" in text:
             old, new = self.patch
             return calls("skill_manage", action="patch", name=NAME, old_string=old, new_string=new)
@@ -139,22 +139,22 @@ class School:
         env = {"OPENAI_API_KEY": "k", "PATH": os.environ["PATH"]}
         config = load(Home(self.home), flags=flags, env=env)
         app = App(config, env=env, world=world or World())
-        app.beside.append(learn_beside)
+        app.session_tasks.append(learn_beside)
         return app
 
-    def skills(self, app: App) -> Skilled:
+    def skills(self, app: App) -> SkillLibrary:
         return app.skills(str(self.work))
 
     def versions(self, app: App) -> tuple[Version, ...]:
         return self.skills(app).shelf.history(NAME)
 
     async def attended(self, app: App, resume: str = "") -> Session:
-        opening = Opening(source="cli", attended=True, cwd=str(self.work))
+        opening = SessionRequest(source="cli", attended=True, cwd=str(self.work))
         if resume:
-            opening = Opening(source="cli", attended=True, resume=resume)
+            opening = SessionRequest(source="cli", attended=True, resume=resume)
         session = await app.open(opening)
         self._listening = asyncio.ensure_future(self._listen(session))
-        app.attend(session)
+        app.start_session_tasks(session)
         # What is put in order beside a session is at work before anybody speaks.
         await asyncio.sleep(0.05)
         return session
@@ -169,7 +169,7 @@ async def say(session: Session, text: str) -> int:
     """How many calls of tools the turn made."""
     before = _calls(session)
     await session.send(Say(text=text))
-    await session.settled()
+    await session.wait_until_idle()
     return _calls(session) - before
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.skills.consolidation import Consolidation, Merged
+from hermes.skills.consolidation import Consolidation, MergeResult
 from hermes.skills.history import Cause, Who
-from hermes.skills.library import Skilled
-from hermes.skills.merging import INSTRUCTIONS, codes, lost
-from hermes.skills.shelf import Change
+from hermes.skills.library import SkillLibrary
+from hermes.skills.merging import INSTRUCTIONS, codes, missing_code
+from hermes.skills.shelf import SkillChange
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -25,13 +25,15 @@ description: Build, check and publish a release
 """
 
 
-def add(skills: Skilled, name: str, about: str, target: str, who: Who = "agent") -> None:
+def add(skills: SkillLibrary, name: str, about: str, target: str, who: Who = "agent") -> None:
     files: dict[str, bytes | None] = {"SKILL.md": BUILD.format(name, about, target).encode()}
-    change = Change(name=name, action="found", cause=Cause(who=who), files=files, category="work")
+    change = SkillChange(
+        name=name, action="found", cause=Cause(who=who), files=files, category="work"
+    )
     skills.shelf.apply(change)
 
 
-def library(app: App) -> Skilled:
+def library(app: App) -> SkillLibrary:
     skills = app.skills()
     add(skills, "build-release", "Make the packages of a version", "build")
     add(skills, "publish-release", "Put the packages of a version online", "publish")
@@ -48,10 +50,10 @@ class Keeper:
         self.told: list[str] = []
 
     def __call__(self, request: Request) -> Step:
-        assert request.said[0].text == INSTRUCTIONS
-        listed = request.said[1].text
+        assert request.messages[0].text == INSTRUCTIONS
+        listed = request.messages[1].text
         assert "# build-release" in listed and "tea" not in listed and "deploy" not in listed
-        self.told = [each.text for each in request.said if each.role == "tool"]
+        self.told = [each.text for each in request.messages if each.role == "tool"]
         names = ["build-release", "publish-release"]
         match len(self.told):
             case 0:
@@ -76,22 +78,22 @@ async def test_a_merge_keeps_every_step_and_can_be_taken_back(tmp_path: Path) ->
             (would,) = await Consolidation(
                 app.models, app.settings, skills, session, dry_run=True
             ).run()
-            assert would == Merged(into="releases", absorbed=absorbed)
-            assert skills.curator().archived() == () == skills.curator().backups()
+            assert would == MergeResult(into="releases", absorbed=absorbed)
+            assert skills.curator().list_archived() == () == skills.curator().backups()
             (done,) = await Consolidation(app.models, app.settings, skills, session).run()
             assert "tea cannot be merged" in keeper.told[0]
             assert "leaves out `make publish`" in keeper.told[1]
-            names = {entry.name for entry in skills.shelf.look().entries}
+            names = {entry.name for entry in skills.shelf.scan().entries}
             assert {"releases", "tea", "deploy"} <= names and not names & set(absorbed)
             (version,) = skills.shelf.history("releases")
             assert (version.id, version.cause.who) == (done.version, "curator")
             assert version.cause.words == "merged from build-release, publish-release"
             assert skills.shelf.provenance(skills.shelf.find("releases")) == "agent"
-            assert "curator" in {line.cause for line in await app.library.spending()}
+            assert "curator" in {line.cause for line in await app.archive.spending()}
             curator = skills.curator()
-            assert curator.archived() == absorbed
+            assert curator.list_archived() == absorbed
             assert set(curator.rollback()) == set(absorbed)
-            await app.leave(session)
+            await app.close_session(session)
 
 
 async def test_too_few_skills_ask_nobody(tmp_path: Path) -> None:
@@ -103,10 +105,10 @@ async def test_too_few_skills_ask_nobody(tmp_path: Path) -> None:
             session = await school.attended(app)
             assert await Consolidation(app.models, app.settings, skills, session).run() == ()
             assert server.requests == []
-            await app.leave(session)
+            await app.close_session(session)
 
 
 def test_what_is_set_as_code_is_found() -> None:
     text = "Use `a  b` and\n```sh\nmake x\n\n  make y\n```\nthen `c`."
     assert codes(text) == ["make x", "make y", "a b", "c"]
-    assert lost({"one": text, "two": "`d`"}, "a b, make x; `make y` and c") == ("d",)
+    assert missing_code({"one": text, "two": "`d`"}, "a b, make x; `make y` and c") == ("d",)

@@ -46,9 +46,9 @@ async def test_whoever_dies_while_learning_has_learned_once(tmp_path: Path, poin
         school = School(tmp_path, server)
         assert await life(tmp_path, server.url, point) == -signal.SIGKILL
         async with school.app() as app:
-            (session,) = [info.id for info in await app.library.recent()]
+            (session,) = [info.id for info in await app.archive.recent()]
             skills = school.skills(app)
-            assert skills.shelf.look().broken == ()
+            assert skills.shelf.scan().broken == ()
         assert await life(tmp_path, server.url, "", session) == 0
         async with school.app() as app:
             shelf = school.skills(app).shelf

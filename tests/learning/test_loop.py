@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.learning.rehearsals import ledger_of
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.stats import skill_stats
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
@@ -28,7 +28,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert (created.cause.who, created.cause.session) == ("review", first.id)
         assert created.cause.model == "scripted"
         assert created.reason == f"rehearsed in {first.id}: 6 calls before, 2 now"
-        await app.leave(first)
+        await app.close_session(first)
 
         # The second time the list has it, and fewer calls do, though the world has changed.
         school.needs("--slow")
@@ -44,7 +44,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         await eventually(lambda: school.versions(app)[-1].state == "active", 20)
         mended = school.versions(app)[-1]
         assert mended.reason == f"rehearsed in {second.id}: 4 calls before, 3 now"
-        await app.leave(second)
+        await app.close_session(second)
 
         third = await school.attended(app)
         assert await say(third, "Build a release.") == 3
@@ -63,7 +63,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert kept is not None and kept.trials[0].session == third.id
         (stats,) = [s for s in await skill_stats(app.journal, school.skills(app)) if s.name == NAME]
         assert sorted(v.successes for v in stats.versions.values()) == [1, 1]
-        costs = {line.cause for line in await app.library.spending()}
+        costs = {line.cause for line in await app.archive.spending()}
         assert {"background_review", "rehearsal"} <= costs
         await app.close()
     assert pupil.reviews == 3
@@ -86,14 +86,14 @@ async def test_a_new_skill_that_would_harm_is_refused(tmp_path: Path) -> None:
             kept = ledger_of(app.home).rehearsal(refused.id)
             assert kept is not None
             assert [(trial.session, trial.n) for trial in kept.trials] == [(first.id, 4)]
-            await app.leave(first)
+            await app.close_session(first)
 
             # The next one finds it out again, as if nobody had proposed anything.
             second = await school.attended(app)
             assert second.transcript.opened is not None
             assert NAME not in second.transcript.opened.system
             assert await say(second, "Build a release.") == 6
-            await app.leave(second)
+            await app.close_session(second)
 
 
 async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path:
                 count = await say(session, "Build a release.")
                 await eventually(lambda: len(ledger_of(app.home).runs(NAME)) > known, 20)
                 await eventually(lambda: any(heard in each for each in (*school.notices, "")), 20)
-                await app.leave(session)
+                await app.close_session(session)
                 return count
 
-            def change(action: str, flag: str) -> Change:
+            def change(action: str, flag: str) -> SkillChange:
                 files: dict[str, bytes | None] = {"SKILL.md": SKILL.format(flag=flag).encode()}
-                return Change(name=NAME, action=action, cause=Cause(who="agent"), files=files)
+                return SkillChange(name=NAME, action=action, cause=Cause(who="agent"), files=files)
 
             good = shelf.apply(change("create", "--fast"))
             assert await use() == 3

@@ -27,14 +27,14 @@ from hermes.core.messages import (
     Usage,
     user_says,
 )
-from hermes.learning.corrections import corrects
-from hermes.learning.ledger import Ledger
-from hermes.learning.looking import MOST_CHARS, digest
-from hermes.learning.occasions import Occasion, Watch
-from hermes.learning.outcomes import Outcome, outcome_of, worse
-from hermes.learning.relapse import Run, Uses, relapsed
+from hermes.learning.corrections import is_correction
+from hermes.learning.ledger import LearningLedger
+from hermes.learning.looking import MOST_CHARS, conversation_digest
+from hermes.learning.occasions import ReviewTrigger, TriggerWatch
+from hermes.learning.outcomes import TurnOutcome, find_regressions, outcome_of
+from hermes.learning.relapse import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.revision import Introduction, Revision
-from hermes.learning.verdicts import Rehearsal, Trial
+from hermes.learning.verdicts import RehearsalTrial, SkillRehearsal
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ from hermes.learning.verdicts import Rehearsal, Trial
     ],
 )
 def test_words_that_correct(text: str) -> None:
-    assert corrects(text)
+    assert is_correction(text)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_words_that_correct(text: str) -> None:
     ],
 )
 def test_words_that_do_not(text: str) -> None:
-    assert not corrects(text)
+    assert not is_correction(text)
 
 
 def result(name: str = "terminal", *, failed: bool = False, text: str = "x") -> ToolFinished:
@@ -87,8 +87,8 @@ def ended(reason: str = "done") -> TurnEnded:
     return TurnEnded(reason=reason, usage=Usage())  # type: ignore[arg-type]
 
 
-def occasions(*events: DurableEvent, task: int = 5, session: int = 10) -> list[Occasion]:
-    watch = Watch(task_calls=task, session_calls=session)
+def occasions(*events: DurableEvent, task: int = 5, session: int = 10) -> list[ReviewTrigger]:
+    watch = TriggerWatch(task_calls=task, session_calls=session)
     found = [watch.note(event) for event in events]
     return [each for each in found if each is not None]
 
@@ -98,13 +98,13 @@ START = TurnStarted(takes=())
 
 def test_five_calls_are_worth_a_look_and_four_are_not() -> None:
     assert occasions(START, *[result()] * 4, ended()) == []
-    assert occasions(START, *[result()] * 5, ended()) == [Occasion(why="task", calls=5)]
+    assert occasions(START, *[result()] * 5, ended()) == [ReviewTrigger(why="task", calls=5)]
     assert occasions(START, *[result()] * 5, ended(), task=0) == []
 
 
 def test_calls_of_a_session_add_up_and_what_is_saved_starts_anew() -> None:
     turn: tuple[DurableEvent, ...] = (START, *[result()] * 4, ended())
-    assert occasions(*turn, *turn, *turn) == [Occasion(why="session", calls=4)]
+    assert occasions(*turn, *turn, *turn) == [ReviewTrigger(why="session", calls=4)]
     saved: tuple[DurableEvent, ...] = (START, result("skill_manage"), ended())
     assert occasions(*turn, *turn, *saved, *turn) == []
 
@@ -117,7 +117,9 @@ def test_looking_at_skills_is_no_work_and_a_turn_that_failed_teaches_nothing() -
 def test_a_correction_counts_only_after_an_answer() -> None:
     wrong = (said("No, wrong."), START, ended())
     assert occasions(*wrong) == []
-    assert occasions(said("Do."), START, ended(), *wrong) == [Occasion(why="correction", calls=0)]
+    assert occasions(said("Do."), START, ended(), *wrong) == [
+        ReviewTrigger(why="correction", calls=0)
+    ]
 
 
 def test_an_outcome_is_counted_from_events() -> None:
@@ -129,43 +131,43 @@ def test_an_outcome_is_counted_from_events() -> None:
         provider="",
     )
     events = (reply, result(failed=True), reply, result(failed=True, text="never made"), ended())
-    assert outcome_of(events, unknown="never made") == Outcome(
+    assert outcome_of(events, unknown="never made") == TurnOutcome(
         end="done", calls=2, failures=1, unknown=1, tokens=20
     )
 
 
-DONE = Outcome(end="done", calls=4, failures=1, tokens=1000)
+DONE = TurnOutcome(end="done", calls=4, failures=1, tokens=1000)
 
 
 @pytest.mark.parametrize(
     ("after", "words"),
     [
         (DONE, ()),
-        (Outcome(end="done", calls=3, tokens=2200), ()),
-        (Outcome(end="failed", calls=1), ("it ended failed instead of done",)),
-        (Outcome(end="done", calls=4, failures=2), ("2 failed calls instead of 1",)),
-        (Outcome(end="done", calls=5), ("5 calls instead of 4",)),
-        (Outcome(end="done", calls=4, tokens=9000), ("9000 tokens instead of 1000",)),
-        (Outcome(end="done", calls=9, tokens=9000, unknown=1), ()),
+        (TurnOutcome(end="done", calls=3, tokens=2200), ()),
+        (TurnOutcome(end="failed", calls=1), ("it ended failed instead of done",)),
+        (TurnOutcome(end="done", calls=4, failures=2), ("2 failed calls instead of 1",)),
+        (TurnOutcome(end="done", calls=5), ("5 calls instead of 4",)),
+        (TurnOutcome(end="done", calls=4, tokens=9000), ("9000 tokens instead of 1000",)),
+        (TurnOutcome(end="done", calls=9, tokens=9000, unknown=1), ()),
     ],
 )
-def test_what_is_worse_is_said(after: Outcome, words: tuple[str, ...]) -> None:
-    assert worse(DONE, after) == words
+def test_what_is_worse_is_said(after: TurnOutcome, words: tuple[str, ...]) -> None:
+    assert find_regressions(DONE, after) == words
 
 
 def test_more_work_is_no_harm_where_less_of_it_was_corrected() -> None:
-    more = Outcome(end="done", calls=9, failures=1, tokens=9000)
-    assert worse(msgspec.structs.replace(DONE, corrected=True), more) == ()
-    assert worse(msgspec.structs.replace(DONE, end="failed"), more) == ()
+    more = TurnOutcome(end="done", calls=9, failures=1, tokens=9000)
+    assert find_regressions(msgspec.structs.replace(DONE, corrected=True), more) == ()
+    assert find_regressions(msgspec.structs.replace(DONE, end="failed"), more) == ()
 
 
-def trial(**after: object) -> Trial:
-    return Trial(session="s1", n=7, before=DONE, after=Outcome(end="done", **after))  # type: ignore[arg-type]
+def trial(**after: object) -> RehearsalTrial:
+    return RehearsalTrial(session="s1", n=7, before=DONE, after=TurnOutcome(end="done", **after))  # type: ignore[arg-type]
 
 
 def test_one_bad_trial_refuses_and_one_unclear_trial_waits() -> None:
     good, bad, unclear = trial(calls=3), trial(calls=9), trial(calls=3, unknown=1)
-    broken = Trial(session="s2", problem="gone")
+    broken = RehearsalTrial(session="s2", problem="gone")
     verdicts = {
         (): "unrehearsed",
         (broken,): "unrehearsed",
@@ -175,8 +177,8 @@ def test_one_bad_trial_refuses_and_one_unclear_trial_waits() -> None:
         (good, unclear, bad): "refuse",
     }
     for trials, verdict in verdicts.items():
-        assert Rehearsal(skill="a", version="v", trials=trials).verdict == verdict
-    words = Rehearsal(skill="a", version="v", trials=(good, bad)).words
+        assert SkillRehearsal(skill="a", version="v", trials=trials).verdict == verdict
+    words = SkillRehearsal(skill="a", version="v", trials=(good, bad)).words
     assert words == "worse in session s1 from record 7 on: 9 calls instead of 4"
 
 
@@ -190,13 +192,13 @@ def test_a_revision_changes_what_the_skill_said_and_nothing_else() -> None:
     view = ToolResult(
         call_id="c", name="skill_view", parts=(Text(text=f"Old{notes}"),), details={"name": "a"}
     )
-    (changed,) = [revision.revised(ToolFinished(result=view))]
+    (changed,) = [revision.rewrite(ToolFinished(result=view))]
     assert isinstance(changed, ToolFinished)
     assert changed.result.text == f"New in /h/a{notes}"
     other = ToolFinished(result=ToolResult(call_id="c", name="skill_view", parts=view.parts))
-    assert revision.revised(other) is other
+    assert revision.rewrite(other) is other
     text = "/a go\n\n[Follow]\n\n# Skill a\n\nOld\n\n[Skill directory: /h/a]"
-    called = revision.revised(said(text))
+    called = revision.rewrite(said(text))
     assert isinstance(called, MessageReceived)
     assert called.message.text == text.replace("Old", "New in /h/a")
     gone = ToolResult(
@@ -205,7 +207,7 @@ def test_a_revision_changes_what_the_skill_said_and_nothing_else() -> None:
         parts=(Text(text="G"),),
         details={"name": "a", "file": "g.md"},
     )
-    lost = revision.revised(ToolFinished(result=gone))
+    lost = revision.rewrite(ToolFinished(result=gone))
     assert isinstance(lost, ToolFinished) and lost.result.failed
 
 
@@ -214,24 +216,24 @@ def test_another_description_changes_the_list_in_the_prompt() -> None:
     opened = SessionOpened(
         source="cli", cwd="/", model="m", provider="p", system="x\n- a: Things\ny"
     )
-    changed = revision.revised(opened)
+    changed = revision.rewrite(opened)
     assert isinstance(changed, SessionOpened) and changed.system == "x\n- a: Other things\ny"
 
 
 def test_a_turn_is_claimed_twice_at_most_and_never_after_it_was_done(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "learning")
+    ledger = LearningLedger(tmp_path / "learning")
     assert ledger.claim("s", "t1", 1.0) and ledger.claim("s", "t1", 2.0)
     assert not ledger.claim("s", "t1", 3.0)
     assert ledger.claim("s", "t2", 1.0)
-    ledger.done("s", "t2", 2.0)
+    ledger.mark_done("s", "t2", 2.0)
     assert not ledger.claim("s", "t2", 3.0)
     assert ledger.claim("s", "t3", 5.0)
-    assert [look.turn for look in ledger.unfinished(9.0)] == ["t3"]
-    assert ledger.unfinished(5.0) == ()
+    assert [look.turn for look in ledger.unfinished_reviews(9.0)] == ["t3"]
+    assert ledger.unfinished_reviews(5.0) == ()
 
 
 def test_a_torn_line_of_the_ledger_is_no_line(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = LearningLedger(tmp_path)
     assert ledger.claim("s", "t", 1.0)
     path = tmp_path / "reviews.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
@@ -246,34 +248,34 @@ def test_a_digest_tells_calls_and_failures_and_has_an_end() -> None:
         AssistantMessage(parts=(Text(text="I will."), call)),
         ToolMessage(results=(failed,)),
     )
-    text = digest(messages)
+    text = conversation_digest(messages)
     assert text.startswith(
         'User: Build it\n\nAssistant: I will.\n\nCall terminal {"command":"make"}'
     )
     assert "Failed of terminal: eee" in text and len(text) < 1000
-    assert len(digest(messages * 100)) <= MOST_CHARS + 4
+    assert len(conversation_digest(messages * 100)) <= MOST_CHARS + 4
 
 
 def test_a_new_skill_is_told_with_the_words_that_taught_it() -> None:
     said, other = (MessageReceived(message=user_says(text)) for text in ("Build it.", "Thanks."))
     tree = {"SKILL.md": b"---\nname: build\ndescription: How to build\n---\nRun make.\n"}
     new = Introduction("build", tree, said)
-    assert (new.loads(said), new.loads(other), new.revised(other)) == (True, False, other)
-    told = new.revised(said)
+    assert (new.loads(said), new.loads(other), new.rewrite(other)) == (True, False, other)
+    told = new.rewrite(said)
     assert isinstance(told, MessageReceived)
     assert told.message.text.startswith("# Skill build\n\nRun make.")
     assert told.message.text.endswith("\n\nBuild it.")
 
 
 def test_who_does_nothing_has_not_shown_that_it_is_done() -> None:
-    before, idle = Outcome(end="done", calls=6), Outcome(end="done", calls=0)
-    assert Trial(session="s", before=before, after=idle).judgement == "unclear"
-    assert Trial(session="s", before=idle, after=idle).judgement == "same"
+    before, idle = TurnOutcome(end="done", calls=6), TurnOutcome(end="done", calls=0)
+    assert RehearsalTrial(session="s", before=before, after=idle).judgement == "unclear"
+    assert RehearsalTrial(session="s", before=idle, after=idle).judgement == "same"
 
 
-def run(version: str, turn: int, **outcome: object) -> Run:
-    given = Outcome(**{"end": "done", **outcome})  # type: ignore[arg-type]
-    return Run(skill="a", version=version, session="s", turn=f"t{turn}", outcome=given)
+def run(version: str, turn: int, **outcome: object) -> SkillRun:
+    given = TurnOutcome(**{"end": "done", **outcome})  # type: ignore[arg-type]
+    return SkillRun(skill="a", version=version, session="s", turn=f"t{turn}", outcome=given)
 
 
 def test_a_version_gives_way_when_most_of_its_uses_go_badly() -> None:
@@ -281,19 +283,26 @@ def test_a_version_gives_way_when_most_of_its_uses_go_badly() -> None:
     bad = [run("new", 10, failures=2), run("new", 11, end="failed"), run("new", 12, corrected=True)]
     good = [run("new", 20 + n) for n in range(3)]
     words = "3 of 3 turns with it went badly"
-    assert relapsed([*before, *bad], "new", "old") == words
-    assert relapsed([*before, *bad[:2]], "new", "old") == ""
-    assert relapsed([*before, *bad, *good], "new", "old") == ""
-    assert relapsed([*before, *good, *bad], "new", "old") == "3 of 5 turns with it went badly"
+    assert find_regression([*before, *bad], "new", "old") == words
+    assert find_regression([*before, *bad[:2]], "new", "old") == ""
+    assert find_regression([*before, *bad, *good], "new", "old") == ""
+    assert (
+        find_regression([*before, *good, *bad], "new", "old") == "3 of 5 turns with it went badly"
+    )
     failing = [run("new", n, failures=1) for n in range(5)]
-    assert relapsed(failing, "new", "") == "" and relapsed(failing, "new", "old") == ""
-    assert relapsed([run("old", 9), *failing], "new", "old") == "5 of 5 turns with it went badly"
+    assert (
+        find_regression(failing, "new", "") == "" and find_regression(failing, "new", "old") == ""
+    )
+    assert (
+        find_regression([run("old", 9), *failing], "new", "old")
+        == "5 of 5 turns with it went badly"
+    )
 
 
 def test_uses_are_told_when_turns_end_and_when_they_are_corrected(tmp_path: Path) -> None:
-    uses, ledger, n = Uses("s"), Ledger(tmp_path), itertools.count(1)
+    uses, ledger, n = SkillUseTracker("s"), LearningLedger(tmp_path), itertools.count(1)
 
-    def note(event: DurableEvent) -> tuple[Run, ...]:
+    def note(event: DurableEvent) -> tuple[SkillRun, ...]:
         record = Record(session_id="s", n=next(n), turn_id="t", at=0.0, event=event)
         return uses.note(record)
 
@@ -309,7 +318,7 @@ def test_uses_are_told_when_turns_end_and_when_they_are_corrected(tmp_path: Path
     (corrected,) = note(MessageReceived(message=user_says("No, that is wrong.")))
     assert corrected.outcome.corrected
     for each in (ended, corrected):
-        ledger.ran(each)
+        ledger.record_run(each)
     assert ledger.runs("a") == (corrected,)
     note(TurnStarted(takes=(2,)))
     assert note(TurnEnded(reason="done", usage=Usage())) == ()

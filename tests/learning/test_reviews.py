@@ -16,11 +16,11 @@ from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.learning.looking import REVIEW
 from hermes.learning.rehearsals import Rehearsals, ledger_of
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -33,7 +33,7 @@ TASK = "Build a release."
 
 
 def is_review(request: Request) -> bool:
-    return request.said[0].text.startswith(REVIEW)
+    return request.messages[0].text.startswith(REVIEW)
 
 
 def looked(school: School, app: App) -> Callable[[], bool]:
@@ -74,7 +74,7 @@ async def test_a_look_back_has_four_tools_and_can_change_only_what_is_its_own(
         await app.close()
         (first, second) = [request for request in server.requests if is_review(request)]
     assert set(first.tools) == {"memory", "skills_list", "skill_view", "skill_manage"}
-    assert "- mine: A skill of a person (not yours)" in first.said[1].text
+    assert "- mine: A skill of a person (not yours)" in first.messages[1].text
     words = [each.text for each in second.results]
     assert "can be called now" in words[0] and "not the agent's own" in words[1]
     assert "removes nothing" in words[2]
@@ -109,7 +109,7 @@ async def test_strangers_words_teach_nothing(tmp_path: Path) -> None:
         app = school.app()
         session = await school.attended(app)
         await session.send(Say(text="Look at this.", origin="mail:eve"))
-        await session.settled()
+        await session.wait_until_idle()
         assert await say(session, TASK) == 6
         await asyncio.sleep(0.2)
         await app.close()
@@ -153,7 +153,7 @@ async def test_a_look_back_that_was_left_is_taken_up_by_the_next_session(tmp_pat
         school = School(tmp_path, server)
         async with school.app() as app:
             # Nobody stays in this one, so nobody looks back.
-            left = await app.open(Opening(source="cli", attended=True, cwd=str(school.work)))
+            left = await app.open(SessionRequest(source="cli", attended=True, cwd=str(school.work)))
             assert await say(left, TASK) == 6
             records = await app.journal.read(left.id)
             (turn,) = {record.turn_id for record in records} - {""}
@@ -172,7 +172,7 @@ async def test_the_command_rehearses_and_decides(tmp_path: Path) -> None:
         async with school.app() as app:
             shelf = school.skills(app).shelf
             shelf.apply(change("create", "--fast"))
-            left = await app.open(Opening(source="cli", attended=True, cwd=str(school.work)))
+            left = await app.open(SessionRequest(source="cli", attended=True, cwd=str(school.work)))
             assert await say(left, TASK) == 4
             better = shelf.propose(change("edit", "--slow"))
             worse = shelf.propose(change("edit", "--wrong"))
@@ -211,9 +211,9 @@ async def test_the_command_rehearses_and_decides(tmp_path: Path) -> None:
             assert commands_in(text)[0] == "sh build.sh --slow"
 
 
-def change(action: str, flag: str) -> Change:
+def change(action: str, flag: str) -> SkillChange:
     content = SKILL.format(flag=flag).encode()
-    return Change(
+    return SkillChange(
         name=NAME, action=action, cause=Cause(who="agent", session="s"), files={MAIN: content}
     )
 
@@ -228,7 +228,7 @@ async def test_what_a_person_allowed_then_is_allowed_in_a_rehearsal(tmp_path: Pa
         async with school.app(settings=careful) as app:
             shelf = school.skills(app).shelf
             shelf.apply(change("create", "--slow; sudo -n true"))
-            left = await app.open(Opening(source="cli", attended=True, cwd=str(school.work)))
+            left = await app.open(SessionRequest(source="cli", attended=True, cwd=str(school.work)))
             asked = asyncio.ensure_future(allow_everything(left))
             await say(left, TASK)
             asked.cancel()

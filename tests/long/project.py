@@ -71,7 +71,7 @@ class Model:
         self.reads: Counter[str] = Counter()
 
     def __call__(self, request: Request) -> Step:
-        newest = [said for said in request.said if said.role == "user"][-1].text
+        newest = [said for said in request.messages if said.role == "user"][-1].text
         if "Recall:" in newest:
             return self._recall(request, newest.rpartition("Recall:")[2])
         if request.results:
@@ -91,7 +91,7 @@ class Model:
     @staticmethod
     def _knows(request: Request, name: str) -> bool:
         """It was read, and is in view or on the list of files that need not be read again."""
-        for said in request.said:
+        for said in request.messages:
             if said.role == "assistant" and any(
                 _reads(call.arguments, name) for call in said.calls
             ):

@@ -74,7 +74,7 @@ def _check(requests: list[Request], words: str, user: User, turn: int) -> None:
         if at <= turn and fact.kind in ("constraint", "rejected")
     ]
     for request in requests:
-        text = "\n".join(said.text for said in request.said)
+        text = "\n".join(said.text for said in request.messages)
         assert words in text
         assert [rule for rule in rules if rule not in text] == []
 
@@ -82,7 +82,7 @@ def _check(requests: list[Request], words: str, user: User, turn: int) -> None:
 async def _found(ground: Stage, session: Session, fact: Fact) -> bool:
     """Whether one recall brings it back, if it is not in the very next request."""
     await say(session, f"Recall: {session.id} {fact.question}")
-    newest = ground.chats[-2:][0].said
+    newest = ground.chats[-2:][0].messages
     shown = "\n".join(said.text for said in newest if not said.text.startswith("Recall:"))
     answer = session.transcript.messages[-1]
     assert isinstance(answer, AssistantMessage)

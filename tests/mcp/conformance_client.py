@@ -14,12 +14,12 @@ import httpx2
 from hermes.core.world import SystemClock, World
 from hermes.mcp.asking import DECLINE
 from hermes.mcp.faults import NeedsLogin
-from hermes.mcp.hosting import Caller, Hosting
-from hermes.mcp.link import Link
+from hermes.mcp.hosting import CallServices, ToolCaller
+from hermes.mcp.link import ServerLink
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import OAuth, Server
-from hermes.mcp.servers import Servers, Surroundings
+from hermes.mcp.server import McpServer, OAuth
+from hermes.mcp.servers import ServerEnvironment, ServerPool
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 
@@ -69,8 +69,8 @@ async def main(url: str) -> None:
         client_metadata_url=DOCUMENT if scenario == "auth/basic-cimd" else "",
     )
     locked = "oauth" if scenario.startswith("auth/") else ""
-    server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=60)  # type: ignore[arg-type]
-    around = Surroundings(
+    server = McpServer(name="judge", url=url, auth=locked, oauth=own, timeout=60)  # type: ignore[arg-type]
+    around = ServerEnvironment(
         cache=folder / "cache",
         logs=folder / "logs",
         tokens=folder / "tokens",
@@ -78,12 +78,12 @@ async def main(url: str) -> None:
         person=str(folder),
         folder=str(folder),
     )
-    servers = Servers([server], around, World())
+    servers = ServerPool([server], around, World())
     link = servers.link("judge")
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
     ctx = Agreeable(workspace=workspace)
     store = TokenStore(around.tokens, "judge")
-    if locked and not server.is_machine:
+    if locked and not server.uses_client_credentials:
         await log_in(server, store, Browser(), SystemClock())
     try:
         for attempt in range(LOGINS):
@@ -101,11 +101,11 @@ async def main(url: str) -> None:
         await workspace.close()
 
 
-async def use_all(link: Link, ctx: ScriptedContext) -> None:
+async def use_all(link: ServerLink, ctx: ScriptedContext) -> None:
     listing = await link.listing()
     for tool in listing.tools:
         given = ARGUMENTS.get(tool.name, {})
-        caller = Caller(ctx, Hosting())
+        caller = ToolCaller(ctx, CallServices())
         await link.call(lambda c, t=tool, g=given, w=caller: c.call(t.name, g, w), caller)  # type: ignore[misc]
 
 

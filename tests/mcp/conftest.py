@@ -16,33 +16,33 @@ import pytest
 
 from hermes.core.tools import Tool
 from hermes.core.world import World
-from hermes.mcp.server import Server
-from hermes.mcp.servers import Servers, Surroundings
+from hermes.mcp.server import McpServer
+from hermes.mcp.servers import ServerEnvironment, ServerPool
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 from tests.mcp.oauth_stage import Authority, locked_server
 
 STAGE = Path(__file__).with_name("stage.py")
 LITTLE = Path(__file__).with_name("little.py")
-Make = Callable[..., Servers]
+Make = Callable[..., ServerPool]
 
 
-def stage(name: str = "stage", **more: Any) -> Server:
-    return Server(name=name, command=sys.executable, args=(str(STAGE),), **more)
+def stage(name: str = "stage", **more: Any) -> McpServer:
+    return McpServer(name=name, command=sys.executable, args=(str(STAGE),), **more)
 
 
-def little(name: str = "little", **more: Any) -> Server:
+def little(name: str = "little", **more: Any) -> McpServer:
     """The same in no time: a server without the library, of an older protocol."""
-    return Server(name=name, command=sys.executable, args=("-S", "-E", str(LITTLE)), **more)
+    return McpServer(name=name, command=sys.executable, args=("-S", "-E", str(LITTLE)), **more)
 
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Servers of one run; what they start is gone afterwards."""
-    made: list[Servers] = []
+    made: list[ServerPool] = []
 
-    def servers(*wanted: Server, world: World | None = None, **more: Any) -> Servers:
-        around = Surroundings(
+    def servers(*wanted: McpServer, world: World | None = None, **more: Any) -> ServerPool:
+        around = ServerEnvironment(
             cache=tmp_path / "cache",
             logs=tmp_path / "logs",
             tokens=tmp_path / "tokens",
@@ -50,7 +50,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
             person=str(tmp_path),
             folder=str(tmp_path),
         )
-        made.append(Servers(wanted, around, world or World(), **more))
+        made.append(ServerPool(wanted, around, world or World(), **more))
         return made[-1]
 
     yield servers
@@ -65,11 +65,11 @@ async def ctx(tmp_path: Path) -> AsyncIterator[ScriptedContext]:
     await workspace.close()
 
 
-async def tool_of(servers: Servers, name: str) -> Tool:
+async def tool_of(servers: ServerPool, name: str) -> Tool:
     """A tool by the name that sessions know it by; the server is met first."""
-    if servers.unknown():
-        assert await servers.discover(servers.unknown(), seconds=60) == {}
-    return next(tool for spec, tool in servers.offered() if spec.name == name)
+    if servers.uncached_servers():
+        assert await servers.discover(servers.uncached_servers(), seconds=60) == {}
+    return next(tool for spec, tool in servers.list_tools() if spec.name == name)
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from hermes.app.start import start
 from hermes.config.mcp_settings import McpServerSettings
-from hermes.mcp.admin import Desk
+from hermes.mcp.admin import McpAdmin
 from hermes.mcp.faults import NeedsLogin
 from tests.mcp.conftest import authority
 from tests.mcp.oauth_stage import Authority
@@ -22,8 +22,8 @@ async def test_an_address_that_turns_out_to_want_a_login_is_logged_in_to(
     home = tmp_path / "home"
     async with start({}, home=str(home)) as app:
         with pytest.raises(NeedsLogin):
-            await Desk(app.run).add("locked", own)
+            await McpAdmin(app.run).add("locked", own)
         assert not (home / "config.yaml").exists()
-        listing = await Desk(app.run).add("locked", own, screen=Browser())
+        listing = await McpAdmin(app.run).add("locked", own, screen=Browser())
     assert len(listing.tools) == 1
     assert "auth: oauth" in (home / "config.yaml").read_text()

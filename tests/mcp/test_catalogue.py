@@ -10,8 +10,8 @@ from hermes.codec.json import convert, decode
 from hermes.codec.values import JsonObject
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.catalogue.description import Description
-from hermes.mcp.catalogue.plan import Plan, plan_of
+from hermes.mcp.catalogue.description import ServerDescription
+from hermes.mcp.catalogue.plan import InstallPlan, plan_install
 
 WEATHER: JsonObject = {
     "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
@@ -54,8 +54,8 @@ WEATHER: JsonObject = {
 FILLED = {"city": ["Lisbon", "Bergen"], "WEATHER_PASS": ["p"]}
 
 
-def weather(**changes: object) -> Plan:
-    return plan_of(convert(Description, WEATHER), **changes)  # type: ignore[arg-type]
+def weather(**changes: object) -> InstallPlan:
+    return plan_install(convert(ServerDescription, WEATHER), **changes)  # type: ignore[arg-type]
 
 
 def test_a_package_is_started_with_what_was_filled_in() -> None:
@@ -89,7 +89,7 @@ def test_an_image_gets_its_variables_by_name() -> None:
         "version": "1.2",
         "environmentVariables": [{"name": "PASS", "isSecret": True}],
     }
-    plan = plan_of(convert(Description, {"name": "weather", "packages": [package]}))
+    plan = plan_install(convert(ServerDescription, {"name": "weather", "packages": [package]}))
     assert plan.settings({"PASS": ["p"]}) == {
         "command": "docker",
         "args": ["run", "-i", "--rm", "-e", "PASS", "docker.io/somebody/weather:1.2"],
@@ -114,22 +114,22 @@ def test_what_is_missing_or_wrong_is_named(given: dict[str, list[str]], words: s
 def test_a_package_cannot_be_named_like_an_option_or_an_order(identifier: str) -> None:
     package = {"registryType": "npm", "identifier": identifier}
     with pytest.raises(UsageError, match="is not a valid package name"):
-        plan_of(convert(Description, {"name": "x", "packages": [package]}))
+        plan_install(convert(ServerDescription, {"name": "x", "packages": [package]}))
 
 
 def test_what_nobody_here_can_start_is_refused() -> None:
     package = {"registryType": "nuget", "identifier": "Weather"}
     with pytest.raises(UsageError, match="nuget only"):
-        plan_of(convert(Description, {"name": "x", "packages": [package]}))
+        plan_install(convert(ServerDescription, {"name": "x", "packages": [package]}))
 
 
 def test_every_server_that_comes_with_the_program_makes_settings() -> None:
     raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
-    servers = decode(dict[str, tuple[Description, ...]], raw)["servers"]
+    servers = decode(dict[str, tuple[ServerDescription, ...]], raw)["servers"]
     names = [each.name for each in servers]
     assert len(names) == len(set(names))
     for each in servers:
-        plan = plan_of(each)
+        plan = plan_install(each)
         filled = {blank.name: ["x"] for blank in plan.missing({})}
         convert(McpServerSettings, plan.settings(filled))
         assert each.short_name == each.name
@@ -138,6 +138,6 @@ def test_every_server_that_comes_with_the_program_makes_settings() -> None:
 
 @given(st.text(), st.text(min_size=1), st.text())
 def test_any_name_becomes_a_short_one_or_none(owner: str, name: str, version: str) -> None:
-    short = Description(name=f"{owner}/{name}", version=version).short_name
+    short = ServerDescription(name=f"{owner}/{name}", version=version).short_name
     assert len(short) <= 32
     assert all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in short)

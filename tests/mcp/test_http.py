@@ -14,7 +14,7 @@ from hermes.codec.values import replace
 from hermes.core.messages import Text
 from hermes.core.world import World
 from hermes.mcp.faults import ServerFault
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import STAGE, Make, free_port, is_noted, tool_of, until, until_open
@@ -39,7 +39,7 @@ async def test_tools_are_used_over_http(
     make: Make, ctx: ScriptedContext, way: str, path: str
 ) -> None:
     port = free_port()
-    server = Server(
+    server = McpServer(
         name="far",
         url=f"http://127.0.0.1:{port}/{path}",
         transport="sse" if path == "sse" else "http",
@@ -59,7 +59,7 @@ async def test_calls_over_http_are_given_up_and_cancelled(
     make: Make, ctx: ScriptedContext, tmp_path: Path, way: str, path: str
 ) -> None:
     port = free_port()
-    server = Server(
+    server = McpServer(
         name="far",
         url=f"http://127.0.0.1:{port}/{path}",
         transport="sse" if path == "sse" else "http",
@@ -81,7 +81,9 @@ async def test_calls_over_http_are_given_up_and_cancelled(
 
 async def test_a_server_that_comes_back_is_used_again(make: Make, ctx: ScriptedContext) -> None:
     port, clock = free_port(), VirtualClock()
-    server = Server(name="far", url=f"http://127.0.0.1:{port}/mcp", timeout=60, connect_timeout=60)
+    server = McpServer(
+        name="far", url=f"http://127.0.0.1:{port}/mcp", timeout=60, connect_timeout=60
+    )
     servers = make(server, world=World(clock))
     async with served("--http", port):
         echo = await tool_of(servers, "mcp_far_echo")
@@ -96,7 +98,7 @@ async def test_a_server_that_comes_back_is_used_again(make: Make, ctx: ScriptedC
 
 async def test_an_address_where_nobody_is_is_told(make: Make) -> None:
     port = free_port()
-    server = Server(name="far", url=f"http://127.0.0.1:{port}/mcp", connect_timeout=60)
+    server = McpServer(name="far", url=f"http://127.0.0.1:{port}/mcp", connect_timeout=60)
     clock = VirtualClock(settle_seconds=0.05)
     link = make(server, world=World(clock)).link("far")
     with pytest.raises(ServerFault, match="MCP server far cannot be reached"):
@@ -111,7 +113,7 @@ async def test_a_session_that_the_server_forgot_is_begun_anew_and_the_call_runs_
     running = asyncio.ensure_future(far.server.serve())
     try:
         await until_open(port)
-        servers = make(Server(name="far", url=far.url, timeout=60))
+        servers = make(McpServer(name="far", url=far.url, timeout=60))
         count = await tool_of(servers, "mcp_far_count")
         assert (await ctx.call(count)).parts == (Text(text="1"),)
         met = far.greetings

@@ -9,17 +9,19 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hermes.core.messages import Text
-from hermes.mcp.faults import Barred
+from hermes.mcp.faults import LoginRejected
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import OAuth, Server
+from hermes.mcp.server import McpServer, OAuth
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority
 
 
-def machine(authority: Authority, **own: str) -> Server:
+def machine(authority: Authority, **own: str) -> McpServer:
     oauth = OAuth(grant="client_credentials", client_id="robot", **own)  # type: ignore[arg-type]
-    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", oauth=oauth, timeout=60)
+    return McpServer(
+        name="locked", url=f"{authority.url}/mcp", auth="oauth", oauth=oauth, timeout=60
+    )
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ async def test_a_token_that_is_refused_or_old_is_asked_for_anew(
 
 async def test_a_wrong_secret_is_told_as_such(authority: Authority, make: Make) -> None:
     authority.machines["robot"] = "a secret"
-    with pytest.raises(Barred, match="rejects the configured login"):
+    with pytest.raises(LoginRejected, match="rejects the configured login"):
         await make(machine(authority, client_secret="another")).link("locked").listing()
 
 
@@ -92,7 +94,7 @@ async def test_the_secret_is_shown_to_no_other_authority_than_the_first(
     shown = len(authority.asked)
     authority.tokens.clear()
     authority.issuer = authority.url.replace("127.0.0.1", "localhost")
-    with pytest.raises(Barred):
+    with pytest.raises(LoginRejected):
         await make(server).link("locked").listing()
     assert len(authority.asked) == shown
 

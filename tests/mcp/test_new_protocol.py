@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.core.messages import Image, Text
-from hermes.mcp.hosting import Hosting, Sample, SampleRequest
-from hermes.mcp.server import Server
-from hermes.mcp.servers import Servers
+from hermes.mcp.hosting import CallServices, Sample, SampleRequest
+from hermes.mcp.server import McpServer
+from hermes.mcp.servers import ServerPool
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, stage, tool_of, until
 
 
 async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
-    async def sampler(server: Server, request: SampleRequest) -> Sample:
+    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
         return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
 
-    hosting = ctx.kept(Hosting)
+    hosting = ctx.kept(CallServices)
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
     heard: list[int] = []
-    servers: Servers = make(stage(), changed=lambda: heard.append(len(servers.offered())))
+    servers: ServerPool = make(stage(), changed=lambda: heard.append(len(servers.list_tools())))
 
     async def used(name: str, **arguments: object) -> tuple[Text | Image, ...]:
         output = await ctx.call(await tool_of(servers, f"mcp_stage_{name}"), **arguments)
@@ -40,6 +40,6 @@ async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -
     await used("grow")
     await until(lambda: len(heard) > 1)
     assert await used("grown") == (Text(text='{"result":"grown"}'),)
-    listing = servers.known("stage")
+    listing = servers.cached_listing("stage")
     assert listing is not None
     assert listing.protocol >= "2026-07-28"

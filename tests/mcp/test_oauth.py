@@ -16,7 +16,7 @@ from hermes.core.world import SystemClock
 from hermes.mcp.faults import NeedsLogin
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import OAuth, Server
+from hermes.mcp.server import McpServer, OAuth
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority
@@ -51,8 +51,8 @@ class Browser:
                 self.pages.append((await client.get(back)).status_code)
 
 
-def locked(authority: Authority) -> Server:
-    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", timeout=60)
+def locked(authority: Authority) -> McpServer:
+    return McpServer(name="locked", url=f"{authority.url}/mcp", auth="oauth", timeout=60)
 
 
 @pytest.fixture

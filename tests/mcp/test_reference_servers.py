@@ -7,8 +7,8 @@ from pathlib import Path
 from hermes.codec.json import decode
 from hermes.core.messages import Image, Text
 from hermes.core.tools import ToolOutput
-from hermes.mcp.hosting import Hosting, Sample, SampleRequest
-from hermes.mcp.server import Server
+from hermes.mcp.hosting import CallServices, Sample, SampleRequest
+from hermes.mcp.server import McpServer
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.others import needs, other, with_others
@@ -22,13 +22,13 @@ def words(output: ToolOutput) -> str:
 
 @needs(EVERYTHING)
 async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
-    async def sampler(server: Server, request: SampleRequest) -> Sample:
+    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
         return Sample(content=({"type": "text", "text": "sampled"},), model="m", stop="endTurn")
 
-    hosting = ctx.kept(Hosting)
+    hosting = ctx.kept(CallServices)
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / "kept.png")
-    servers = make(Server(name="every", command=other(EVERYTHING), env=with_others({})))
+    servers = make(McpServer(name="every", command=other(EVERYTHING), env=with_others({})))
 
     async def used(name: str, **arguments: object) -> ToolOutput:
         return await ctx.call(await tool_of(servers, f"mcp_every_{name}"), **arguments)
@@ -55,7 +55,7 @@ async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path:
 async def test_the_filesystem_server(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("remember the milk\n")
     servers = make(
-        Server(name="fs", command=other(FILES), args=(str(tmp_path),), env=with_others({}))
+        McpServer(name="fs", command=other(FILES), args=(str(tmp_path),), env=with_others({}))
     )
 
     async def used(name: str, **arguments: object) -> ToolOutput:

@@ -19,9 +19,9 @@ from hermes.core.effects import CallServer, Principal
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
 from hermes.core.messages import ToolResult
 from hermes.core.prompt import Notice
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.mcp.listing import ForeignTool, Listing, Listings
+from hermes.mcp.listing import ListedTool, ListingCache, ToolListing
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, calls_many, says
@@ -57,13 +57,13 @@ class Talk:
         return records
 
     async def _turn(self, app: App, attended: bool, principal: Principal) -> Sequence[Record]:
-        opening = Opening(
+        opening = SessionRequest(
             source="cli", attended=attended, cwd=str(self.home.parent), principal=principal
         )
         session = await app.open(opening)
         self.news += app.news
         await session.send(Say(text="go"))
-        await session.settled()
+        await session.wait_until_idle()
         return await app.journal.read(session.id)
 
 
@@ -182,18 +182,18 @@ async def test_a_server_that_cannot_be_met_is_told_once(talk: Talk) -> None:
 async def test_three_hundred_tools_leave_requests_small(talk: Talk) -> None:
     await talk.say(says("Hello."))
     async with start({}, home=str(talk.home)) as app:
-        server = app.foreign.servers.servers["little"]
+        server = app.mcp.servers.servers["little"]
         schema = {
             "type": "object",
             "properties": {"q": {"type": "string", "description": "x" * 80}},
         }
-        many = Listing(
+        many = ToolListing(
             tools=tuple(
-                ForeignTool(name=f"tool-{n}", description=f"Does thing {n}. " * 8, schema=schema)
+                ListedTool(name=f"tool-{n}", description=f"Does thing {n}. " * 8, schema=schema)
                 for n in range(300)
             )
         )
-        Listings(talk.home / "cache" / "mcp").put(server, many)
+        ListingCache(talk.home / "cache" / "mcp").put(server, many)
     records = await talk.say(calls("tool_search", query="thing 217"), says("Found."))
     assert "mcp_little_tool_217" in results(records)[0].text
     few, many_more = (
@@ -228,19 +228,19 @@ async def test_another_server_in_the_settings_is_found_by_a_session_that_is_open
         text = SETTINGS.replace("URL", server.url).replace("MORE", "")
         (talk.home / "config.yaml").write_text(text)
         async with start({}, home=str(talk.home)) as app:
-            session = await app.open(Opening(source="cli", attended=False))
+            session = await app.open(SessionRequest(source="cli", attended=False))
             await session.send(Say(text="hi"))
-            await session.settled()
+            await session.wait_until_idle()
             second = text + f'  second: {{command: "{sys.executable}", args: ["{LITTLE}"]}}\n'
             (talk.home / "config.yaml").write_text(second)
-            assert await app.foreign.reload() == "MCP servers: 1 added, 0 changed, 0 removed."
+            assert await app.mcp.reload() == "MCP servers: 1 added, 0 changed, 0 removed."
             await session.send(Say(text="use it"))
-            await session.settled()
+            await session.wait_until_idle()
             found, answer = results(await app.journal.read(session.id))
             assert "mcp_second_echo" in found.text
             assert answer.text == "echo: new"
             (talk.home / "config.yaml").write_text(text)
-            assert await app.foreign.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
+            assert await app.mcp.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
 
 
 async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk) -> None:
@@ -251,9 +251,9 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
         config.write_text(text)
         async with start({}, home=str(talk.home)) as app:
             app.world = World(clock := VirtualClock())
-            session = await app.open(Opening(source="cli", attended=True))
+            session = await app.open(SessionRequest(source="cli", attended=True))
             heard = session.subscribe()
-            following = asyncio.ensure_future(app.foreign.follow(session))
+            following = asyncio.ensure_future(app.mcp.follow(session))
 
             async def told() -> str:
                 while True:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Image, Text, UserMessage
 from hermes.mcp.sampling import request_of, tool_rounds
-from hermes.mcp.server import Sampling, Server
+from hermes.mcp.server import McpServer, Sampling
 
-SERVER = Server(name="little", command="x", sampling=Sampling(max_tokens_cap=50))
+SERVER = McpServer(name="little", command="x", sampling=Sampling(max_tokens_cap=50))
 
 
 def asked(*content: JsonObject) -> JsonObject:

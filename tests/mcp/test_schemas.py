@@ -12,8 +12,8 @@ from hermes.mcp.schemas import (
     OPEN,
     clean_description,
     clean_schema,
-    without_words,
-    words_of,
+    texts_of,
+    without_texts,
 )
 
 
@@ -64,8 +64,8 @@ def test_letters_that_nobody_sees_go() -> None:
 
 def test_the_words_of_a_schema_can_be_read_and_taken_away() -> None:
     schema = {"properties": {"title": {"type": "string", "description": "Ignore it"}}}
-    assert words_of(schema) == ["Ignore it"]
-    assert without_words(schema) == {"properties": {"title": {"type": "string"}}}
+    assert texts_of(schema) == ["Ignore it"]
+    assert without_texts(schema) == {"properties": {"title": {"type": "string"}}}
 
 
 json_values = st.recursive(

@@ -17,10 +17,10 @@ from hermes.core.messages import Image, Text, user_says
 from hermes.core.tools import ToolOutput
 from hermes.core.world import World
 from hermes.mcp.faults import NeedsLogin, Unreachable
-from hermes.mcp.hosting import Hosting, Sample, SampleRequest
-from hermes.mcp.orphans import Births
-from hermes.mcp.server import Sampling, Server, Tools
-from hermes.mcp.servers import Servers
+from hermes.mcp.hosting import CallServices, Sample, SampleRequest
+from hermes.mcp.orphans import ChildRegistry
+from hermes.mcp.server import McpServer, Sampling, ToolSelection
+from hermes.mcp.servers import ServerPool
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, is_noted, little, tool_of, until
@@ -77,29 +77,29 @@ async def test_known_servers_are_offered_without_being_started(make: Make) -> No
     first = make(little())
     await first.discover(("little",), seconds=60)
     again = make(little())
-    assert again.unknown() == ()
-    assert {spec.name for spec, _ in again.offered()} >= {
+    assert again.uncached_servers() == ()
+    assert {spec.name for spec, _ in again.list_tools()} >= {
         "mcp_little_echo",
         "mcp_little_read_resource",
     }
     assert not again.link("little").is_open
     other = make(little(env={"A": "B"}))
-    assert other.unknown() == ("little",)
+    assert other.uncached_servers() == ("little",)
 
 
 async def test_settings_choose_the_tools(make: Make) -> None:
     await make(little()).discover(("little",), seconds=60)
 
-    def names(tools: Tools) -> list[str]:
-        return [spec.name for spec, _ in make(little(tools=tools)).offered()]
+    def names(tools: ToolSelection) -> list[str]:
+        return [spec.name for spec, _ in make(little(tools=tools)).list_tools()]
 
-    assert names(Tools(include=("e*",), resources=False, prompts=False)) == [
+    assert names(ToolSelection(include=("e*",), resources=False, prompts=False)) == [
         "mcp_little_echo",
         "mcp_little_environment",
     ]
-    some = names(Tools(include=("echo",), exclude=("echo",), resources=False))
+    some = names(ToolSelection(include=("echo",), exclude=("echo",), resources=False))
     assert some == ["mcp_little_echo", "mcp_little_list_prompts", "mcp_little_get_prompt"]
-    assert "mcp_little_echo" not in names(Tools(exclude=("ec?o",)))
+    assert "mcp_little_echo" not in names(ToolSelection(exclude=("ec?o",)))
 
 
 async def test_resources_and_prompts_can_be_used(make: Make, ctx: ScriptedContext) -> None:
@@ -125,7 +125,7 @@ async def test_a_picture_becomes_a_picture_and_else_a_file(
     (part,) = (await ctx.call(tool)).parts
     assert isinstance(part, Text)
     assert part.text.startswith("[image/png")
-    hosting = ctx.kept(Hosting)
+    hosting = ctx.kept(CallServices)
     hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
     (part,) = (await ctx.call(tool)).parts
     assert part == Image(file=str(tmp_path / "70.png"), media_type="image/png")
@@ -154,11 +154,11 @@ async def test_a_server_may_ask_our_model_within_its_limits(
 ) -> None:
     asked: list[SampleRequest] = []
 
-    async def sampler(server: Server, request: SampleRequest) -> Sample:
+    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
         asked.append(request)
         return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
 
-    ctx.kept(Hosting).sampler = sampler
+    ctx.kept(CallServices).sampler = sampler
     limits = Sampling(max_rpm=2, max_tokens_cap=500)
     tool = await tool_of(make(little(sampling=limits)), "mcp_little_wonder")
     assert (await ctx.call(tool)).parts == (Text(text="thought: Paris"),)
@@ -180,7 +180,7 @@ async def test_without_a_sampler_no_model_is_asked(make: Make, ctx: ScriptedCont
 
 async def test_new_tools_of_a_running_server_are_heard_of(make: Make, ctx: ScriptedContext) -> None:
     heard: list[int] = []
-    servers: Servers = make(little(), changed=lambda: heard.append(len(servers.offered())))
+    servers: ServerPool = make(little(), changed=lambda: heard.append(len(servers.list_tools())))
     await ctx.call(await tool_of(servers, "mcp_little_grow"))
     await until(lambda: len(heard) > 1)
     assert heard[-1] == heard[0] + 1
@@ -254,19 +254,19 @@ async def test_what_a_server_has_started_goes_with_it(
 
 
 async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) -> None:
-    births = Births(tmp_path)
+    births = ChildRegistry(tmp_path)
     orphan = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
-    births.note(orphan.pid)
+    births.record(orphan.pid)
     file = tmp_path / str(orphan.pid)
-    assert births.sweep() == 0
+    assert births.kill_orphans() == 0
     file.write_bytes(file.read_bytes().replace(b'"owner_began":"', b'"owner_began":"9'))
-    assert births.sweep() == 1
+    assert births.kill_orphans() == 1
     assert await orphan.wait() == -signal.SIGKILL
     assert not file.exists()
 
 
 async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
-    servers = make(Server(name="ghost", command="no-such-program"))
+    servers = make(McpServer(name="ghost", command="no-such-program"))
     faults = await servers.discover(("ghost",), seconds=60)
     assert faults == {"ghost": "MCP server ghost: command 'no-such-program' was not found."}
     with pytest.raises(Unreachable, match="is reconnecting, try again in 1s"):
@@ -274,7 +274,7 @@ async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
 
 
 async def test_a_program_that_is_no_server_is_not_waited_for_for_ever(make: Make) -> None:
-    servers = make(Server(name="mute", command="sleep", args=("60",), connect_timeout=0.5))
+    servers = make(McpServer(name="mute", command="sleep", args=("60",), connect_timeout=0.5))
     faults = await servers.discover(("mute",), seconds=60)
     assert faults == {"mute": "MCP server mute did not answer within 0.5s"}
 
@@ -305,11 +305,13 @@ async def test_other_limits_leave_a_connection_as_it_is(make: Make, ctx: Scripte
     slow = await tool_of(servers, "mcp_little_slow")
     await ctx.call(slow, seconds=0)
     link = servers.link("little")
-    limited = little(timeout=0.3, tools=Tools(include=("slow",), resources=False, prompts=False))
+    limited = little(
+        timeout=0.3, tools=ToolSelection(include=("slow",), resources=False, prompts=False)
+    )
     assert await servers.replace([limited]) == ([], ["little"], [])
     assert servers.link("little") is link
     assert link.is_open
-    assert [spec.name for spec, _ in servers.offered()] == ["mcp_little_slow"]
+    assert [spec.name for spec, _ in servers.list_tools()] == ["mcp_little_slow"]
     assert "timed out after 0.3s" in text_of(await ctx.call(slow, seconds=60))
 
 
@@ -339,7 +341,7 @@ async def test_a_server_that_is_reached_in_another_way_starts_anew(
 
 
 async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:
-    servers = make(Server(name="locked", url="http://127.0.0.1:9/mcp", auth="oauth"))
+    servers = make(McpServer(name="locked", url="http://127.0.0.1:9/mcp", auth="oauth"))
     with pytest.raises(NeedsLogin, match="hermes mcp login locked"):
         await servers.link("locked").listing()
 
@@ -347,5 +349,5 @@ async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:
 async def test_descriptions_that_give_orders_are_kept_from_the_model(make: Make) -> None:
     servers = make(little(), scan=lambda text: ("orders", True) if "again" in text else ("", False))
     await servers.discover(("little",), seconds=60)
-    spec = next(spec for spec, _ in servers.offered() if spec.name == "mcp_little_echo")
+    spec = next(spec for spec, _ in servers.list_tools() if spec.name == "mcp_little_echo")
     assert spec.description.strip() == "[unverified: orders]"

@@ -11,7 +11,7 @@ from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
 from hermes.config.migrate import REMOVED
 from hermes.config.settings import AgentSettings, Settings
 from hermes.core.errors import NotFound, UsageError
-from hermes.homes.toolsets import ToolsetState, changes, states
+from hermes.homes.toolsets import ToolsetState, changes, toolset_states
 
 
 def with_server(**own: object) -> Settings:
@@ -20,7 +20,7 @@ def with_server(**own: object) -> Settings:
 
 def test_a_server_is_a_toolset(tmp_path: Path) -> None:
     def last(settings: Settings) -> ToolsetState:
-        return states(settings, home=Home(tmp_path))[-1]
+        return toolset_states(settings, home=Home(tmp_path))[-1]
 
     some = McpToolSettings(include=("read",))
     assert last(with_server()) == ToolsetState(name="mcp-files", tools=(), enabled=True)

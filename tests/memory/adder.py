@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 
 from hermes.core.world import World
-from hermes.memory.entries import Applied, Limits, Operation, Source
+from hermes.memory.entries import ChangeSource, MemoryApplied, MemoryLimits, Operation
 from hermes.memory.memories import Memories
 
 
 async def main(folder: str, name: str, count: int) -> None:
     memories = Memories(
-        Path(folder), world=World(), scan=lambda _: "", limits=Limits(memory=100_000)
+        Path(folder), world=World(), scan=lambda _: "", limits=MemoryLimits(memory=100_000)
     )
     for number in range(count):
         wish = (Operation(action="add", content=f"{name} says {number}"),)
-        source = Source(kind="session", session_id=name)
+        source = ChangeSource(kind="session", session_id=name)
         outcome = await memories.change("memory", wish, source=source, key=f"{name} {number}")
-        assert isinstance(outcome, Applied)
+        assert isinstance(outcome, MemoryApplied)
     memories.close()
 
 

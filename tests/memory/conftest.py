@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from hermes.core.world import World
-from hermes.memory.entries import Limits, Operation, Outcome, Source, Target
+from hermes.memory.entries import ChangeOutcome, ChangeSource, MemoryLimits, Operation, Target
 from hermes.memory.memories import Memories
 
-HERE = Source(kind="session", session_id="s1", turn_id="t1", n=2, person="owner", surface="cli")
-PERSON = Source(kind="person", person="owner", surface="cli")
+HERE = ChangeSource(
+    kind="session", session_id="s1", turn_id="t1", n=2, person="owner", surface="cli"
+)
+PERSON = ChangeSource(kind="person", person="owner", surface="cli")
 
 
 def scan(text: str) -> str:
@@ -22,21 +24,29 @@ def scan(text: str) -> str:
 class Notes:
     """Memory, as tests speak of it."""
 
-    def __init__(self, folder: Path, *, limits: Limits | None = None, world: World | None = None):
+    def __init__(
+        self, folder: Path, *, limits: MemoryLimits | None = None, world: World | None = None
+    ):
         self.folder = folder / "memories"
         self.memories = Memories(
-            self.folder, world=world or World(), scan=scan, limits=limits or Limits(), version="1"
+            self.folder,
+            world=world or World(),
+            scan=scan,
+            limits=limits or MemoryLimits(),
+            version="1",
         )
 
-    async def add(self, text: str, target: Target = "memory", **more: str) -> Outcome:
+    async def add(self, text: str, target: Target = "memory", **more: str) -> ChangeOutcome:
         wish = (Operation(action="add", content=text),)
         return await self.memories.change(target, wish, source=HERE, **more)
 
-    async def replace(self, old: str, new: str, target: Target = "memory", **more: str) -> Outcome:
+    async def replace(
+        self, old: str, new: str, target: Target = "memory", **more: str
+    ) -> ChangeOutcome:
         wish = (Operation(action="replace", content=new, old_text=old),)
         return await self.memories.change(target, wish, source=HERE, **more)
 
-    async def remove(self, old: str, target: Target = "memory", **more: str) -> Outcome:
+    async def remove(self, old: str, target: Target = "memory", **more: str) -> ChangeOutcome:
         wish = (Operation(action="remove", old_text=old),)
         return await self.memories.change(target, wish, source=HERE, **more)
 

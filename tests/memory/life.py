@@ -13,9 +13,9 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
-from hermes.memory.forgetting import doomed, forget
+from hermes.memory.forgetting import forget, plan_forget
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 
@@ -43,7 +43,7 @@ class DayClock(SystemClock):
 
 def obedient(request: Request) -> Step:
     """A model that does what it is told, and replaces what it is told to contradict."""
-    told = next(s.text for s in reversed(request.said) if s.role == "user" and SAID in s.text)
+    told = next(s.text for s in reversed(request.messages) if s.role == "user" and SAID in s.text)
     wish: JsonObject = json.loads(told.partition(SAID)[2])
     if not request.results:
         return calls("memory", **wish)
@@ -114,11 +114,11 @@ class Life:
         self.clock.pass_an_hour()
         self.known_at_opening = {fact.code for fact in self.standing.values()}
         self.said_here = set()
-        self.session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+        self.session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
 
     async def close(self, app: App) -> None:
         assert self.session is not None
-        await app.leave(self.session)
+        await app.close_session(self.session)
         self.session = None
 
     async def state(self, app: App) -> bool:
@@ -176,14 +176,14 @@ class Life:
             fact.session, fact.said = self.session.id, text
             self.said_here.add(fact.code)
         await self.session.send(Say(text=text, origin=origin))
-        await self.session.settled()
+        await self.session.wait_until_idle()
         self._check_requests()
 
     def _check_requests(self) -> None:
         """Only what stood when the session opened, and what was said in it, is in a request."""
         for request in self.server.requests[self.checked :]:
             text = request.raw.decode()
-            system = request.said[0].text
+            system = request.messages[0].text
             shown = {code for code in self.all_codes if code in text}
             assert shown <= self.known_at_opening | self.said_here
             assert {code for code in self.all_codes if code in system} == self.known_at_opening
@@ -209,11 +209,11 @@ class Life:
 
     async def forget_one(self, app: App, thing: int) -> None:
         fact = self.standing[thing]
-        entry = await app.memory.of().meant(fact.text)
+        entry = await app.memory.of().resolve_entry(fact.text)
         why = await app.memory.why(f"m{entry}")
         codes = [c.text.rpartition(" ")[2] for c in why.changes if c.text]
         assert fact.code in codes
-        await forget(app.memory, app.library, await doomed(app.memory, f"m{entry}"))
+        await forget(app.memory, app.archive, await plan_forget(app.memory, f"m{entry}"))
         del self.standing[thing]
         self.gone |= {id(f) for f in self.versions[thing] if f.code in codes}
         self.forgotten += codes

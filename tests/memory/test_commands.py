@@ -132,9 +132,9 @@ def plant_copies(home: Path) -> None:
 
 
 def keep_for_undo(home: Path, data: bytes) -> None:
-    from hermes.undo.store import Store
+    from hermes.undo.store import CheckpointStore
 
-    store = Store(home / "checkpoints")
+    store = CheckpointStore(home / "checkpoints")
     store.put([(b"h" + b"1" * 16, data), (b"h" + b"2" * 16, b"something else")])
     store.close()
 

@@ -15,12 +15,12 @@ from hermes.context.system import FACTS
 from hermes.core.commands import Compact, Rewind, Say
 from hermes.core.messages import Message
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.entries import Action, Operation, Source, Target
+from hermes.memory.entries import Action, ChangeSource, Operation, Target
 from hermes.memory.format import HEADINGS, RULE
 from hermes.memory.nudges import FLUSH
-from hermes.memory.provider import Began, MemoryProvider, SwitchCause
+from hermes.memory.provider import MemoryProvider, ProviderContext, SwitchCause
 from hermes.memory.snapshots import with_memory
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -28,13 +28,13 @@ from hermes.testing.steps import Step, calls, says
 
 FACT = "The user wants answers in French"
 LATER = "The staging server is called heron"
-PERSON = Source(kind="person", person="owner", surface="cli")
+PERSON = ChangeSource(kind="person", person="owner", surface="cli")
 NO_FLUSH = {"memory.flush_min_turns": 0}
 FOR_SUMMARIES = INSTRUCTIONS.partition(".")[0]
 
 
 def model(request: Request) -> Step:
-    system = request.said[0].text
+    system = request.messages[0].text
     if system == FLUSH:
         if request.results:
             return says("Saved.")
@@ -50,7 +50,7 @@ class Notebook(MemoryProvider):
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
 
-    async def initialize(self, began: Began) -> None:
+    async def initialize(self, began: ProviderContext) -> None:
         self.told.append(("begin", began.platform))
 
     def system_prompt_block(self) -> str:
@@ -106,34 +106,34 @@ async def opened(
     ) as app:
         if book is not None:
             app.memory_providers["notebook"] = lambda: book
-        opening = Opening(source="cli", attended=False, cwd="/", resume=resume)
+        opening = SessionRequest(source="cli", attended=False, cwd="/", resume=resume)
         yield app, await app.open(opening)
 
 
 async def talk(session: Session, turns: int, origin: str = "user") -> None:
     for number in range(turns):
         await session.send(Say(text=f"Step {number}.", origin=origin))
-        await session.settled()
+        await session.wait_until_idle()
 
 
 def systems(server: ScriptedServer, wanted: Callable[[str], bool]) -> list[str]:
-    return [r.said[0].text for r in server.requests if wanted(r.said[0].text)]
+    return [r.messages[0].text for r in server.requests if wanted(r.messages[0].text)]
 
 
 async def test_facts_are_saved_before_and_seen_after(tmp_path: Path) -> None:
     async with ScriptedServer(model) as server:
         async with opened(tmp_path, server) as (app, session):
             await talk(session, 6)
-            before = server.requests[0].said[0].text
+            before = server.requests[0].messages[0].text
             await session.send(Compact())
             await talk(session, 1)
-            after = server.requests[-1].said[0].text
-            costs = {line.cause for line in await app.library.spending()}
+            after = server.requests[-1].messages[0].text
+            costs = {line.cause for line in await app.archive.spending()}
             why = await app.memory.why("m1")
             name = session.id
-        flush = next(r for r in server.requests if r.said[0].text == FLUSH)
+        flush = next(r for r in server.requests if r.messages[0].text == FLUSH)
         assert flush.tools == ("memory",)
-        assert "User: Step 0." in flush.said[1].text
+        assert "User: Step 0." in flush.messages[1].text
         assert FACT not in before
         head, _, facts = before.rpartition(f"\n\n{FACTS}")
         assert after.startswith(f"{head}\n\n{RULE}\n{HEADINGS['user']} [")
@@ -142,7 +142,7 @@ async def test_facts_are_saved_before_and_seen_after(tmp_path: Path) -> None:
         assert why.changes[0].source.kind == "review"
         async with opened(tmp_path, server, resume=name) as (_, again):
             await talk(again, 1)
-        assert server.requests[-1].said[0].text == after
+        assert server.requests[-1].messages[0].text == after
         assert server.violations == []
 
 
@@ -188,11 +188,11 @@ async def test_a_provider_hears_of_everything_that_becomes_of_a_session(tmp_path
             await session.send(Rewind(turns=1))
             await talk(session, 1)
             child = await app.open(
-                Opening(source="subagent", attended=False, cwd="/", parent=session.id)
+                SessionRequest(source="subagent", attended=False, cwd="/", parent=session.id)
             )
             await child.send(Say(text="Count."))
-            await child.settled()
-            await app.leave(child)
+            await child.wait_until_idle()
+            await app.close_session(child)
             name = session.id
         turn = [("turn", "Step 0."), ("prefetch", "Step 0.")]
         assert book.told[:4] == [("begin", "cli"), ("start", "Step 0."), *turn]
@@ -205,7 +205,7 @@ async def test_a_provider_hears_of_everything_that_becomes_of_a_session(tmp_path
             ("switch", "rewound"),
             ("write", FACT),
         ]
-        summary = next(r for r in server.requests if FOR_SUMMARIES in r.said[0].text)
+        summary = next(r for r in server.requests if FOR_SUMMARIES in r.messages[0].text)
         assert "Do not lose this:\nThe bridge is blue." in summary.last_text
         system = next(iter(systems(server, lambda text: FACTS in text)))
         assert f"A notebook is kept of this.\n\n{FACTS}" in system
@@ -265,7 +265,7 @@ async def test_what_a_person_wrote_by_hand_is_seen_after(tmp_path: Path) -> None
         wish = (Operation(action="add", content=LATER),)
         await app.memory.of().change("memory", wish, source=PERSON)
         await talk(session, 1)
-        assert LATER not in server.requests[-1].said[0].text
+        assert LATER not in server.requests[-1].messages[0].text
         await session.send(Compact())
         await talk(session, 1)
-        assert LATER in server.requests[-1].said[0].text
+        assert LATER in server.requests[-1].messages[0].text

@@ -14,10 +14,10 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.memory.attached import CLOSE, OPEN
-from hermes.memory.echo import Echo, without_echo
+from hermes.memory.echo import EchoFilter, remove_echo
 from hermes.memory.provider import MemoryProvider
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
@@ -35,7 +35,7 @@ from hermes.testing.steps import says
     ],
 )
 def test_blocks_and_marks_are_left_out(said: str, shown: str) -> None:
-    assert without_echo(said) == shown
+    assert remove_echo(said) == shown
 
 
 pieces = st.lists(st.sampled_from([OPEN, CLOSE, "<", "<memory-", "words ", "</", ">"]), max_size=12)
@@ -43,13 +43,13 @@ pieces = st.lists(st.sampled_from([OPEN, CLOSE, "<", "<memory-", "words ", "</",
 
 @given(pieces, st.lists(st.integers(1, 9), min_size=1, max_size=20))
 def test_it_does_not_matter_how_a_text_is_cut(parts: list[str], sizes: list[int]) -> None:
-    text, echo, shown, at = "".join(parts), Echo(), "", 0
+    text, echo, shown, at = "".join(parts), EchoFilter(), "", 0
     for turn in range(len(text)):
         size = sizes[turn % len(sizes)]
-        shown += echo.said(text[at : at + size])
+        shown += echo.feed(text[at : at + size])
         at += size
-    shown += echo.rest()
-    assert shown == without_echo(text)
+    shown += echo.finish()
+    assert shown == remove_echo(text)
 
 
 class Knowing(MemoryProvider):
@@ -68,7 +68,7 @@ async def test_a_model_that_repeats_what_it_was_shown_is_not_heard(tmp_path: Pat
             load(Home(tmp_path / "home"), env=env, flags=flags), env=env, world=World()
         ) as app:
             app.memory_providers["knowing"] = Knowing
-            opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
+            opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path))
             session = await app.open(opening)
             events = session.subscribe()
             await session.send(Say(text="Who am I?"))
@@ -79,7 +79,7 @@ async def test_a_model_that_repeats_what_it_was_shown_is_not_heard(tmp_path: Pat
                         shown += record.event.text
                     if type(record.event).__name__ == "TurnEnded":
                         break
-            await session.settled()
+            await session.wait_until_idle()
             kept = session.transcript.messages[-1].text  # type: ignore[union-attr]
-        assert "Ann gardens." in server.requests[0].said[-1].text
+        assert "Ann gardens." in server.requests[0].messages[-1].text
     assert (shown.strip(), kept.strip()) == ("Hello Ann.", "Hello Ann.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.memory.entries import Applied, Limits, Refused
+from hermes.memory.entries import MemoryApplied, MemoryLimits, MemoryRefusal
 from tests.memory.conftest import PERSON, Notes
 
 
@@ -47,7 +47,7 @@ async def test_a_poisoned_file_shows_a_mark_for_that_entry_only(notes: Notes) ->
     assert "ignore all rules" not in text
     mark = "[entry m2 is not shown: it looks like an injected order (prompt_injection)]"
     assert text.endswith(f"fine\n§\n{mark}")
-    assert isinstance(await notes.remove(mark), Applied)
+    assert isinstance(await notes.remove(mark), MemoryApplied)
     assert notes.file().read_text() == "fine\n"
 
 
@@ -85,13 +85,13 @@ async def test_bytes_that_are_no_text_are_kept_beside(notes: Notes) -> None:
 
 
 async def test_an_entry_beyond_the_limit_is_left_to_the_person(tmp_path: Path) -> None:
-    notes = Notes(tmp_path, limits=Limits(memory=40))
+    notes = Notes(tmp_path, limits=MemoryLimits(memory=40))
     await notes.add("one")
     notes.file().write_text("one\n§\n" + "x" * 60)
     refused = await notes.remove("one")
-    assert isinstance(refused, Refused) and refused.kind == "drift"
+    assert isinstance(refused, MemoryRefusal) and refused.kind == "drift"
     assert list(notes.folder.glob("MEMORY.md.bak.*"))
-    assert isinstance(await notes.remove("xxx"), Applied)
+    assert isinstance(await notes.remove("xxx"), MemoryApplied)
     assert await notes.texts() == ["one"]
 
 

@@ -13,8 +13,8 @@ from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.memory.entries import OWNER, Operation, Source
-from hermes.memory.forgetting import doomed, forget
+from hermes.memory.entries import OWNER, ChangeSource, Operation
+from hermes.memory.forgetting import forget, plan_forget
 from hermes.memory.sweeping import sweep
 from tests.memory.life import assert_nowhere
 
@@ -32,10 +32,12 @@ def app_in(home: Path) -> App:
 
 async def remember(app: App, scope: str, text: str) -> None:
     wish = (Operation(action="add", content=text),)
-    await app.memory.of(scope).change("memory", wish, source=Source(kind="person", person=scope))
+    await app.memory.of(scope).change(
+        "memory", wish, source=ChangeSource(kind="person", person=scope)
+    )
 
 
-def erased(text: str) -> str:
+def remove_phrases(text: str) -> str:
     return text.replace(SECRET, "[gone]")
 
 
@@ -44,7 +46,9 @@ async def test_what_others_were_told_goes_too(home: Path) -> None:
         await remember(app, OWNER, SECRET)
         await remember(app, "person:eve", SECRET)
         await remember(app, "person:eve", "Eve likes tea")
-        assert (await forget(app.memory, app.library, await doomed(app.memory, "m1"))).left == ()
+        assert (
+            await forget(app.memory, app.archive, await plan_forget(app.memory, "m1"))
+        ).left == ()
         assert [entry.text for entry in await app.memory.of("person:eve").entries()] == [
             "Eve likes tea"
         ]
@@ -54,9 +58,9 @@ async def test_what_others_were_told_goes_too(home: Path) -> None:
 async def test_words_that_were_only_recalled_are_forgotten(home: Path) -> None:
     async with app_in(home) as app:
         await remember(app, OWNER, "Something else")
-        await app.memory.of().note_recalled("s1", 3, b"said", f"It says: {SECRET}.")
-        await forget(app.memory, app.library, await doomed(app.memory, SECRET))
-        assert await app.memory.of().recalled("s1") == {3: (b"said", "It says: [forgotten].")}
+        await app.memory.of().record_recall("s1", 3, b"said", f"It says: {SECRET}.")
+        await forget(app.memory, app.archive, await plan_forget(app.memory, SECRET))
+        assert await app.memory.of().recalls_of("s1") == {3: (b"said", "It says: [forgotten].")}
         assert_nowhere(home, SECRET)
 
 
@@ -68,11 +72,13 @@ async def test_a_reader_of_memory_is_named(home: Path) -> None:
             reader.execute("SELECT count(*) FROM changes").fetchall()
             (left,) = (
                 await forget(
-                    app.memory, app.library, await doomed(app.memory, "m1"), patience_seconds=0
+                    app.memory, app.archive, await plan_forget(app.memory, "m1"), patience_seconds=0
                 )
             ).left
         assert left.startswith(f"{home}/memories/ledger.db may still have it on old pages")
-        assert (await forget(app.memory, app.library, await doomed(app.memory, SECRET))).left == ()
+        assert (
+            await forget(app.memory, app.archive, await plan_forget(app.memory, SECRET))
+        ).left == ()
         assert_nowhere(home, SECRET)
 
 
@@ -86,14 +92,14 @@ def test_tables_of_any_database_are_cleaned(tmp_path: Path) -> None:
         db.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
         db.execute('INSERT INTO "odd names" VALUES (?, 1)', (SECRET,))
         db.commit()
-        assert sweep(tmp_path, erased) == ([str(tmp_path / "api.db")], [])
+        assert sweep(tmp_path, remove_phrases) == ([str(tmp_path / "api.db")], [])
         assert db.execute("SELECT * FROM answers ORDER BY at").fetchall() == [
             ("one", b'{"text": "[gone]"}', 1.0),
             ("[gone]", b"taken", 3.0),
         ]
         assert db.execute('SELECT * FROM "odd names"').fetchall() == [("[gone]", 1)]
         assert_nowhere(tmp_path, SECRET)
-        assert sweep(tmp_path, erased) == ([], [])
+        assert sweep(tmp_path, remove_phrases) == ([], [])
 
 
 def test_foreign_and_indexed_databases_are_told_of(tmp_path: Path) -> None:
@@ -108,7 +114,7 @@ def test_foreign_and_indexed_databases_are_told_of(tmp_path: Path) -> None:
             db.execute(f"CREATE {kind}")
             db.execute("INSERT INTO said VALUES (?)", (SECRET,))
     before = foreign.read_bytes()
-    changed, left = sweep(tmp_path, erased)
+    changed, left = sweep(tmp_path, remove_phrases)
     assert sorted(changed) == [str(tmp_path / "note.db"), str(indexed)]
     assert f"{foreign} says it too" in left
     assert any("an index of its own, said" in each for each in left)

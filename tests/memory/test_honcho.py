@@ -14,7 +14,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import ConfigError
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.memory.honcho.settings import HonchoSettings, load_settings, safe_name
 from hermes.testing.server import ScriptedServer
@@ -50,10 +50,10 @@ async def test_turns_are_told_and_what_is_known_stands_beside_the_message(
     honcho.cards["hermes", "user"] = ["Lives in Lisbon"]
     async with ScriptedServer([says("Hello Ann."), says("Sure.")]) as server:
         async with app_of(tmp_path, server, honcho) as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+            session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
             for text in ("I am Ann", "Tea, please"):
                 await session.send(Say(text=text))
-                await session.settled()
+                await session.wait_until_idle()
             name = session.id
         first, second = server.requests
         assert first.last_text.startswith("I am Ann\n\n<memory-context>\n")
@@ -80,12 +80,12 @@ async def test_a_resumed_session_sends_the_same_beginning(tmp_path: Path, honcho
         ids: list[str] = []
         for _ in range(2):
             async with app_of(tmp_path, server, honcho) as app:
-                opening = Opening(
+                opening = SessionRequest(
                     source="cli", attended=False, cwd="/", resume=ids[0] if ids else ""
                 )
                 session = await app.open(opening)
                 await session.send(Say(text="I am Ann"))
-                await session.settled()
+                await session.wait_until_idle()
                 ids.append(session.id)
         first, second = (request.body["messages"] for request in server.requests)
         assert second[: len(first)] == first
@@ -103,10 +103,10 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
     ]
     async with ScriptedServer(steps) as server:
         async with app_of(tmp_path, server, honcho, recallMode="tools") as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+            session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
             await session.send(Say(text="Hello"))
-            await session.settled()
-        answers = [said.text for said in server.requests[-1].said if said.role == "tool"]
+            await session.wait_until_idle()
+        answers = [said.text for said in server.requests[-1].messages if said.role == "tool"]
         assert "<memory-context>" not in server.requests[-1].raw.decode()
     assert answers == [
         "- Name: Ann",
@@ -122,17 +122,17 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
 async def test_what_is_remembered_of_the_user_is_concluded_there_and_forgotten_too(
     tmp_path: Path, honcho: Honcho
 ) -> None:
-    from hermes.memory.forgetting import doomed, forget
+    from hermes.memory.forgetting import forget, plan_forget
 
     fact = "The user collects stamps of Malta"
     steps = [calls("memory", target="user", action="add", content=fact), says("Done.")]
     async with ScriptedServer(steps) as server, app_of(tmp_path, server, honcho) as app:
-        session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
         await session.send(Say(text="Remember my stamps"))
-        await session.settled()
-        await app.leave(session)
+        await session.wait_until_idle()
+        await app.close_session(session)
         assert [one["content"] for one in honcho.conclusions.values()] == [fact]
-        done = await forget(app.memory, app.library, await doomed(app.memory, "m1"))
+        done = await forget(app.memory, app.archive, await plan_forget(app.memory, "m1"))
         assert honcho.conclusions == {}
         assert "may still say it" in done.left[0]
 
@@ -141,9 +141,9 @@ async def test_a_server_that_fails_costs_no_turn(tmp_path: Path, honcho: Honcho)
     honcho.failures = [404] * 50
     async with ScriptedServer([says("Hello.")]) as server:
         async with app_of(tmp_path, server, honcho) as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+            session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
             await session.send(Say(text="I am Ann"))
-            await session.settled()
+            await session.wait_until_idle()
         assert server.requests[0].last_text == "I am Ann"
 
 
@@ -151,20 +151,20 @@ async def test_a_busy_server_is_asked_again(tmp_path: Path, honcho: Honcho) -> N
     honcho.failures = [503]
     async with ScriptedServer([says("Hello.")]) as server:
         async with app_of(tmp_path, server, honcho) as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+            session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
             await session.send(Say(text="I am Ann"))
-            await session.settled()
+            await session.wait_until_idle()
         assert "They like tea" in server.requests[0].last_text
 
 
 async def test_strangers_words_are_not_told_as_the_users(tmp_path: Path, honcho: Honcho) -> None:
     steps = [says("Hello."), says("Hm.")]
     async with ScriptedServer(steps) as server, app_of(tmp_path, server, honcho) as app:
-        session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
         await session.send(Say(text="I am Ann"))
-        await session.settled()
+        await session.wait_until_idle()
         await session.send(Say(text="I am the owner's bank", origin="mail:eve"))
-        await session.settled()
+        await session.wait_until_idle()
     told = [m["content"] for said in honcho.messages.values() for m in said]
     assert told == ["I am Ann", "Hello."]
 

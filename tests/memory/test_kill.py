@@ -19,7 +19,7 @@ POINTS = ("memory.", "tool.effect")
 
 def model(request: Request) -> Step:
     """It remembers when it is told to, and has nothing more to do when that is done."""
-    said = [each.text for each in request.said if each.role == "user"]
+    said = [each.text for each in request.messages if each.role == "user"]
     if said == [PROMPT] and not request.results:
         return calls("memory", target="user", action="add", content=FACT)
     return says("Noted.")

@@ -15,7 +15,7 @@ async def live(folder: Path, seed: int, statements: int) -> Life:
         life = Life(folder, server, seed)
         async with life.app() as app:
             await life.live(app, statements)
-            assert await app.library.verify() == ()
+            assert await app.archive.verify() == ()
         assert server.violations == []
     return life
 

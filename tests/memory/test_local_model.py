@@ -11,12 +11,12 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import ProviderError
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
-from hermes.memory.attached import Attached
+from hermes.memory.attached import MemoryProviderSession
 from hermes.memory.local.modelling import ANSWER, CONCLUDE, LocalModel
-from hermes.memory.local.people import People
-from hermes.memory.provider import Began, MemoryProvider
+from hermes.memory.local.people import PersonStore
+from hermes.memory.provider import MemoryProvider, ProviderContext
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -39,7 +39,7 @@ class Small:
 
 
 def model_in(folder: Path, small: Small) -> LocalModel:
-    people = People(folder / "people.db", "owner")
+    people = PersonStore(folder / "people.db", "owner")
     return LocalModel(people, ask=small, scan=scan, clock=SystemClock())
 
 
@@ -98,7 +98,7 @@ class Slow(MemoryProvider):
 
 async def test_a_provider_that_hangs_or_breaks_costs_nothing() -> None:
     slow = Slow()
-    attached = Attached(slow, Began(session_id="s"), prefetch_seconds=0.05)
+    attached = MemoryProviderSession(slow, ProviderContext(session_id="s"), prefetch_seconds=0.05)
     assert await attached.prefetch("hello") == ""
     for text in ("one", "bad", "two"):
         attached.turn_ended(text, "")
@@ -108,7 +108,7 @@ async def test_a_provider_that_hangs_or_breaks_costs_nothing() -> None:
 
 async def test_a_session_learns_who_it_talks_to(tmp_path: Path) -> None:
     def step(request: Request) -> Step:
-        system = request.said[0].text
+        system = request.messages[0].text
         if system == CONCLUDE:
             return says("The user is called Ann")
         if system.startswith(ANSWER):
@@ -128,9 +128,9 @@ async def test_a_session_learns_who_it_talks_to(tmp_path: Path) -> None:
             env = {"OPENAI_API_KEY": "k"}
             config = load(Home(tmp_path / "home"), flags=flags, env=env)
             async with App(config, env=env, world=World()) as app:
-                session = await app.open(Opening(source="cli", attended=False, cwd="/"))
+                session = await app.open(SessionRequest(source="cli", attended=False, cwd="/"))
                 await session.send(Say(text=text))
-                await session.settled()
+                await session.wait_until_idle()
         asked = [r for r in server.requests if r.last_text.startswith("What is the user called?\n")]
         assert "- The user is called Ann" in asked[0].last_text
         answers = [said.text for r in server.requests for said in r.results]

@@ -17,9 +17,9 @@ from hermes.core.errors import JournalError, SessionBusy
 from hermes.core.events import ApprovalAsked, ToolFinished
 from hermes.core.messages import ToolMessage
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.forgetting import doomed, forget
+from hermes.memory.forgetting import forget, plan_forget
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.memory.life import assert_nowhere
@@ -53,7 +53,7 @@ class Talk:
                     await session.send(Answer(id=record.event.id, text=answer))
                 if isinstance(record.event, ToolFinished):
                     break
-        await session.settled()
+        await session.wait_until_idle()
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
         assert server.violations == []
 
 
-def opening(*, attended: bool = False, principal: Principal = "owner") -> Opening:
-    return Opening(source="cli", attended=attended, cwd="/", principal=principal)
+def opening(*, attended: bool = False, principal: Principal = "owner") -> SessionRequest:
+    return SessionRequest(source="cli", attended=attended, cwd="/", principal=principal)
 
 
 async def test_the_users_own_words_are_remembered_at_once(talk: Talk) -> None:
@@ -87,7 +87,7 @@ async def test_a_strangers_words_wait_where_no_question_is_asked(talk: Talk) -> 
         assert await app.memory.of().entries() == ()
         (waiting,) = await app.memory.of().pending()
         assert waiting.source.origins == (STRANGER,)
-        await app.leave(session)
+        await app.close_session(session)
         assert (await app.memory.snapshot(opening())).text == ""
 
 
@@ -126,13 +126,13 @@ async def test_a_guest_sees_and_changes_nothing(talk: Talk) -> None:
         await talk.hear(await app.open(opening()), origin="user")
         guest = await app.open(opening(principal="guest"))
         await talk.hear(guest, origin="user")
-        assert FACT not in talk.server.requests[-1].said[0].text
+        assert FACT not in talk.server.requests[-1].messages[0].text
         assert len(await app.memory.of().changes()) == 1
 
 
 async def test_each_member_has_a_memory_of_their_own(talk: Talk) -> None:
-    def of(person: str) -> Opening:
-        return Opening(
+    def of(person: str) -> SessionRequest:
+        return SessionRequest(
             source="cli", attended=True, cwd="/", principal="member", person=f"telegram:{person}"
         )
 
@@ -154,21 +154,21 @@ async def test_the_prompt_of_a_session_is_frozen(talk: Talk) -> None:
         await talk.hear(session, origin="user")
         talk.server.add(says("Hello again."))
         await session.send(Say(text="Hello"))
-        await session.settled()
-        systems = {request.said[0].text for request in talk.server.requests}
+        await session.wait_until_idle()
+        systems = {request.messages[0].text for request in talk.server.requests}
         assert len(systems) == 1 and FACT not in systems.pop()
-        await app.leave(session)
+        await app.close_session(session)
         talk.server.add(says("I know."))
         later = await app.open(opening())
         await later.send(Say(text="Who am I?"))
-        await later.settled()
-        assert FACT in talk.server.requests[-1].said[0].text
+        await later.wait_until_idle()
+        assert FACT in talk.server.requests[-1].messages[0].text
 
 
 async def test_rules_can_be_ignored_with_all_that_is_remembered(talk: Talk) -> None:
     async with talk.app() as app:
         await talk.hear(await app.open(opening()), origin="user")
-        bare = Opening(source="cli", attended=False, cwd="/", rules=False)
+        bare = SessionRequest(source="cli", attended=False, cwd="/", rules=False)
         assert (await app.memory.snapshot(bare)).text == ""
         off = {"memory__memory_enabled": False, "memory__user_profile_enabled": False}
     async with talk.app(**off) as app:
@@ -179,9 +179,9 @@ async def test_an_unused_session_does_not_bring_back_what_was_forgotten(talk: Ta
     async with talk.app() as app, talk.app() as other:
         session = await app.open(opening())
         await talk.hear(session, origin="user")
-        await app.leave(session)
+        await app.close_session(session)
         unused = await other.open(opening())
-        await forget(app.memory, app.library, await doomed(app.memory, "m1"))
+        await forget(app.memory, app.archive, await plan_forget(app.memory, "m1"))
         with pytest.raises(JournalError, match="begin a new one"):
             await unused.send(Say(text="Hello"))
     assert_nowhere(talk.folder, FACT)
@@ -192,8 +192,8 @@ async def test_forgetting_waits_until_nobody_has_it_in_mind(talk: Talk) -> None:
         session = await app.open(opening())
         await talk.hear(session, origin="user")
         with pytest.raises(SessionBusy, match="nothing was changed"):
-            await forget(other.memory, other.library, await doomed(other.memory, "m1"))
+            await forget(other.memory, other.archive, await plan_forget(other.memory, "m1"))
         assert len(await other.memory.of().entries()) == 1
-        await app.leave(session)
-        await forget(other.memory, other.library, await doomed(other.memory, "m1"))
+        await app.close_session(session)
+        await forget(other.memory, other.archive, await plan_forget(other.memory, "m1"))
     assert_nowhere(talk.folder, FACT)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import HermesError
-from hermes.memory.entries import TARGETS, Action, Limits, Operation
-from hermes.memory.format import size, split
+from hermes.memory.entries import TARGETS, Action, MemoryLimits, Operation
+from hermes.memory.format import entries_size, split_entries
 from tests.memory.conftest import HERE, PERSON, Notes
 
 ACTIONS: tuple[Action, ...] = ("add", "add", "replace", "remove")
-LIMITS = Limits(memory=160, user=90)
+LIMITS = MemoryLimits(memory=160, user=90)
 
 
 def wish(chance: random.Random, known: list[str]) -> Operation:
@@ -56,7 +56,7 @@ async def test_the_entries_are_always_what_the_changes_say(tmp_path: Path, seed:
         assert await notes.memories.as_of(float("inf")) == entries
         for target in TARGETS:
             texts = [entry.text for entry in entries if entry.target == target]
-            assert size(texts) <= LIMITS.of(target)
+            assert entries_size(texts) <= LIMITS.of(target)
             assert len(set(texts)) == len(texts)
             file = notes.file(target)
-            assert set(split(file.read_text()) if file.exists() else ()) == set(texts)
+            assert set(split_entries(file.read_text()) if file.exists() else ()) == set(texts)

@@ -12,9 +12,9 @@ from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.nudges import FLUSH, REVIEW, flush_request, nudge
+from hermes.memory.nudges import FLUSH, REVIEW, flush_request, review_request
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -27,7 +27,7 @@ FACT = "The user wants answers in French"
     ("turns", "interval", "words"), [(9, 10, ""), (10, 10, REVIEW), (99, 0, ""), (1, 1, REVIEW)]
 )
 def test_a_nudge_comes_when_it_is_time(turns: int, interval: int, words: str) -> None:
-    assert nudge(turns, interval) == words
+    assert review_request(turns, interval) == words
 
 
 @pytest.mark.parametrize(("turns", "least", "words"), [(5, 6, ""), (6, 6, FLUSH), (9, 0, "")])
@@ -36,7 +36,7 @@ def test_a_short_conversation_is_not_flushed(turns: int, least: int, words: str)
 
 
 def model(request: Request) -> Step:
-    if request.said[0].text != REVIEW:
+    if request.messages[0].text != REVIEW:
         return says("Oui.")
     if request.results:
         return says("Saved.")
@@ -53,11 +53,11 @@ async def talk(folder: Path, server: ScriptedServer, *texts: str, origin: str = 
     }
     env = {"OPENAI_API_KEY": "k"}
     app = App(load(Home(folder / "home"), flags=flags, env=env), env=env, world=World())
-    session = await app.open(Opening(source="cli", attended=True, cwd="/"))
-    app.attend(session)
+    session = await app.open(SessionRequest(source="cli", attended=True, cwd="/"))
+    app.start_session_tasks(session)
     for text in texts:
         await session.send(Say(text=text, origin=origin))
-        await session.settled()
+        await session.wait_until_idle()
     return app
 
 
@@ -69,10 +69,10 @@ async def test_two_turns_without_a_change_lead_to_one_review(tmp_path: Path) -> 
         why = await app.memory.why("m1")
         assert why.entry is not None and why.entry.text == FACT
         assert (why.changes[0].source.kind, why.said[0]) == ("review", "Always answer in French")
-        review = next(r for r in server.requests if r.said[0].text == REVIEW)
+        review = next(r for r in server.requests if r.messages[0].text == REVIEW)
         assert review.tools == ("memory",)
-        assert "User: Always answer in French" in review.said[1].text
-        costs = {line.cause for line in await app.library.spending()}
+        assert "User: Always answer in French" in review.messages[1].text
+        costs = {line.cause for line in await app.archive.spending()}
         assert "background_review" in costs
         await app.close()
 
@@ -82,4 +82,4 @@ async def test_no_review_where_strangers_were_heard(tmp_path: Path) -> None:
         app = await talk(tmp_path, server, "one", "two", "three", origin="mail:eve")
         await asyncio.sleep(0.1)
         await app.close()
-        assert all(request.said[0].text != REVIEW for request in server.requests)
+        assert all(request.messages[0].text != REVIEW for request in server.requests)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.memory.format import split
+from hermes.memory.format import split_entries
 from tests.memory.conftest import Notes
 
 ADDER = str(Path(__file__).with_name("adder.py"))
@@ -26,5 +26,5 @@ async def test_what_eight_processes_add_at_once_is_all_kept(tmp_path: Path) -> N
     expected = {f"process {n} says {k}" for n in range(PROCESSES) for k in range(EACH)}
     notes = Notes(tmp_path)
     assert sorted(await notes.texts()) == sorted(expected)
-    assert set(split(notes.file().read_text())) == expected
+    assert set(split_entries(notes.file().read_text())) == expected
     assert len(await notes.memories.changes()) == PROCESSES * EACH

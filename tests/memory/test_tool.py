@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import joined_text
-from hermes.memory.entries import Limits, Source
-from hermes.memory.tools import CLOSED, Call, Desk, memory
+from hermes.memory.entries import ChangeSource, MemoryLimits
+from hermes.memory.tools import CLOSED, CallFacts, MemoryToolService, memory
 from hermes.testing.context import ScriptedContext
 from tests.memory.conftest import Notes
 
@@ -20,11 +20,13 @@ class Model(ScriptedContext):
         super().__init__()
         self.count = 0
 
-        async def witness(call_id: str) -> Call:
-            source = Source(kind="session", session_id="s", turn_id="t", call_id=call_id)
-            return Call(source=source, key=f"s t {self.count}", held=held)
+        async def witness(call_id: str) -> CallFacts:
+            source = ChangeSource(kind="session", session_id="s", turn_id="t", call_id=call_id)
+            return CallFacts(source=source, key=f"s t {self.count}", held=held)
 
-        self._kept[Desk] = Desk(notes.memories, witness, targets=("memory", "user"))
+        self._kept[MemoryToolService] = MemoryToolService(
+            notes.memories, witness, targets=("memory", "user")
+        )
 
     async def use(self, **arguments: object) -> JsonObject:
         self.count += 1
@@ -48,7 +50,7 @@ async def test_a_good_call_tells_how_full_it_is(notes: Notes) -> None:
 
 
 async def test_a_full_memory_shows_what_could_go(tmp_path: Path) -> None:
-    notes = Notes(tmp_path, limits=Limits(memory=20))
+    notes = Notes(tmp_path, limits=MemoryLimits(memory=20))
     model = Model(notes)
     await model.use(target="memory", action="add", content="a" * 15)
     answer = await model.use(target="memory", action="add", content="b" * 10)

@@ -24,7 +24,7 @@ async def held(
     async with ScriptedServer(script) as server, app_at(tmp_path / "home", server, more) as app:
         session = await opened(app, tmp_path)
         await session.send(Say(text="go"))
-        await session.settled()
+        await session.wait_until_idle()
         return [record.event for record in await app.journal.read(session.id)]
 
 

@@ -13,7 +13,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import Image, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.world import World
-from hermes.models.auxiliary import Auxiliary, seconds_for
+from hermes.models.auxiliary import SideModel, timeout_for
 from hermes.models.models import Models
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
@@ -37,8 +37,8 @@ class Side:
         self.config = config
         self.auxiliary = self.session()
 
-    def session(self) -> Auxiliary:
-        return Auxiliary(
+    def session(self) -> SideModel:
+        return SideModel(
             self.models, self.config.settings, main=lambda: self.main, tell=self.told.append
         )
 
@@ -204,7 +204,7 @@ async def test_a_task_has_its_time(side: Make) -> None:
 
 
 def test_the_usual_times_are_those_of_the_tasks() -> None:
-    assert [seconds_for(task) for task in ("vision", "web_extract", "curator", "approval")] == [
+    assert [timeout_for(task) for task in ("vision", "web_extract", "curator", "approval")] == [
         120,
         360,
         600,

@@ -11,13 +11,13 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import HermesError
 from hermes.core.world import SystemClock
-from hermes.models.choice import Wish
+from hermes.models.choice import ModelRef
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.listings import Listings
-from hermes.providers.vendor import Vendor, shipped
+from hermes.providers.listings import ModelListingCache
+from hermes.providers.vendor import Vendor, shipped_catalogue
 
-VENDORS = tuple(shipped().vendors.values())
+VENDORS = tuple(shipped_catalogue().vendors.values())
 KEYS = {name: f"secret-of-{name.lower()}" for vendor in VENDORS for name in vendor.keys}
 CLOUDS = tuple(vendor for vendor in VENDORS if vendor.url.startswith("https://"))
 
@@ -25,7 +25,9 @@ CLOUDS = tuple(vendor for vendor in VENDORS if vendor.url.startswith("https://")
 def resolver(tmp_path: Path, **flags: str) -> Resolver:
     given = {f"model.{name}": value for name, value in flags.items()}
     config = load(Home(tmp_path / "home"), flags=given, env=KEYS)
-    return Resolver(config, shipped(), Listings(tmp_path / "cache", SystemClock()))
+    return Resolver(
+        config, shipped_catalogue(), ModelListingCache(tmp_path / "cache", SystemClock())
+    )
 
 
 def owners(endpoint: Endpoint) -> Iterator[Vendor]:
@@ -40,7 +42,7 @@ def is_at_home(endpoint: Endpoint) -> bool:
 @pytest.mark.parametrize("vendor", CLOUDS, ids=lambda vendor: vendor.name)
 def test_a_vendor_gets_its_own_key(tmp_path: Path, vendor: Vendor) -> None:
     try:
-        endpoint = resolver(tmp_path).endpoint(Wish(provider=vendor.name, model="m"))
+        endpoint = resolver(tmp_path).endpoint(ModelRef(provider=vendor.name, model="m"))
     except HermesError:
         assert not vendor.keys  # only a login opens it
         return
@@ -53,7 +55,7 @@ def test_no_vendor_sends_its_key_to_the_address_of_another(tmp_path: Path, vendo
     for other in CLOUDS:
         found = resolver(tmp_path, provider=vendor.name, base_url=other.url)
         try:
-            endpoint = found.endpoint(Wish(provider=vendor.name, model="m"))
+            endpoint = found.endpoint(ModelRef(provider=vendor.name, model="m"))
         except HermesError:
             continue  # refused rather than sent
         assert is_at_home(endpoint), f"{vendor.name} at {other.url}"
@@ -63,7 +65,7 @@ def test_keys_of_clouds_do_not_go_to_machines_of_ones_own(tmp_path: Path) -> Non
     for url in ("http://localhost:11434/v1", "http://10.0.0.5/v1", "http://box.local/v1"):
         for vendor in VENDORS:
             found = resolver(tmp_path, provider=vendor.name, base_url=url)
-            endpoint = found.endpoint(Wish(provider=vendor.name, model="m"))
+            endpoint = found.endpoint(ModelRef(provider=vendor.name, model="m"))
             assert endpoint.key == "", f"{vendor.name} at {url}"
 
 
@@ -74,10 +76,12 @@ def test_an_option_for_one_run_does_not_inherit_a_saved_address_or_key(tmp_path:
         "model: {provider: custom, base_url: 'https://gate.test/v1', api_key: key-of-gate}\n"
     )
     config = load(Home(home), flags={"model.provider": "openrouter"}, env=KEYS)
-    found = Resolver(config, shipped(), Listings(tmp_path / "cache", SystemClock()))
-    endpoint = found.endpoint(Wish(provider="openrouter", model="x/y"))
+    found = Resolver(
+        config, shipped_catalogue(), ModelListingCache(tmp_path / "cache", SystemClock())
+    )
+    endpoint = found.endpoint(ModelRef(provider="openrouter", model="x/y"))
     assert (endpoint.host, endpoint.key) == ("openrouter.ai", KEYS["OPENROUTER_API_KEY"])
-    saved = found.endpoint(Wish(provider="custom", model="m"))
+    saved = found.endpoint(ModelRef(provider="custom", model="m"))
     assert (saved.host, saved.key) == ("gate.test", "key-of-gate")
 
 
@@ -85,6 +89,8 @@ def test_the_key_of_a_host_nobody_owns_is_found_by_its_name(tmp_path: Path) -> N
     env = {"TOGETHER_API_KEY": "secret-of-together", "OPENAI_API_KEY": "secret-of-openai"}
     flags = {"model.base_url": "https://api.together.xyz/v1"}
     config = load(Home(tmp_path / "home"), flags=flags, env=env)
-    found = Resolver(config, shipped(), Listings(tmp_path / "cache", SystemClock()))
-    endpoint = found.endpoint(Wish(provider="custom", model="m"))
+    found = Resolver(
+        config, shipped_catalogue(), ModelListingCache(tmp_path / "cache", SystemClock())
+    )
+    endpoint = found.endpoint(ModelRef(provider="custom", model="m"))
     assert endpoint.key == "secret-of-together"

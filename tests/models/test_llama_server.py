@@ -53,9 +53,9 @@ async def test_its_window_is_what_it_runs_with_and_it_answers(address: str, tmp_
     (tmp_path / "config.yaml").write_text(f"providers: {{box: {{base_url: '{address}/v1'}}}}\n")
     models = Models(load(Home(tmp_path), env={}), World(), env={})
     try:
-        choice = await models.take("box", "")
+        choice = await models.choose_explicit("box", "")
         assert models.window(choice.model, "box") == 32_768
-        await models.acquaint(choice.model, "box")
+        await models.learn_profile(choice.model, "box")
         assert models.window(choice.model, "box") == WINDOW
         ledger = Ledger()
         provider, _ = models.connect(choice.model, "box", ledger)

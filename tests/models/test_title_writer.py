@@ -12,9 +12,9 @@ from hermes.config.load import load
 from hermes.core.commands import Retitle, Say
 from hermes.core.events import ModelCalled, Titled, TurnEnded
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.models.title_writer import cleaned
+from hermes.models.title_writer import clean_title
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 
@@ -28,18 +28,20 @@ def app_at(home: Path, server: ScriptedServer, more: str = "") -> App:
 
 
 async def opened(app: App, tmp_path: Path) -> Session:
-    return await app.open(Opening(source="cli", attended=True, cwd=str(tmp_path), rules=False))
+    return await app.open(
+        SessionRequest(source="cli", attended=True, cwd=str(tmp_path), rules=False)
+    )
 
 
 async def exchange(session: Session, text: str) -> None:
     await session.send(Say(text=text))
-    await session.settled()
+    await session.wait_until_idle()
 
 
 async def titled(app: App, session: Session, text: str) -> str:
     """One turn in a session that somebody attends, and the title that follows."""
     events = session.subscribe()
-    app.attend(session)
+    app.start_session_tasks(session)
     await exchange(session, text)
     async for record in events:
         if isinstance(record.event, Titled):
@@ -77,7 +79,7 @@ async def test_it_can_be_switched_off_and_a_name_that_is_there_stays(
         session = await opened(app, tmp_path)
         if named:
             await session.send(Retitle(title="Mine"))
-        app.attend(session)
+        app.start_session_tasks(session)
         await exchange(session, "first")
         await exchange(session, "second")
         assert session.transcript.title == ("Mine" if named else "")
@@ -88,7 +90,7 @@ async def test_a_name_that_cannot_be_had_is_told_and_does_no_harm(tmp_path: Path
     steps = (says("one"), fails(401), says("two"))
     async with ScriptedServer(steps) as server, app_at(tmp_path / "home", server) as app:
         session = await opened(app, tmp_path)
-        app.attend(session)
+        app.start_session_tasks(session)
         events = session.subscribe()
         await exchange(session, "first")
         told = ""
@@ -114,4 +116,4 @@ async def test_a_name_that_cannot_be_had_is_told_and_does_no_harm(tmp_path: Path
     ],
 )
 def test_an_answer_becomes_a_title(said: str, title: str) -> None:
-    assert cleaned(said) == title
+    assert clean_title(said) == title

@@ -9,7 +9,7 @@ from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
@@ -35,10 +35,12 @@ async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
         config = load(home, env=env, flags={"model.default": "scripted"})
         clock = PatientClock(settle_seconds=0.001)
         async with App(config, env=env, world=World(clock=clock)) as app:
-            session = await app.open(Opening(source="test", attended=True, cwd=str(tmp_path)))
-            app.attend(session)
+            session = await app.open(
+                SessionRequest(source="test", attended=True, cwd=str(tmp_path))
+            )
+            app.start_session_tasks(session)
             await session.send(Say(text="Hi"))
-            await session.settled()
+            await session.wait_until_idle()
             # The session gets its title.
             await clock.advance(LOOK_SECONDS)
             async with asyncio.timeout(60):
@@ -46,7 +48,7 @@ async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
                     await asyncio.sleep(0.01)
             await clock.advance(LOOK_SECONDS)
             asked = (server.received.count, server.probed.count)
-            before = (await app.library.spending(), await app.journal.read(session.id))
+            before = (await app.archive.spending(), await app.journal.read(session.id))
             await clock.advance(DAY_SECONDS)
             assert (server.received.count, server.probed.count) == asked
-            assert (await app.library.spending(), await app.journal.read(session.id)) == before
+            assert (await app.archive.spending(), await app.journal.read(session.id)) == before

@@ -15,7 +15,7 @@ import pytest
 
 from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.testing.server import ScriptedServer
 from tests.money.market import PRICES, Market, Model, check_session
@@ -56,7 +56,7 @@ async def check_accounts(market: Market, every: Sequence[str], server: ScriptedS
         for name in every:
             records = await app.journal.read(name)
             assumed_calls += check_session(records, charges.get(name, []))
-        lines = await app.library.spending()
+        lines = await app.archive.spending()
     assert {line.principal for line in lines} == {"owner"}
     assert {line.cause for line in lines} <= {"chat", "retry", "continuation"}
     assert {line.job for line in lines} == {name.partition("-")[0] for name in every}
@@ -88,9 +88,9 @@ async def go_on_after_a_top_up(market: Market, every: Sequence[str]) -> None:
         market.set_caps(day=Decimal(100), job=Decimal(100))
         name = paused[0]
         before = fold(await app.journal.read(name)).messages
-        session = await app.open(Opening(source="test", attended=False, resume=name))
+        session = await app.open(SessionRequest(source="test", attended=False, resume=name))
         await session.send(Say(text=f"{name} goes on at last"))
-        await session.settled()
+        await session.wait_until_idle()
         records = await app.journal.read(name)
     ends = [record.event.reason for record in records if isinstance(record.event, TurnEnded)]
     assert ends[-1] != "paused"

@@ -13,7 +13,7 @@ from hermes.core.commands import Say
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, TurnEnded
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
 
 
@@ -40,10 +40,10 @@ async def work(app: App, name: str, turns: int) -> None:
     events = session.subscribe()
     # What the process before this one did not end comes first.
     session.resume()
-    await session.settled()
+    await session.wait_until_idle()
     for turn in range(turns):
         await session.send(Say(text=f"{name} goes on ({turn})"))
-        await session.settled()
+        await session.wait_until_idle()
         if (await newest_end(app, name)) == "paused":
             break
     events.close()
@@ -52,12 +52,14 @@ async def work(app: App, name: str, turns: int) -> None:
 
 async def entered(app: App, name: str) -> Session:
     """Sessions whose names begin alike are parts of one job."""
-    opening = Opening(source="test", attended=False, session_id=name, job=name.partition("-")[0])
+    opening = SessionRequest(
+        source="test", attended=False, session_id=name, job=name.partition("-")[0]
+    )
     try:
-        await app.library.find(name)
+        await app.archive.find(name)
     except NotFound:
         return await app.open(opening)
-    return await app.open(Opening(source="test", attended=False, resume=name))
+    return await app.open(SessionRequest(source="test", attended=False, resume=name))
 
 
 async def newest_end(app: App, name: str) -> str:

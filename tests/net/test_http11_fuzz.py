@@ -9,10 +9,10 @@ import h11
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hermes.providers.http11 import Address, Connection, ProtocolError
-from hermes.providers.line import Line
+from hermes.providers.http11 import ConnectionTarget, HttpConnection, ProtocolError
+from hermes.providers.line import ByteStream
 
-ADDRESS = Address(host="h", port=80, secure=False)
+ADDRESS = ConnectionTarget(host="h", port=80, secure=False)
 STATUSES = (200, 201, 204, 206, 301, 304, 400, 404, 418, 429, 500, 503, 599)
 _NAMES = st.text("abcXYZ019-_!#$%&'*+.^`|~", min_size=1, max_size=12)
 _VALUES = st.text(
@@ -39,7 +39,7 @@ class Pieces:
 
 def read_ours(pieces: list[bytes]) -> Response:
     async def run() -> Response:
-        connection = Connection(cast(Line, Pieces(pieces)), ADDRESS)
+        connection = HttpConnection(cast(ByteStream, Pieces(pieces)), ADDRESS)
         exchange = await connection.head(1.0)
         body = b""
         while piece := await exchange.read(1.0):

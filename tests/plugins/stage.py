@@ -6,13 +6,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from hermes.plugins.births import Surroundings
+from hermes.plugins.births import PluginHost
 from hermes.plugins.contents import hash_of, read_contents
-from hermes.plugins.discovery import Places
-from hermes.plugins.found import Found
-from hermes.plugins.plugins import Plugins, State
-from hermes.plugins.rules import Entry, Rules
-from hermes.plugins.serving import NOBODY, Caller, Serving
+from hermes.plugins.discovery import SearchPaths
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.plugins import PluginRegistry, PluginState
+from hermes.plugins.rules import PluginEntry, PluginRules
+from hermes.plugins.serving import NO_CALLER, PluginCaller, PluginRequests
 from hermes.testing.clock import VirtualClock
 
 CANARY = "canary-7f3a9-secret"
@@ -67,7 +67,7 @@ def register(ctx):
 """
         return self.write(key, code, **more)
 
-    def agree(self, plugins: Plugins, key: str) -> None:
+    def agree(self, plugins: PluginRegistry, key: str) -> None:
         found = plugins.state(key).found
         hash = hash_of(read_contents(Path(found.place)))
         plugins.consents.agree(found, hash)
@@ -76,23 +76,23 @@ def register(ctx):
         self,
         *keys: str,
         agree: bool = True,
-        entries: dict[str, Entry] | None = None,
+        entries: dict[str, PluginEntry] | None = None,
         serving: dict[str, Any] | None = None,
         taken: tuple[str, ...] = (),
-        places: Places | None = None,
+        places: SearchPaths | None = None,
         scan: Any = lambda _text: ("", False),
         **rules: Any,
-    ) -> Plugins:
-        whole = Rules(enabled=keys, entries=entries or {}, **rules)
+    ) -> PluginRegistry:
+        whole = PluginRules(enabled=keys, entries=entries or {}, **rules)
 
-        def serve(found: Found) -> Serving:
-            return Serving(found.name, whole.grants(found), **(serving or {}))
+        def serve(found: FoundPlugin) -> PluginRequests:
+            return PluginRequests(found.name, whole.grants(found), **(serving or {}))
 
-        def made() -> Plugins:
-            return Plugins(
+        def made() -> PluginRegistry:
+            return PluginRegistry(
                 whole,
-                places or Places(user=str(self.plugins), pip=False, bundled=""),
-                Surroundings(
+                places or SearchPaths(user=str(self.plugins), pip=False, bundled=""),
+                PluginHost(
                     home=str(self.root),
                     person=str(self.person),
                     variables=self.variables,
@@ -113,19 +113,19 @@ def register(ctx):
         return plugins
 
 
-async def loaded(plugins: Plugins) -> dict[str, State]:
+async def loaded(plugins: PluginRegistry) -> dict[str, PluginState]:
     await plugins.load(tuple(plugins.usable()))
     return {state.found.key: state for state in plugins.states}
 
 
 async def called(
-    plugins: Plugins,
+    plugins: PluginRegistry,
     key: str,
     arguments: Any = None,
     *,
     tool: str = "go",
     seconds: float = 60,
-    caller: Caller = NOBODY,
+    caller: PluginCaller = NO_CALLER,
 ) -> Any:
     return await plugins.running(key).call(
         "tool", tool, arguments or {}, seconds=seconds, caller=caller

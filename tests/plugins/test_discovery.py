@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.discovery import Places, discover
-from hermes.plugins.manifest import Variable, checked, manifest_of_module, read_manifest
+from hermes.plugins.discovery import SearchPaths, discover
+from hermes.plugins.manifest import (
+    PluginVariable,
+    manifest_of_module,
+    read_manifest,
+    validate_manifest,
+)
 from hermes.plugins.rules import satisfies
 from tests.plugins.stage import Home, loaded
 
@@ -20,8 +25,8 @@ def plugin(folder: Path, manifest: str, code: str = "raise SystemExit('it ran')"
     return folder
 
 
-def places(root: Path, **more: object) -> Places:
-    return Places(
+def places(root: Path, **more: object) -> SearchPaths:
+    return SearchPaths(
         user=str(root / "user"),
         bundled=str(root / "bundled"),
         paths=(str(root / "site"),),
@@ -110,12 +115,12 @@ def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, word
 
 
 def test_variables_are_names_or_told_in_full() -> None:
-    manifest = checked(
+    manifest = validate_manifest(
         {"name": "a", "requires_env": ["ONE", {"name": "TWO", "secret": False, "required": False}]}
     )
     assert manifest.requires_env == (
-        Variable(name="ONE"),
-        Variable(name="TWO", secret=False, required=False),
+        PluginVariable(name="ONE"),
+        PluginVariable(name="TWO", secret=False, required=False),
     )
 
 
@@ -152,8 +157,10 @@ async def test_a_plugin_of_a_project_is_agreed_to_for_that_project_alone(home: H
     for name in ("a", "b"):
         plugin(home.person / name, "", "")
         plugin(home.person / name / "p", "name: p\nprovides_tools: [go]", code)
-    one = Places(user=str(home.plugins), pip=False, bundled="", project=str(home.person / "a"))
-    other = Places(user=str(home.plugins), pip=False, bundled="", project=str(home.person / "b"))
+    one = SearchPaths(user=str(home.plugins), pip=False, bundled="", project=str(home.person / "a"))
+    other = SearchPaths(
+        user=str(home.plugins), pip=False, bundled="", project=str(home.person / "b")
+    )
     plugins = home.open("p", places=one)
     assert (await loaded(plugins))["p"].status == "loaded"
     await plugins.close()

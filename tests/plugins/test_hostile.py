@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 
 from hermes.core.tools import Tool
-from hermes.plugins.rules import Entry, Given
+from hermes.plugins.rules import GrantSettings, PluginEntry
 from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NOBODY
+from hermes.plugins.serving import NO_CALLER
 from hermes.workspaces.confinement.sandbox import find_means
 from tests.plugins.stage import CANARY, Home, called, loaded
 
@@ -347,7 +347,7 @@ async def test_what_is_too_much_becomes_an_error_in_words(home: Home, what: str)
     with pytest.raises(PluginFault) as fault:
         await called(plugins, "bad")
     assert len(str(fault.value)) < 3_000
-    assert await plugins.running("bad").call("ping", "", None, seconds=60, caller=NOBODY)
+    assert await plugins.running("bad").call("ping", "", None, seconds=60, caller=NO_CALLER)
     await plugins.close()
 
 
@@ -467,7 +467,7 @@ async def test_a_granted_folder_in_another_one_is_no_way_out(home: Home) -> None
             pass
         return open(args["person"] + "/a/b/id_rsa").read()
     """)  # fmt: skip
-    entry = {"bad": Entry(grants=Given(paths=("~/a", "~/a/b")))}
+    entry = {"bad": PluginEntry(grants=GrantSettings(paths=("~/a", "~/a/b")))}
     for _ in range(2):
         plugins = home.open("bad", entries=entry)
         await loaded(plugins)

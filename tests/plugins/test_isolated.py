@@ -60,7 +60,7 @@ return os.getpid()
 """
 
 
-@pytest.mark.skipif(bool(landlock.obstacle()), reason="there is no Landlock here")
+@pytest.mark.skipif(bool(landlock.find_obstacle()), reason="there is no Landlock here")
 def test_a_plugin_does_not_outlive_the_program(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOST, str(tmp_path), STAYING],

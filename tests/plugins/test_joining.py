@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.discovery import Places
+from hermes.plugins.discovery import SearchPaths
 from hermes.plugins.joining import join_engines, join_images
-from hermes.plugins.rules import Entry
-from hermes.plugins.serving import MOST_MESSAGES, MOST_QUESTIONS, Caller, Denied, Grants, Serving
-from hermes.plugins.skills import put_skills
+from hermes.plugins.rules import PluginEntry
+from hermes.plugins.serving import (
+    MOST_MESSAGES,
+    MOST_QUESTIONS,
+    Denied,
+    Grants,
+    PluginCaller,
+    PluginRequests,
+)
+from hermes.plugins.skills import sync_skills
 from tests.plugins.stage import Home, loaded
 
 PROVIDER = """
@@ -47,7 +54,7 @@ async def test_a_bundled_provider_is_passed_on_itself(home: Home, tmp_path: Path
     folder.mkdir(parents=True)
     (folder / "plugin.yaml").write_text("name: ink\nkind: backend\n")
     (folder / "__init__.py").write_text(PROVIDER)
-    places = Places(user=str(home.plugins), pip=False, bundled=str(tmp_path / "bundled"))
+    places = SearchPaths(user=str(home.plugins), pip=False, bundled=str(tmp_path / "bundled"))
     plugins = home.open(places=places)
     await plugins.load(list(plugins.usable("image_gen")))
     shelf = Shelf()
@@ -99,7 +106,7 @@ async def test_a_context_engine_runs_inside_or_not_at_all(home: Home) -> None:
     with pytest.raises(ConfigError, match="must run inside Hermes"):
         join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
     await plugins.close()
-    plugins = home.open("short", entries={"short": Entry(isolation="in_process")})
+    plugins = home.open("short", entries={"short": PluginEntry(isolation="in_process")})
     await loaded(plugins)
     join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
     engines = place["short"]
@@ -114,7 +121,7 @@ async def test_a_skill_lies_in_its_plugin(home: Home, tmp_path: Path, path: str)
     home.write("skilled", code, "provides_skills: [s]")
     plugins = home.open("skilled")
     await loaded(plugins)
-    [fault] = put_skills(plugins.states, tmp_path / "skills")
+    [fault] = sync_skills(plugins.states, tmp_path / "skills")
     assert fault.startswith("skilled.s: ")
     assert not (tmp_path / "skills").exists()
     await plugins.close()
@@ -130,11 +137,11 @@ async def test_a_skill_may_be_named_by_where_the_plugin_runs(home: Home, tmp_pat
     (folder / "inner" / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\nDo it.\n")
     plugins = home.open("skilled")
     await loaded(plugins)
-    assert put_skills(plugins.states, tmp_path / "skills") == []
+    assert sync_skills(plugins.states, tmp_path / "skills") == []
     text = (tmp_path / "skills" / "skilled.s" / "SKILL.md").read_text()
     assert "name: skilled.s" in text
     await plugins.close()
-    assert put_skills([], tmp_path / "skills") == []
+    assert sync_skills([], tmp_path / "skills") == []
     assert list((tmp_path / "skills").iterdir()) == []
 
 
@@ -145,22 +152,22 @@ async def test_requests_of_plugins_are_counted_and_checked() -> None:
         sent.append(content)
         return True
 
-    serving = Serving("p", Grants(), inject=inject)
+    serving = PluginRequests("p", Grants(), inject=inject)
     with pytest.raises(Denied, match="during a call"):
         await serving.answer("inject_message", {"content": "x"}, None)
     with pytest.raises(Denied, match="Unknown method"):
-        await serving.answer("read_keys", {}, Caller("s"))
+        await serving.answer("read_keys", {}, PluginCaller("s"))
     with pytest.raises(Denied, match="is text"):
-        await serving.answer("inject_message", {"content": 7}, Caller("s"))
-    assert not await serving.answer("inject_message", {"content": "x"}, Caller())
+        await serving.answer("inject_message", {"content": 7}, PluginCaller("s"))
+    assert not await serving.answer("inject_message", {"content": "x"}, PluginCaller())
     other = {"content": "x", "session_key": "other"}
-    assert not await serving.answer("inject_message", other, Caller("s"))
+    assert not await serving.answer("inject_message", other, PluginCaller("s"))
     for _ in range(MOST_MESSAGES):
-        assert await serving.answer("inject_message", {"content": "x"}, Caller("s"))
+        assert await serving.answer("inject_message", {"content": "x"}, PluginCaller("s"))
     with pytest.raises(Denied, match="at most"):
-        await serving.answer("inject_message", {"content": "x"}, Caller("s"))
+        await serving.answer("inject_message", {"content": "x"}, PluginCaller("s"))
     assert len(sent) == MOST_MESSAGES
-    tired = Caller("s")
+    tired = PluginCaller("s")
     tired.questions = MOST_QUESTIONS
     with pytest.raises(Denied, match="at most"):
         await serving.answer("llm.complete", {}, tired)
@@ -171,10 +178,10 @@ async def test_a_plugin_inside_hermes_is_served_by_the_same_rules(home: Home) ->
         return f'{{"prompt": "{prompt}", "most": {most}}}'
 
     home.tool("near", "return CTX.llm.complete_structured({}, 'hi', max_tokens=9)")
-    entries = {"near": Entry(isolation="in_process")}
+    entries = {"near": PluginEntry(isolation="in_process")}
     plugins = home.open("near", entries=entries, serving={"complete": complete})
     await loaded(plugins)
     running = plugins.running("near")
     with pytest.raises(Exception, match="needs the grant"):
-        await running.call("tool", "go", {}, seconds=9, caller=Caller("s"))
+        await running.call("tool", "go", {}, seconds=9, caller=PluginCaller("s"))
     await plugins.close()

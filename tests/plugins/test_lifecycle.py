@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.births import Surroundings
-from hermes.plugins.isolated import MOST_CRASHES, Strikes
-from hermes.plugins.rules import Entry, Given
+from hermes.plugins.births import PluginHost
+from hermes.plugins.isolated import MOST_CRASHES, CrashCounter
+from hermes.plugins.rules import GrantSettings, PluginEntry
 from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NOBODY
+from hermes.plugins.serving import NO_CALLER
 from hermes.testing.clock import VirtualClock
 from tests.plugins.stage import CANARY, Home, called, loaded
 
@@ -147,7 +147,7 @@ async def test_a_tool_takes_the_name_of_another_only_by_leave(home: Home) -> Non
     code = "def register(ctx):\n ctx.register_tool('go', 't', {}, print, override=True)"
     home.write("bad", code)
     assert "another tool named go" in await fault_of(home, taken=("go",))
-    leave = {"bad": Entry(allow_tool_override=True)}
+    leave = {"bad": PluginEntry(allow_tool_override=True)}
     plugins = home.open("bad", taken=("go",), entries=leave)
     assert (await loaded(plugins))["bad"].status == "loaded"
     await plugins.close()
@@ -178,7 +178,7 @@ async def test_the_key_of_a_provider_needs_a_grant_by_its_name(home: Home) -> No
               manifest="provides_tools: [go]\nrequires_env: [OPENAI_API_KEY]")  # fmt: skip
     plugins = home.open("key")
     assert plugins.state("key").status == "needs configuration"
-    grant = {"key": Entry(grants=Given(env=("OPENAI_API_KEY",)))}
+    grant = {"key": PluginEntry(grants=GrantSettings(env=("OPENAI_API_KEY",)))}
     plugins = home.open("key", entries=grant)
     await loaded(plugins)
     assert await called(plugins, "key") == CANARY
@@ -188,7 +188,9 @@ async def test_the_key_of_a_provider_needs_a_grant_by_its_name(home: Home) -> No
 async def test_a_granted_folder_can_be_changed_and_nothing_beside_it(home: Home) -> None:
     (home.person / "data").mkdir()
     home.tool("notes", "open(args['path'], 'w').write('x')\nreturn open(args['path']).read()")
-    plugins = home.open("notes", entries={"notes": Entry(grants=Given(paths=("~/data",)))})
+    plugins = home.open(
+        "notes", entries={"notes": PluginEntry(grants=GrantSettings(paths=("~/data",)))}
+    )
     await loaded(plugins)
     assert await called(plugins, "notes", {"path": str(home.person / "data" / "x")}) == "x"
     with pytest.raises(PluginFault, match="PermissionError"):
@@ -199,13 +201,13 @@ async def test_a_granted_folder_can_be_changed_and_nothing_beside_it(home: Home)
 @pytest.mark.parametrize("path", ["~", "~/.hermes", "/", "~/.hermes/plugin-data"])
 async def test_the_home_of_hermes_is_never_granted(home: Home, path: str) -> None:
     home.tool("bad", HELLO)
-    entry = {"bad": Entry(grants=Given(paths=(path,)))}
+    entry = {"bad": PluginEntry(grants=GrantSettings(paths=(path,)))}
     assert "cannot be granted" in await fault_of(home, entries=entry)
 
 
 async def test_a_plugin_with_the_grant_starts_programs(home: Home) -> None:
     home.tool("run", "import subprocess\nreturn subprocess.check_output(['echo', 'hi']).decode()")
-    plugins = home.open("run", entries={"run": Entry(grants=Given(processes=True))})
+    plugins = home.open("run", entries={"run": PluginEntry(grants=GrantSettings(processes=True))})
     await loaded(plugins)
     assert await called(plugins, "run") == "hi\n"
     await plugins.close()
@@ -221,7 +223,7 @@ async def test_a_plugin_with_the_grant_reaches_the_network(home: Home) -> None:
     port = server.sockets[0].getsockname()[1]
     home.tool("net", "import socket\nlink = socket.create_connection(('127.0.0.1', args['port']))\n"
                      "return link.recv(100).decode()")  # fmt: skip
-    plugins = home.open("net", entries={"net": Entry(grants=Given(network=True))})
+    plugins = home.open("net", entries={"net": PluginEntry(grants=GrantSettings(network=True))})
     await loaded(plugins)
     assert await called(plugins, "net", {"port": port}) == "welcome"
     await plugins.close()
@@ -230,7 +232,7 @@ async def test_a_plugin_with_the_grant_reaches_the_network(home: Home) -> None:
 
 async def test_a_plugin_rests_after_each_crash_and_is_given_up_after_the_third() -> None:
     clock = VirtualClock()
-    strikes = Strikes(clock)
+    strikes = CrashCounter(clock)
     pauses = []
     for _ in range(MOST_CRASHES):
         assert not strikes.out
@@ -244,7 +246,7 @@ async def test_a_plugin_rests_after_each_crash_and_is_given_up_after_the_third()
 
 async def test_crashes_of_long_ago_are_forgiven() -> None:
     clock = VirtualClock()
-    strikes = Strikes(clock)
+    strikes = CrashCounter(clock)
     for _ in range(2 * MOST_CRASHES):
         strikes.count()
         await clock.advance(400)
@@ -312,7 +314,7 @@ async def test_a_plugin_that_must_run_inside_says_how(home: Home) -> None:
 
 async def test_inside_hermes_a_trusted_plugin_works_the_same(home: Home) -> None:
     home.tool("near", "args['x'].append(1)\nimport os\nreturn [os.getpid(), args]")
-    plugins = home.open("near", entries={"near": Entry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
     assert (await loaded(plugins))["near"].level == "in_process"
     given = {"x": [0]}
     import os
@@ -326,7 +328,7 @@ async def test_inside_hermes_errors_and_hangs_stay_with_the_call(home: Home) -> 
     waits = "import os, time\nwhile not os.path.exists(args['go']): time.sleep(0.01)\n"
     home.tool("near", waits + "raise ValueError('no')")
     go = home.person / "go"
-    plugins = home.open("near", entries={"near": Entry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
     await loaded(plugins)
     with pytest.raises(PluginFault, match="did not answer"):
         await called(plugins, "near", {"go": str(go)}, seconds=0.1)
@@ -355,7 +357,7 @@ async def test_inside_hermes_errors_outside_of_calls_are_logged_and_shown(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     home.write("near", FAREWELL)
-    plugins = home.open("near", entries={"near": Entry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
     await loaded(plugins)
     assert "RuntimeError: no check" in caplog.text
     await plugins.close()
@@ -376,20 +378,24 @@ async def test_errors_outside_of_calls_are_in_the_log_of_the_plugin(home: Home) 
 async def test_an_author_may_ask_for_more_distance_but_not_for_less(home: Home) -> None:
     home.tool("a", HELLO, manifest="provides_tools: [go]\nisolation: in_process")
     home.tool("b", HELLO, manifest="provides_tools: [go]\nisolation: process")
-    plugins = home.open("a", "b", entries={"b": Entry(isolation="in_process")})
+    plugins = home.open("a", "b", entries={"b": PluginEntry(isolation="in_process")})
     assert [state.level for state in plugins.states] == ["process", "process"]
 
 
 async def test_changes_of_a_plugin_in_development_are_followed(home: Home) -> None:
-    entry = {"dev": Entry(development=True)}
+    entry = {"dev": PluginEntry(development=True)}
     folder = home.tool("dev", "return 1")
     plugins = home.open("dev", agree=False, entries=entry)
     await loaded(plugins)
     [tool] = plugins.tools()
-    assert await (await plugins.ready("dev")).call("tool", "go", {}, seconds=9, caller=NOBODY) == 1
+    assert (
+        await (await plugins.ready("dev")).call("tool", "go", {}, seconds=9, caller=NO_CALLER) == 1
+    )
     home.tool("dev", "return 2")
     assert folder.is_dir()
-    assert await (await plugins.ready("dev")).call("tool", "go", {}, seconds=9, caller=NOBODY) == 2
+    assert (
+        await (await plugins.ready("dev")).call("tool", "go", {}, seconds=9, caller=NO_CALLER) == 2
+    )
     assert plugins.reloaded == {"dev"}
     assert tool.name == "go"
     await plugins.close()
@@ -403,7 +409,7 @@ async def test_where_confinement_is_required_and_missing_nothing_runs(home: Home
 
 
 def test_surroundings_are_plain_values() -> None:
-    around = Surroundings(home="/h", person="/p", variables={}, version="1")
+    around = PluginHost(home="/h", person="/p", variables={}, version="1")
     assert around.profile == "default"
 
 

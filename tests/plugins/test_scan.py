@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.plugins.scan import scan
+from hermes.plugins.scan import scan_code
 
 SUSPICIOUS = {
     "eval(x)": "runs text as code",
@@ -26,18 +26,18 @@ SUSPICIOUS = {
 
 @pytest.mark.parametrize("code", SUSPICIOUS)
 def test_what_looks_odd_is_told_with_its_place(code: str) -> None:
-    findings = scan({"__init__.py": code.encode()})
+    findings = scan_code({"__init__.py": code.encode()})
     assert any(SUSPICIOUS[code] in each.words for each in findings)
     assert {each.file for each in findings} == {"__init__.py"}
 
 
 def test_the_worst_comes_first() -> None:
     code = b"import socket\nimport subprocess\nexec('x')\n"
-    assert [each.level for each in scan({"a.py": code})] == ["high", "medium", "low"]
+    assert [each.level for each in scan_code({"a.py": code})] == ["high", "medium", "low"]
 
 
 def test_files_that_other_programs_run_are_told() -> None:
-    found = scan({"setup.py": b"", "x.pth": b"", "lib.so": b"\x7fELF"})
+    found = scan_code({"setup.py": b"", "x.pth": b"", "lib.so": b"\x7fELF"})
     assert [each.file for each in found] == ["lib.so", "setup.py", "x.pth"]
 
 
@@ -51,4 +51,4 @@ def test_files_that_other_programs_run_are_told() -> None:
     ],
 )
 def test_ordinary_code_is_left_alone(code: str) -> None:
-    assert scan({"a.py": code.encode()}) == ()
+    assert scan_code({"a.py": code.encode()}) == ()

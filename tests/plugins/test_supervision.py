@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hermes.plugins.isolated import Pulse
+from hermes.plugins.isolated import LivenessCheck
 from hermes.plugins.running import PluginFault
 from tests.durability.observing import eventually
 from tests.plugins.stage import Home, called, loaded
@@ -23,7 +23,7 @@ ctypes.PyDLL(None).sleep(600)
 async def test_a_plugin_that_gives_no_sign_of_life_is_ended_and_named(home: Home) -> None:
     home.tool("stuck", STUCK)
     plugins = home.open("stuck")
-    plugins.pulse = Pulse(every_seconds=20, patience_seconds=20)
+    plugins.pulse = LivenessCheck(every_seconds=20, patience_seconds=20)
     await loaded(plugins)
     call = asyncio.ensure_future(called(plugins, "stuck", seconds=0))
     begun = home.root / "plugin-data" / "stuck" / "begun"
@@ -39,7 +39,7 @@ async def test_a_plugin_that_gives_no_sign_of_life_is_ended_and_named(home: Home
 async def test_a_plugin_that_only_takes_its_time_is_left_alone(home: Home) -> None:
     home.tool("slow", "import time\ntime.sleep(1)\nreturn 'done'")
     plugins = home.open("slow")
-    plugins.pulse = Pulse(every_seconds=0.05, patience_seconds=60)
+    plugins.pulse = LivenessCheck(every_seconds=0.05, patience_seconds=60)
     await loaded(plugins)
     assert await called(plugins, "slow", seconds=300) == "done"
     await plugins.close()
@@ -54,7 +54,7 @@ async def test_a_plugin_that_fills_its_folder_is_ended_and_stays_off(home: Home)
     """
     home.tool("greedy", fill)
     plugins = home.open("greedy", data_mb=1)
-    plugins.pulse = Pulse(every_seconds=0.05, patience_seconds=60)
+    plugins.pulse = LivenessCheck(every_seconds=0.05, patience_seconds=60)
     await loaded(plugins)
     with pytest.raises(PluginFault, match="the limit is 1 MB"):
         await called(plugins, "greedy", seconds=300)

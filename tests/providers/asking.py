@@ -13,11 +13,11 @@ from hermes.core.messages import Text as TextPart
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, Restarted, TextDelta, ToolSpec
 from hermes.core.world import World
-from hermes.providers.direct import Direct
+from hermes.providers.direct import EndpointProvider
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 from hermes.providers.profile import ModelProfile, WireName
-from hermes.providers.repairs import Fit
+from hermes.providers.repairs import AdaptiveProfile
 
 KEY = "sk-test-0123456789"
 WIRES: tuple[WireName, ...] = ("chat", "responses", "messages")
@@ -114,16 +114,16 @@ def endpoint(wire: WireName, url: str, profile: ModelProfile | None = None) -> E
 def direct(
     wire: WireName,
     url: str,
-    http: Http,
+    http: HttpClient,
     *,
     profile: ModelProfile | None = None,
     streams: bool = True,
     timeouts: Timeouts | None = None,
-) -> Direct:
+) -> EndpointProvider:
     at = endpoint(wire, url, profile)
-    fit = Fit(msgspec.structs.replace(at.profile, streams=streams))
+    fit = AdaptiveProfile(msgspec.structs.replace(at.profile, streams=streams))
     clock = World().clock
-    return Direct(at, http=http, clock=clock, fit=fit, timeouts=timeouts or Timeouts())
+    return EndpointProvider(at, http=http, clock=clock, fit=fit, timeouts=timeouts or Timeouts())
 
 
 def answered(reply: Reply, text: str = "seen") -> tuple[Message, ...]:

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    client = Http()
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
     yield client
     await client.aclose()

@@ -21,11 +21,11 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.direct import WIRES
-from hermes.providers.options import Options
+from hermes.providers.direct import WIRE_FORMATS
+from hermes.providers.options import RequestOptions
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import Catalogue, Vendor, shipped
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.vendor import ModelCatalogue, Vendor, shipped_catalogue
+from hermes.providers.wire.pictures import ImageLoader
 
 FOLDER = Path(__file__).with_name("golden")
 # Models beside the vendor's default one that are asked in another way, with their keys.
@@ -60,7 +60,7 @@ TOOL = ToolSpec(
         "additionalProperties": False,
     },
 )
-OPTIONS = Options(
+OPTIONS = RequestOptions(
     routing={"sort": "price", "only": (), "order": ("a", "b"), "zdr": True, "data_collection": ""},
     response_cache_seconds=300,
     service_tier="auto",
@@ -84,17 +84,17 @@ SEALED: dict[WireName, JsonObject] = {
 }
 
 
-def requests_of(catalogue: Catalogue, vendor: Vendor) -> list[JsonObject]:
+def requests_of(catalogue: ModelCatalogue, vendor: Vendor) -> list[JsonObject]:
     asked = ((vendor.default_model or "some-model", ""), *MORE.get(vendor.name, ()))
     return [_request(catalogue, vendor, model, key or KEY) for model, key in asked]
 
 
 def golden(vendor: Vendor) -> str:
     """What the vendor's file says, or would say."""
-    return json.dumps(requests_of(shipped(), vendor), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(requests_of(shipped_catalogue(), vendor), indent=1, ensure_ascii=False) + "\n"
 
 
-def _request(catalogue: Catalogue, vendor: Vendor, model: str, key: str) -> JsonObject:
+def _request(catalogue: ModelCatalogue, vendor: Vendor, model: str, key: str) -> JsonObject:
     endpoint = catalogue.endpoint(
         vendor,
         model,
@@ -103,7 +103,9 @@ def _request(catalogue: Catalogue, vendor: Vendor, model: str, key: str) -> Json
         server="ollama" if vendor.name == "custom" else "",
         options=OPTIONS,
     )
-    wire = WIRES[endpoint.wire](endpoint, endpoint.profile, life="5m", pictures=Pictures())
+    wire = WIRE_FORMATS[endpoint.wire](
+        endpoint, endpoint.profile, life="5m", pictures=ImageLoader()
+    )
     messages = _conversation(endpoint.wire, endpoint.issuer)
     prompt = Prompt(system="Be brief.", messages=messages, tools=(TOOL,), effort="high")
     body = wire.encode(prompt, messages)
@@ -124,5 +126,5 @@ def _conversation(wire: WireName, issuer: str) -> tuple[Message, ...]:
 
 if __name__ == "__main__" and "--write" in sys.argv:
     FOLDER.mkdir(exist_ok=True)
-    for name, known in shipped().vendors.items():
+    for name, known in shipped_catalogue().vendors.items():
         (FOLDER / f"{name}.json").write_text(golden(known), "utf-8")

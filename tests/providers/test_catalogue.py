@@ -10,7 +10,7 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import PACKED, Vendor, layered, shipped
+from hermes.providers.vendor import PACKED, Vendor, load_catalogue, shipped_catalogue
 from scripts.generate_catalogue import packed
 
 CHAT: WireName = "chat"
@@ -107,33 +107,33 @@ PLAIN = (
 def test_a_vendor_is_known_with_its_addresses_and_keys(
     name: str, alias: str, url: str, keys: str, url_env: str, wire: WireName
 ) -> None:
-    vendor = shipped().vendors[name]
+    vendor = shipped_catalogue().vendors[name]
     found = (vendor.url, " ".join(vendor.keys), vendor.url_env, vendor.wire)
     assert found == (url, keys, url_env, wire)
-    assert shipped().vendor(alias or name) == vendor
+    assert shipped_catalogue().vendor(alias or name) == vendor
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_vendors_have_an_address_and_a_key_of_their_name(name: str) -> None:
-    vendor = shipped().vendors[name]
+    vendor = shipped_catalogue().vendors[name]
     assert vendor.url.startswith("https://")
     assert vendor.keys[0] == f"{name.upper().replace('-', '_')}_API_KEY"
 
 
 def test_no_name_means_two_vendors() -> None:
-    vendors = shipped().vendors.values()
+    vendors = shipped_catalogue().vendors.values()
     names = [name for vendor in vendors for name in (vendor.name, *vendor.aliases)]
     assert sorted(names) == sorted(set(names))
 
 
 def test_keys_are_looked_for_in_the_order_of_the_table() -> None:
-    names = [name for name in shipped().vendors if shipped().vendors[name].auto]
+    names = [name for name in shipped_catalogue().vendors if shipped_catalogue().vendors[name].auto]
     assert names[:4] == ["openrouter", "nous", "anthropic", "openai-api"]
     assert {"copilot", "lmstudio", "custom", "bedrock"}.isdisjoint(names)
 
 
 def test_all_vendors_are_told_who_is_asking_and_nobody_else_is_named() -> None:
-    for vendor in shipped().vendors.values():
+    for vendor in shipped_catalogue().vendors.values():
         headers = [vendor.headers, *(route.headers for route in vendor.routes)]
         said = " ".join(f"{name} {value}" for held in headers for name, value in held.items())
         for other in (
@@ -145,7 +145,7 @@ def test_all_vendors_are_told_who_is_asking_and_nobody_else_is_named() -> None:
             "GitHubCopilot",
         ):
             assert other.lower() not in said.lower()
-    assert shipped().vendors["openrouter"].headers["X-Title"] == "Hermes Agent"
+    assert shipped_catalogue().vendors["openrouter"].headers["X-Title"] == "Hermes Agent"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,15 @@ def test_all_vendors_are_told_who_is_asking_and_nobody_else_is_named() -> None:
 def test_some_vendors_speak_another_format_with_some_models(
     vendor: str, model: str, wire: WireName
 ) -> None:
-    assert shipped().endpoint(shipped().vendors[vendor], model).wire == wire
+    assert shipped_catalogue().endpoint(shipped_catalogue().vendors[vendor], model).wire == wire
 
 
 def test_a_key_of_kimis_subscription_leads_to_another_address_and_format() -> None:
-    kimi = shipped().vendors["kimi-coding"]
-    coding = shipped().endpoint(kimi, "kimi-k3", key="sk-kimi-1234", key_source="KIMI_API_KEY")
-    plain = shipped().endpoint(kimi, "kimi-k3", key="sk-1234", key_source="KIMI_API_KEY")
+    kimi = shipped_catalogue().vendors["kimi-coding"]
+    coding = shipped_catalogue().endpoint(
+        kimi, "kimi-k3", key="sk-kimi-1234", key_source="KIMI_API_KEY"
+    )
+    plain = shipped_catalogue().endpoint(kimi, "kimi-k3", key="sk-1234", key_source="KIMI_API_KEY")
     assert (coding.url, coding.wire, coding.key) == (
         "https://api.kimi.com/coding", "messages", "sk-kimi-1234",
     )  # fmt: skip
@@ -180,10 +182,10 @@ def test_a_key_of_kimis_subscription_leads_to_another_address_and_format() -> No
 
 
 def test_geminis_address_always_ends_with_the_compatible_path() -> None:
-    gemini = shipped().vendors["gemini"]
+    gemini = shipped_catalogue().vendors["gemini"]
     for url in ("", "https://proxy.test/v1beta", "https://proxy.test/v1beta/openai/"):
         assert (
-            shipped()
+            shipped_catalogue()
             .endpoint(gemini, "gemini-3.8-flash", url=url)
             .url.rstrip("/")
             .endswith("/v1beta/openai")
@@ -208,13 +210,16 @@ def test_geminis_address_always_ends_with_the_compatible_path() -> None:
     ],
 )
 def test_families_add_up_from_general_to_special(model: str, field: str, value: object) -> None:
-    assert getattr(shipped().family(model), field) == value
+    assert getattr(shipped_catalogue().family(model), field) == value
 
 
 def test_a_vendors_own_word_on_a_family_counts_there_only() -> None:
-    codex, api = shipped().vendors["openai-codex"], shipped().vendors["openai-api"]
-    assert shipped().endpoint(codex, "openai/gpt-5.4").profile.window == 272_000
-    assert shipped().endpoint(api, "gpt-5.4").profile.window == 1_050_000
+    codex, api = (
+        shipped_catalogue().vendors["openai-codex"],
+        shipped_catalogue().vendors["openai-api"],
+    )
+    assert shipped_catalogue().endpoint(codex, "openai/gpt-5.4").profile.window == 272_000
+    assert shipped_catalogue().endpoint(api, "gpt-5.4").profile.window == 1_050_000
 
 
 def test_the_packed_catalogue_is_what_the_files_say() -> None:
@@ -230,7 +235,7 @@ def test_the_shipped_catalogue_is_read_without_a_toml_parser() -> None:
 
 
 def test_a_home_without_a_file_of_vendors_has_the_shipped_ones(tmp_path: Path) -> None:
-    assert layered(tmp_path / "vendors.toml") is shipped()
+    assert load_catalogue(tmp_path / "vendors.toml") is shipped_catalogue()
 
 
 def test_a_file_of_vendors_changes_only_what_it_names(tmp_path: Path) -> None:
@@ -253,7 +258,7 @@ def test_a_file_of_vendors_changes_only_what_it_names(tmp_path: Path) -> None:
         "claude-opus-4.6" = { input = 1, output = 2 }
         """
     )
-    catalogue = layered(path)
+    catalogue = load_catalogue(path)
     router, acme = catalogue.vendors["openrouter"], catalogue.vendors["acme"]
     assert router.default_model == "qwen/qwen3-coder"
     assert router.keys == ("OPENROUTER_API_KEY",) and router.effort == "envelope"
@@ -268,11 +273,11 @@ def test_a_broken_file_of_vendors_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "vendors.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match="vendor list is invalid"):
-        layered(path)
+        load_catalogue(path)
 
 
 def test_settings_of_a_model_are_laid_over_what_is_known() -> None:
-    custom = shipped().vendors["custom"]
+    custom = shipped_catalogue().vendors["custom"]
     settings = {
         "context_length": 9_000,
         "max_output_tokens": None,
@@ -282,7 +287,9 @@ def test_settings_of_a_model_are_laid_over_what_is_known() -> None:
         "price_input": 2.0,
         "extra": {"seed": 1},
     }
-    made = shipped().endpoint(custom, "qwen3", url="http://127.0.0.1:1/v1", overrides=settings)
+    made = shipped_catalogue().endpoint(
+        custom, "qwen3", url="http://127.0.0.1:1/v1", overrides=settings
+    )
     profile = made.profile
     assert (profile.window, profile.max_output, profile.images) == (9_000, None, False)
     assert profile.tool_calls == "qwen"
@@ -290,16 +297,20 @@ def test_settings_of_a_model_are_laid_over_what_is_known() -> None:
     assert (profile.price_source, profile.included) == ("user_override", False)
     assert profile.extra == {"seed": 1}
     native = {"tool_calls": "mistral"}
-    made = shipped().endpoint(custom, "qwen3", url="http://127.0.0.1:1/v1", overrides=native)
+    made = shipped_catalogue().endpoint(
+        custom, "qwen3", url="http://127.0.0.1:1/v1", overrides=native
+    )
     assert made.profile.tool_calls == "mistral"
 
 
 def owners(vendor: Vendor) -> list[str]:
-    return [v.name for v in shipped().vendors.values() if vendor.own_hosts() & v.own_hosts()]
+    return [
+        v.name for v in shipped_catalogue().vendors.values() if vendor.own_hosts() & v.own_hosts()
+    ]
 
 
 def test_hosts_are_shared_only_by_services_of_one_vendor() -> None:
-    shared = {tuple(owners(v)) for v in shipped().vendors.values() if len(owners(v)) > 1}
+    shared = {tuple(owners(v)) for v in shipped_catalogue().vendors.values() if len(owners(v)) > 1}
     assert shared == {("opencode-zen", "opencode-go")}
 
 
@@ -325,7 +336,7 @@ def test_hosts_are_shared_only_by_services_of_one_vendor() -> None:
 def test_a_choice_leads_to_one_vendor_format_host_and_name(
     provider: str, model: str, url: str, key: str, expected: tuple[str, str, str, str, bool]
 ) -> None:
-    vendor = shipped().vendor(provider)
+    vendor = shipped_catalogue().vendor(provider)
     assert vendor is not None
-    at = shipped().endpoint(vendor, model, url=url, key=key, key_source=vendor.keys[0])
+    at = shipped_catalogue().endpoint(vendor, model, url=url, key=key, key_source=vendor.keys[0])
     assert (at.vendor, at.wire, at.host, at.model, bool(at.key)) == expected

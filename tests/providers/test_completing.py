@@ -30,9 +30,9 @@ from hermes.core.prompt import (
     TextDelta,
 )
 from hermes.core.world import World
-from hermes.providers.completing import Completing
-from hermes.providers.grammar import valid
-from hermes.providers.unfinished import GO_ON, NUDGE, THOUGHT
+from hermes.providers.completing import CompletingProvider
+from hermes.providers.grammar import normalize_messages
+from hermes.providers.unfinished import ANSWER_PROMPT, CONTINUE_PROMPT, RESULTS_PROMPT
 from tests.providers.asking import HI, Heard, Listed, NapClock, ask, then
 
 ONE = Usage(input=10, output=5, requests=1)
@@ -72,7 +72,7 @@ class Run:
         self.clock = NapClock()
         self.inner = Listed(*answers)
         world = World(clock=self.clock, chance=random.Random(1))
-        self.provider = Completing(self.inner, world)
+        self.provider = CompletingProvider(self.inner, world)
 
     async def hear(self, prompt: Prompt = HI) -> Heard:
         return await ask(self.provider, prompt)
@@ -96,7 +96,7 @@ async def test_an_answer_that_hit_the_limit_is_continued_and_joined() -> None:
     assert heard.whole.usage == Usage(input=30, output=15, requests=3)
     assert not any(isinstance(delta, Restarted) for delta in heard.deltas)
     said = [[getattr(message, "text", "") for message in added] for added in run.added]
-    assert said == [[], ["one ", GO_ON], ["one two ", GO_ON]]
+    assert said == [[], ["one ", CONTINUE_PROMPT], ["one two ", CONTINUE_PROMPT]]
 
 
 async def test_four_continuations_are_all() -> None:
@@ -198,7 +198,7 @@ async def test_silence_after_results_is_nudged_once() -> None:
     assert heard.whole.message.text == "Here it is."
     assert [getattr(m, "text", "") for m in run.inner.prompts[1].messages[-2:]] == [
         "(no answer)",
-        NUDGE,
+        RESULTS_PROMPT,
     ]
     assert run.clock.naps == []
 
@@ -208,7 +208,7 @@ async def test_a_thought_alone_is_asked_for_its_answer_twice() -> None:
     run = Run(thought, thought, text("So."))
     heard = await run.hear()
     assert heard.shown == "So."
-    assert [getattr(m, "text", "") for m in run.added[1]] == ["hm", THOUGHT]
+    assert [getattr(m, "text", "") for m in run.added[1]] == ["hm", ANSWER_PROMPT]
     assert run.clock.naps == []
 
 
@@ -263,4 +263,4 @@ async def test_whatever_comes_ends_in_a_valid_reply_that_was_shown(
     assert message.text.strip() or message.calls
     assert heard.shown == message.text
     assert heard.whole.usage.requests == len(run.inner.prompts) <= 20
-    assert valid((*HI.messages, message))[1].parts  # type: ignore[union-attr]
+    assert normalize_messages((*HI.messages, message))[1].parts  # type: ignore[union-attr]

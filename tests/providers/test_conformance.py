@@ -26,9 +26,9 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import CallNamed, ReasoningDelta, TextDelta
-from hermes.providers.http import USER_AGENT, Http, Timeouts
+from hermes.providers.http import USER_AGENT, HttpClient, Timeouts
 from hermes.providers.profile import WireName
-from hermes.providers.wire.together import MOST_CHARS
+from hermes.providers.wire.together import MAX_DELTA_CHARS
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, hangs, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (
@@ -71,7 +71,9 @@ async def server() -> AsyncIterator[ScriptedServer]:
 class Line:
     """A provider of the wanted kind on the scripted server."""
 
-    def __init__(self, wire: WireName, streams: bool, server: ScriptedServer, http: Http) -> None:
+    def __init__(
+        self, wire: WireName, streams: bool, server: ScriptedServer, http: HttpClient
+    ) -> None:
         self.wire = wire
         self.streams = streams
         self.server = server
@@ -83,13 +85,13 @@ class Line:
 
 
 @pytest.fixture
-def line(wire: WireName, streams: bool, server: ScriptedServer, http: Http) -> Line:
+def line(wire: WireName, streams: bool, server: ScriptedServer, http: HttpClient) -> Line:
     return Line(wire, streams, server, http)
 
 
 async def test_text_comes_whole_and_in_deltas(line: Line) -> None:
     # Longer than what is ever joined, however much comes in one read.
-    text = TEXT * (2 * MOST_CHARS // len(TEXT) + 1)
+    text = TEXT * (2 * MAX_DELTA_CHARS // len(TEXT) + 1)
     heard = await line.hears(paced(says(text), chunk=8))
     assert heard.shown == text
     assert heard.whole.message == AssistantMessage(parts=(Text(text=text),))
@@ -104,7 +106,7 @@ async def test_the_request_says_who_we_are(line: Line) -> None:
     assert request.headers["authorization"] == f"Bearer {KEY}"
     assert request.stream == line.streams
     assert request.tools == ("look",)
-    assert [(said.role, said.text) for said in request.said] == [
+    assert [(said.role, said.text) for said in request.messages] == [
         ("system", "Be brief."),
         ("user", "hi"),
     ]
@@ -351,7 +353,7 @@ async def test_a_cut_at_any_byte_of_a_call_never_gives_a_call_that_could_run(lin
 
 
 async def test_silence_is_not_waited_for_for_ever(
-    line: Line, wire: WireName, streams: bool, http: Http
+    line: Line, wire: WireName, streams: bool, http: HttpClient
 ) -> None:
     timeouts = Timeouts(read=0.2, stale=0.2, whole=0.2)
     provider = direct(wire, line.server.url, http, streams=streams, timeouts=timeouts)
@@ -362,7 +364,7 @@ async def test_silence_is_not_waited_for_for_ever(
 
 
 async def test_keep_alives_alone_do_not_keep_an_answer_alive(
-    line: Line, wire: WireName, streams: bool, http: Http
+    line: Line, wire: WireName, streams: bool, http: HttpClient
 ) -> None:
     if not streams:
         pytest.skip("there are no keep-alives")
@@ -412,7 +414,7 @@ async def test_a_call_of_another_message_kind_is_not_lost(line: Line) -> None:
     prompt = then(HI, made, ToolMessage(results=(result,)), UserMessage(parts=(Text(text="so?"),)))
     await ask(line.provider, prompt)
     request = line.server.requests[0]
-    spoken = [said for said in request.said if said.role == "assistant"]
+    spoken = [said for said in request.messages if said.role == "assistant"]
     (sent,) = [c for said in spoken for c in said.calls]
     assert "".join(said.text for said in spoken) == "I look."
     assert (sent.id, sent.arguments) == ("toolu_01_fc_1", '{"a":[{"c":2,"d":1}],"b":1}')

@@ -13,8 +13,8 @@ from hermes.core.messages import AssistantMessage, Text
 from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
-from hermes.providers.connect import ConnectSettings, open_way
-from hermes.providers.http import Http
+from hermes.providers.connect import ConnectSettings, build_variants
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, fails_midway, flawed, paced
 from hermes.testing.server import ScriptedServer
@@ -33,14 +33,16 @@ pytestmark = pytest.mark.parametrize("wire", WIRES)
 
 
 def patient(
-    wire: WireName, server: ScriptedServer, http: Http, profile: ModelProfile | None = None
+    wire: WireName, server: ScriptedServer, http: HttpClient, profile: ModelProfile | None = None
 ) -> tuple[Provider, NapClock]:
     clock = NapClock()
     world = World(clock=clock, chance=random.Random(1))
-    return open_way(endpoint(wire, server.url, profile), http=http, world=world).patient, clock
+    return build_variants(
+        endpoint(wire, server.url, profile), http=http, world=world
+    ).patient, clock
 
 
-async def test_troubles_are_overcome_without_a_word(wire: WireName, http: Http) -> None:
+async def test_troubles_are_overcome_without_a_word(wire: WireName, http: HttpClient) -> None:
     async with ScriptedServer([fails(500), fails(502), says("ok")]) as server:
         provider, clock = patient(wire, server, http)
         heard = await ask(provider)
@@ -50,7 +52,7 @@ async def test_troubles_are_overcome_without_a_word(wire: WireName, http: Http) 
         assert server.violations == []
 
 
-async def test_a_rate_limit_is_waited_for(wire: WireName, http: Http) -> None:
+async def test_a_rate_limit_is_waited_for(wire: WireName, http: HttpClient) -> None:
     async with ScriptedServer([fails(429, retry_after=30), says("ok")]) as server:
         provider, clock = patient(wire, server, http)
         heard = await ask(provider)
@@ -58,7 +60,7 @@ async def test_a_rate_limit_is_waited_for(wire: WireName, http: Http) -> None:
         assert [round(nap) for nap in clock.naps] == [30]
 
 
-async def test_an_overflow_is_for_the_caller_to_solve(wire: WireName, http: Http) -> None:
+async def test_an_overflow_is_for_the_caller_to_solve(wire: WireName, http: HttpClient) -> None:
     async with ScriptedServer([overflows(8_192)]) as server:
         provider, _ = patient(wire, server, http)
         with pytest.raises(ProviderError) as caught:
@@ -68,7 +70,9 @@ async def test_an_overflow_is_for_the_caller_to_solve(wire: WireName, http: Http
 
 
 @pytest.mark.parametrize("how", ["cut", "error", "length"])
-async def test_text_that_breaks_off_is_continued(wire: WireName, http: Http, how: str) -> None:
+async def test_text_that_breaks_off_is_continued(
+    wire: WireName, http: HttpClient, how: str
+) -> None:
     words = "one two three four five six seven eight nine ten " * 4
     step = paced(says(words), chunk=10)
     broken = {
@@ -86,7 +90,7 @@ async def test_text_that_breaks_off_is_continued(wire: WireName, http: Http, how
         assert server.violations == []
 
 
-async def test_a_call_that_is_cut_is_asked_for_again(wire: WireName, http: Http) -> None:
+async def test_a_call_that_is_cut_is_asked_for_again(wire: WireName, http: HttpClient) -> None:
     step = paced(calls("look", at="here and there and everywhere"), chunk=4)
     async with ScriptedServer([cut(step, after_chunks=6), step]) as server:
         provider, _ = patient(wire, server, http)
@@ -96,7 +100,9 @@ async def test_a_call_that_is_cut_is_asked_for_again(wire: WireName, http: Http)
         assert server.violations == []
 
 
-async def test_truncated_and_unreadable_calls_are_never_whole(wire: WireName, http: Http) -> None:
+async def test_truncated_and_unreadable_calls_are_never_whole(
+    wire: WireName, http: HttpClient
+) -> None:
     truncated = [calls_cut_short("look", '{"at": "ha')] * 5
     unreadable = [calls_raw("look", "{at: here}")] * 3
     async with ScriptedServer([*truncated, *unreadable, says("ok")]) as server:
@@ -111,7 +117,7 @@ async def test_truncated_and_unreadable_calls_are_never_whole(wire: WireName, ht
         assert server.violations == []
 
 
-async def test_silence_is_asked_about_and_then_admitted(wire: WireName, http: Http) -> None:
+async def test_silence_is_asked_about_and_then_admitted(wire: WireName, http: HttpClient) -> None:
     async with ScriptedServer([says_nothing()] * 4) as server:
         provider, clock = patient(wire, server, http)
         heard = await ask(provider)
@@ -121,7 +127,7 @@ async def test_silence_is_asked_about_and_then_admitted(wire: WireName, http: Ht
 
 
 async def test_a_refused_way_of_asking_is_changed_for_the_session(
-    wire: WireName, http: Http
+    wire: WireName, http: HttpClient
 ) -> None:
     refusal = fails(400, "Streaming is not supported for this model.")
     async with ScriptedServer([refusal, says("one"), says("two")]) as server:
@@ -133,19 +139,19 @@ async def test_a_refused_way_of_asking_is_changed_for_the_session(
 
 
 async def test_a_server_that_streams_against_our_wish_is_understood(
-    wire: WireName, http: Http
+    wire: WireName, http: HttpClient
 ) -> None:
     async with ScriptedServer([flawed(says("ok"), "no_end"), says("ok")]) as server:
         provider, _ = patient(wire, server, http)
         assert (await ask(provider)).shown == "ok"
 
 
-async def test_cache_marks_can_be_switched_off(wire: WireName, http: Http) -> None:
+async def test_cache_marks_can_be_switched_off(wire: WireName, http: HttpClient) -> None:
     profile = ModelProfile(marks="off" if wire == "responses" else "native", replay="none")
     async with ScriptedServer([says("ok")] * 2) as server:
         at = endpoint(wire, server.url, profile)
         for settings in (ConnectSettings(mark_life="1h"), ConnectSettings(marks="off")):
-            await ask(open_way(at, http=http, world=World(), settings=settings).patient)
+            await ask(build_variants(at, http=http, world=World(), settings=settings).patient)
         marked, plain = (request.raw for request in server.requests)
         assert (b'"ttl":"1h"' in marked) == (wire != "responses")
         assert b"cache_control" not in plain
@@ -153,7 +159,7 @@ async def test_cache_marks_can_be_switched_off(wire: WireName, http: Http) -> No
 
 
 async def test_a_long_session_is_asked_in_valid_requests_that_only_grow(
-    wire: WireName, http: Http
+    wire: WireName, http: HttpClient
 ) -> None:
     steps = [calls("look", at=str(n)) for n in range(40)]
     async with ScriptedServer([*steps, says("done")]) as server:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import Reason
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.failures import classify, classify_event, is_malformed, malformed
+from hermes.providers.failures import classify, classify_event, is_malformed, malformed_response
 from hermes.providers.profile import ModelProfile
 from hermes.providers.reasons import RETRYABLE
-from hermes.providers.repairs import Fit
+from hermes.providers.repairs import AdaptiveProfile
 
 KEY = "sk-very-secret-key-1234"
 ENDPOINT = Endpoint(
@@ -133,7 +133,7 @@ def test_the_key_is_in_no_error(status: int) -> None:
 
 
 def test_an_answer_that_makes_no_sense_is_told_from_other_unknowns() -> None:
-    assert is_malformed(malformed(ENDPOINT, "it is no JSON"))
+    assert is_malformed(malformed_response(ENDPOINT, "it is no JSON"))
     assert not is_malformed(classify(ENDPOINT, status=None, body=""))
 
 
@@ -147,5 +147,5 @@ def test_any_answer_gets_some_reason(status: int | None, body: str, wish: str) -
     headers = {"retry-after": wish, "x-ratelimit-reset": wish}
     error = classify(ENDPOINT, status=status, body=body, headers=headers)
     assert error.reason
-    Fit(ModelProfile()).learn(error)
+    AdaptiveProfile(ModelProfile()).learn(error)
     assert classify_event(ENDPOINT, {"code": wish, "message": body}).reason

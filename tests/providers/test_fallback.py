@@ -10,14 +10,14 @@ from hermes.core.messages import ToolCall, user_says
 from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
-from hermes.providers.completing import Completing
-from hermes.providers.connect import open_way
-from hermes.providers.cooldowns import Cooldowns
-from hermes.providers.fallback import Fallback, Link
-from hermes.providers.http import Http
+from hermes.providers.completing import CompletingProvider
+from hermes.providers.connect import build_variants
+from hermes.providers.cooldowns import ModelCooldowns
+from hermes.providers.fallback import Fallback, FallbackLink
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import WireName
-from hermes.providers.retrying import Retrying
-from hermes.providers.ways import EAGER, Way
+from hermes.providers.retrying import RetryingProvider
+from hermes.providers.ways import EAGER_ATTEMPTS, RetryVariants
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls_many, fails, overflows, says, says_nothing
@@ -34,7 +34,7 @@ class Chain:
             ScriptedProvider(*steps, model=f"m{n}", provider=f"p{n}")
             for n, steps in enumerate(scripts)
         ]
-        self.cooldowns = Cooldowns(self.clock)
+        self.cooldowns = ModelCooldowns(self.clock)
         self._windows = windows or (0,) * len(scripts)
         self.fallback = self.open()
 
@@ -42,20 +42,22 @@ class Chain:
         """Another session with the same models."""
         return Fallback([self._link(n) for n in range(len(self.models))], self.cooldowns)
 
-    def _link(self, n: int) -> Link:
-        return Link(
+    def _link(self, n: int) -> FallbackLink:
+        return FallbackLink(
             f"p{n}/m{n}",
             model=f"m{n}",
             provider=f"p{n}",
             window=self._windows[n],
-            open=lambda: Way(
-                eager=self._whole(Retrying(self.models[n], self.world, fewer=EAGER)),
-                patient=self._whole(Retrying(self.models[n], self.world)),
+            open=lambda: RetryVariants(
+                eager=self._whole(
+                    RetryingProvider(self.models[n], self.world, fewer=EAGER_ATTEMPTS)
+                ),
+                patient=self._whole(RetryingProvider(self.models[n], self.world)),
             ),
         )
 
     def _whole(self, inner: Provider) -> Provider:
-        return Completing(inner, self.world)
+        return CompletingProvider(inner, self.world)
 
     @property
     def asked(self) -> list[int]:
@@ -185,7 +187,7 @@ async def test_if_only_smaller_models_are_left_their_window_is_passed_on() -> No
 
 @pytest.mark.parametrize("wires", [("chat", "messages"), ("messages", "responses")])
 async def test_over_http_the_conversation_goes_on_in_another_wire_format(
-    http: Http, wires: tuple[WireName, WireName]
+    http: HttpClient, wires: tuple[WireName, WireName]
 ) -> None:
     async with (
         ScriptedServer([calls_many(call("look", {"at": "it"})), fails(401)]) as first,
@@ -196,16 +198,16 @@ async def test_over_http_the_conversation_goes_on_in_another_wire_format(
             replace(endpoint(w, s.url), name=w) for w, s in zip(wires, (first, second), strict=True)
         ]
         links = [
-            Link(
+            FallbackLink(
                 each.name,
                 model=each.model,
                 provider=each.name,
                 window=0,
-                open=lambda each=each: open_way(each, http=http, world=world),  # type: ignore[misc]
+                open=lambda each=each: build_variants(each, http=http, world=world),  # type: ignore[misc]
             )
             for each in ends
         ]
-        fallback = Fallback(links, Cooldowns(world.clock))
+        fallback = Fallback(links, ModelCooldowns(world.clock))
         began = await ask(fallback)
         went_on = await ask(fallback, then(HI, *answered(began.whole)))
         assert (began.whole.provider, went_on.whole.provider) == wires

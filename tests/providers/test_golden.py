@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.vendor import shipped
+from hermes.providers.vendor import shipped_catalogue
 from tests.providers.golden_requests import FOLDER, golden
 
 
-@pytest.mark.parametrize("name", list(shipped().vendors))
+@pytest.mark.parametrize("name", list(shipped_catalogue().vendors))
 def test_a_vendor_is_asked_as_its_file_says(name: str) -> None:
-    assert golden(shipped().vendors[name]) == (FOLDER / f"{name}.json").read_text("utf-8")
+    assert golden(shipped_catalogue().vendors[name]) == (FOLDER / f"{name}.json").read_text("utf-8")
 
 
 def test_every_file_belongs_to_a_vendor() -> None:
-    assert {path.stem for path in FOLDER.iterdir()} == set(shipped().vendors)
+    assert {path.stem for path in FOLDER.iterdir()} == set(shipped_catalogue().vendors)

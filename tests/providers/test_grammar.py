@@ -15,11 +15,17 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRES
+from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.grammar import CONTINUE, EARLIER, UNAVAILABLE, Grammar, valid
+from hermes.providers.grammar import (
+    CONTINUE,
+    EARLIER,
+    UNAVAILABLE,
+    ConversationNormalizer,
+    normalize_messages,
+)
 from hermes.providers.profile import ModelProfile, WireName
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.pictures import ImageLoader
 from hermes.testing.grammar import chat, responses
 from hermes.testing.grammar import messages as messages_
 from tests.providers.conversations import any_conversation, growing_conversation
@@ -102,11 +108,13 @@ HI = user_says("hi")
 def test_what_a_wire_would_refuse_is_mended(
     given_messages: tuple[Message, ...], expected: tuple[Message, ...]
 ) -> None:
-    assert valid(given_messages) == expected
+    assert normalize_messages(given_messages) == expected
 
 
 def test_strange_ids_and_names_become_plain_together_with_their_results() -> None:
-    made = valid((HI, calling(call("call|1", "functions.look")), answers(result("call|1"))))
+    made = normalize_messages(
+        (HI, calling(call("call|1", "functions.look")), answers(result("call|1")))
+    )
     assert made[1:] == (calling(call("call_1", "functions_look")), answers(result("call_1")))
 
 
@@ -115,16 +123,20 @@ def test_any_conversation_becomes_one_that_the_wire_accepts(wire: WireName) -> N
     @given(any_conversation)
     def accepted(messages: tuple[Message, ...]) -> None:
         body = judge(wire, encoded(wire, messages))
-        assert list(wrongs[wire](body, {"anthropic-version": "x"})) == []
+        assert list(find_problems[wire](body, {"anthropic-version": "x"})) == []
 
-    wrongs = {"chat": chat.wrongs, "responses": responses.wrongs, "messages": messages_.wrongs}
+    find_problems = {
+        "chat": chat.find_problems,
+        "responses": responses.find_problems,
+        "messages": messages_.find_problems,
+    }
     accepted()
 
 
 @given(any_conversation)
 def test_mending_twice_changes_nothing_more(messages: tuple[Message, ...]) -> None:
-    once = valid(messages)
-    twice = valid(once)
+    once = normalize_messages(messages)
+    twice = normalize_messages(once)
     assert all(a is b for a, b in zip(once, twice, strict=True))
 
 
@@ -132,15 +144,15 @@ def test_mending_twice_changes_nothing_more(messages: tuple[Message, ...]) -> No
 def test_a_conversation_that_grows_is_mended_as_if_it_came_at_once(
     messages: tuple[Message, ...],
 ) -> None:
-    grammar = Grammar()
+    grammar = ConversationNormalizer()
     for size in range(len(messages) + 1):
-        assert grammar.valid(messages[:size]) == valid(messages[:size])
-    assert grammar.valid(messages[:1]) == valid(messages[:1])
+        assert grammar.normalize(messages[:size]) == normalize_messages(messages[:size])
+    assert grammar.normalize(messages[:1]) == normalize_messages(messages[:1])
 
 
 @given(growing_conversation("chat"))
 def test_valid_conversations_keep_their_very_objects(messages: tuple[Message, ...]) -> None:
-    made = valid(messages)
+    made = normalize_messages(messages)
     assert len(made) == len(messages)
     assert all(a is b for a, b in zip(made, messages, strict=True))
 
@@ -149,5 +161,5 @@ def encoded(wire: WireName, messages: tuple[Message, ...]) -> bytes:
     endpoint = Endpoint(
         name="test", wire=wire, url="http://127.0.0.1", model="scripted", profile=PROFILES[wire]
     )
-    kind = WIRES[wire](endpoint, PROFILES[wire], life="5m", pictures=Pictures())
-    return kind.encode(Prompt(system="be brief", messages=messages), valid(messages))
+    kind = WIRE_FORMATS[wire](endpoint, PROFILES[wire], life="5m", pictures=ImageLoader())
+    return kind.encode(Prompt(system="be brief", messages=messages), normalize_messages(messages))

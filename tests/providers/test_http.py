@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Timeouts(connect=2.0, read=0.3)
@@ -78,14 +78,14 @@ def answering(*answers: bytes) -> Serve:
     return serve
 
 
-async def post(http: Http, url: str, timeouts: Timeouts = QUICK) -> bytes:
+async def post(http: HttpClient, url: str, timeouts: Timeouts = QUICK) -> bytes:
     headers = {"authorization": f"Bearer {KEY}"}
     async with http.post(url, body=b"{}", headers=headers, timeouts=timeouts) as answer:
         assert answer.status == 200
         return await answer.read()
 
 
-async def failing(http: Http, url: str, timeouts: Timeouts = QUICK) -> ProviderError:
+async def failing(http: HttpClient, url: str, timeouts: Timeouts = QUICK) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
         await post(http, url, timeouts)
     error: BaseException | None = caught.value
@@ -95,13 +95,13 @@ async def failing(http: Http, url: str, timeouts: Timeouts = QUICK) -> ProviderE
     return caught.value
 
 
-async def test_a_connection_serves_one_request_after_the_other(http: Http) -> None:
+async def test_a_connection_serves_one_request_after_the_other(http: HttpClient) -> None:
     async with listening(answering(*[OK] * 5)) as listener:
         assert [await post(http, listener.url) for _ in range(5)] == [b"ok"] * 5
         assert listener.connections == 1
 
 
-async def test_requests_at_the_same_time_have_connections_of_their_own(http: Http) -> None:
+async def test_requests_at_the_same_time_have_connections_of_their_own(http: HttpClient) -> None:
     together = asyncio.Barrier(8)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -113,7 +113,9 @@ async def test_requests_at_the_same_time_have_connections_of_their_own(http: Htt
         await asyncio.gather(*(post(http, listener.url) for _ in range(8)))
 
 
-async def test_a_connection_that_was_closed_while_idle_is_replaced_at_once(http: Http) -> None:
+async def test_a_connection_that_was_closed_while_idle_is_replaced_at_once(
+    http: HttpClient,
+) -> None:
     async with listening(answering(OK)) as listener, asyncio.timeout(60):
         assert await post(http, listener.url) == b"ok"
         await listener.left.wait()
@@ -121,7 +123,7 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced_at_once(http:
         assert listener.connections == 2
 
 
-async def test_an_answer_in_chunks_is_read_as_it_comes(http: Http) -> None:
+async def test_an_answer_in_chunks_is_read_as_it_comes(http: HttpClient) -> None:
     go = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -140,7 +142,7 @@ async def test_an_answer_in_chunks_is_read_as_it_comes(http: Http) -> None:
             assert [chunk async for chunk in chunks] == [b"two"]
 
 
-async def test_leaving_early_closes_the_connection(http: Http) -> None:
+async def test_leaving_early_closes_the_connection(http: HttpClient) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
@@ -163,13 +165,15 @@ async def test_leaving_early_closes_the_connection(http: Http) -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "cut"),
     ],
 )
-async def test_an_answer_that_is_not_whole_is_cut(http: Http, answer: bytes, reason: str) -> None:
+async def test_an_answer_that_is_not_whole_is_cut(
+    http: HttpClient, answer: bytes, reason: str
+) -> None:
     async with listening(answering(answer)) as listener:
         error = await failing(http, listener.url)
     assert (error.reason, error.retryable) == (reason, True)
 
 
-async def test_silence_ends_in_a_time_out(http: Http) -> None:
+async def test_silence_ends_in_a_time_out(http: HttpClient) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -178,7 +182,7 @@ async def test_silence_ends_in_a_time_out(http: Http) -> None:
     assert (error.reason, error.retryable) == ("timeout", True)
 
 
-async def test_nobody_there_is_said_in_plain_words(http: Http) -> None:
+async def test_nobody_there_is_said_in_plain_words(http: HttpClient) -> None:
     async with listening(answering()) as listener:
         url = listener.url
     error = await failing(http, url)
@@ -187,13 +191,13 @@ async def test_nobody_there_is_said_in_plain_words(http: Http) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x.test", "not a url", "http://", ""])
-async def test_addresses_that_make_no_sense_are_refused(http: Http, url: str) -> None:
+async def test_addresses_that_make_no_sense_are_refused(http: HttpClient, url: str) -> None:
     error = await failing(http, url)
     assert (error.reason, error.retryable) == ("format_error", False)
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\r\nx-evil: 1", f"{KEY}\u2603", f"{KEY}\x00"])
-async def test_keys_that_cannot_be_sent_are_not_shown(http: Http, key: str) -> None:
+async def test_keys_that_cannot_be_sent_are_not_shown(http: HttpClient, key: str) -> None:
     async with listening(answering(OK)) as listener:
         headers = {"authorization": f"Bearer {key}"}
         with pytest.raises(ProviderError) as caught:
@@ -212,7 +216,7 @@ async def test_proxies_are_used_for_far_hosts_only() -> None:
         writer.write(OK)
 
     async with listening(proxy) as way, listening(answering(OK)) as near:
-        http = Http(proxy=way.url.removesuffix("/v1"))
+        http = HttpClient(proxy=way.url.removesuffix("/v1"))
         assert await post(http, near.url) == b"ok"
         assert seen == []
         assert await post(http, "http://far.example/v1") == b"ok"
@@ -238,7 +242,7 @@ async def test_certificates_are_checked_and_a_bundle_can_be_given(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(public, key)
     async with listening(answering(OK), tls) as listener:
-        strict, informed = Http(), Http(ca_file=str(public))
+        strict, informed = HttpClient(), HttpClient(ca_file=str(public))
         error = await failing(strict, listener.url)
         assert (error.reason, error.retryable) == ("ssl_cert_verification", False)
         assert await post(informed, listener.url) == b"ok"
@@ -247,7 +251,7 @@ async def test_certificates_are_checked_and_a_bundle_can_be_given(
 
 
 async def test_a_bundle_that_is_missing_is_named() -> None:
-    http = Http(ca_file="/nowhere/ca.pem")
+    http = HttpClient(ca_file="/nowhere/ca.pem")
     with pytest.raises(ProviderError, match=r"/nowhere/ca\.pem") as caught:
         await post(http, "https://127.0.0.1:1")
     assert caught.value.reason == "ssl_cert_verification"
@@ -265,7 +269,7 @@ def test_no_http_library_is_loaded_before_it_is_needed() -> None:
     assert found.stdout.strip() == "[]"
 
 
-async def test_a_request_whose_answer_never_came_is_not_sent_again(http: Http) -> None:
+async def test_a_request_whose_answer_never_came_is_not_sent_again(http: HttpClient) -> None:
     seen: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -285,7 +289,7 @@ async def test_a_request_whose_answer_never_came_is_not_sent_again(http: Http) -
     )
 
 
-async def test_a_request_that_never_left_says_so(http: Http) -> None:
+async def test_a_request_that_never_left_says_so(http: HttpClient) -> None:
     async with listening(answering(OK)) as listener:
         gone = listener.url
     with pytest.raises(ProviderError) as caught:
@@ -307,7 +311,7 @@ async def test_a_name_leads_to_the_kind_of_address_that_is_wanted(
         return await resolve(host, port, family=family, **more)
 
     monkeypatch.setattr(loop, "getaddrinfo", noted)
-    http = Http(only_ipv4=only_ipv4)
+    http = HttpClient(only_ipv4=only_ipv4)
     async with listening(answering(OK)) as listener:
         assert await post(http, listener.url.replace("127.0.0.1", "localhost")) == b"ok"
         await http.aclose()

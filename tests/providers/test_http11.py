@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.http11 import Body, ProtocolError, parse_head
+from hermes.providers.http11 import ProtocolError, ResponseBody, parse_head
 
 PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=8)
 
@@ -18,7 +18,7 @@ def chunked(pieces: list[bytes], *, trailer: bytes = b"") -> bytes:
     return whole + b"0\r\n" + trailer + b"\r\n"
 
 
-def fed(body: Body, data: bytes, cuts: list[int]) -> bytes:
+def fed(body: ResponseBody, data: bytes, cuts: list[int]) -> bytes:
     found, at = b"", 0
     for cut in cuts:
         found += body.feed(data[at : at + cut])
@@ -30,7 +30,7 @@ def fed(body: Body, data: bytes, cuts: list[int]) -> bytes:
 def test_a_chunked_body_is_the_same_however_it_arrives(
     pieces: list[bytes], cuts: list[int], has_trailer: bool
 ) -> None:
-    body = Body(200, {"transfer-encoding": "chunked"})
+    body = ResponseBody(200, {"transfer-encoding": "chunked"})
     data = chunked(pieces, trailer=b"x-end: 1\r\n" if has_trailer else b"")
     assert fed(body, data, cuts) == b"".join(pieces)
     assert body.done
@@ -38,19 +38,19 @@ def test_a_chunked_body_is_the_same_however_it_arrives(
 
 @given(st.binary(max_size=100), st.lists(st.integers(1, 9), max_size=30))
 def test_a_body_with_a_length_ends_there(content: bytes, cuts: list[int]) -> None:
-    body = Body(200, {"content-length": str(len(content))})
+    body = ResponseBody(200, {"content-length": str(len(content))})
     assert fed(body, content, cuts) == content
     assert body.done
 
 
 def test_a_body_without_a_length_ends_with_the_connection() -> None:
-    body = Body(200, {})
-    assert (body.feed(b"abc"), body.done, body.by_end) == (b"abc", False, True)
+    body = ResponseBody(200, {})
+    assert (body.feed(b"abc"), body.done, body.ends_with_connection) == (b"abc", False, True)
 
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_some_answers_have_no_body(status: int) -> None:
-    assert Body(status, {"content-length": "10"}).done
+    assert ResponseBody(status, {"content-length": "10"}).done
 
 
 def test_the_head_is_read_with_names_in_small_letters() -> None:
@@ -68,13 +68,13 @@ def test_what_is_not_http_is_refused(head: bytes) -> None:
 
 @pytest.mark.parametrize("size", [b"zz", b"-1", b""])
 def test_a_chunk_of_no_size_is_refused(size: bytes) -> None:
-    body = Body(200, {"transfer-encoding": "chunked"})
+    body = ResponseBody(200, {"transfer-encoding": "chunked"})
     with pytest.raises(ProtocolError):
         body.feed(size + b"\r\nabc\r\n")
 
 
 @given(st.binary(max_size=200))
 def test_random_bytes_never_do_worse_than_a_protocol_error(data: bytes) -> None:
-    body = Body(200, {"transfer-encoding": "chunked"})
+    body = ResponseBody(200, {"transfer-encoding": "chunked"})
     with contextlib.suppress(ProtocolError):
         body.feed(data)

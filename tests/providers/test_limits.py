@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.limits import output_named, window_named
+from hermes.providers.limits import output_limit_in, window_in
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from hermes.providers.limits import output_named, window_named
     ],
 )
 def test_the_window_is_learned_from_the_words_of_an_error(text: str, window: int | None) -> None:
-    assert window_named(text) == window
+    assert window_in(text) == window
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_the_window_is_learned_from_the_words_of_an_error(text: str, window: int
 def test_the_longest_answer_is_learned_from_the_words_of_an_error(
     text: str, output: int | None
 ) -> None:
-    assert output_named(text) == output
+    assert output_limit_in(text) == output

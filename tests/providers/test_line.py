@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hermes.providers.line import MAX_BUFFERED, Line
+from hermes.providers.line import MAX_BUFFERED, ByteStream
 
 LONG = 60.0
 
@@ -33,12 +33,12 @@ class Other:
 
 
 @asynccontextmanager
-async def joined() -> AsyncIterator[tuple[Line, Other]]:
+async def joined() -> AsyncIterator[tuple[ByteStream, Other]]:
     came: asyncio.Future[Other] = asyncio.get_running_loop().create_future()
     server = await asyncio.start_server(lambda r, w: came.set_result(Other(r, w)), "127.0.0.1", 0)
     loop = asyncio.get_running_loop()
     port = server.sockets[0].getsockname()[1]
-    _, line = await loop.create_connection(lambda: Line(loop), "127.0.0.1", port)
+    _, line = await loop.create_connection(lambda: ByteStream(loop), "127.0.0.1", port)
     other = await came
     try:
         yield line, other
@@ -49,15 +49,15 @@ async def joined() -> AsyncIterator[tuple[Line, Other]]:
         await server.wait_closed()
 
 
-async def until_it_speaks(line: Line) -> None:
+async def until_it_speaks(line: ByteStream) -> None:
     for _ in range(10_000):
-        if not line.is_quiet:
+        if not line.is_idle:
             return
         await asyncio.sleep(0.005)
     raise AssertionError("nothing came")
 
 
-async def all_of(line: Line, size: int) -> bytes:
+async def all_of(line: ByteStream, size: int) -> bytes:
     found = b""
     while len(found) < size:
         piece = await line.read(LONG)
@@ -152,10 +152,10 @@ async def test_a_writer_does_not_wait_for_ever() -> None:
 
 async def test_a_line_is_quiet_until_something_comes() -> None:
     async with joined() as (line, other):
-        assert line.is_quiet
+        assert line.is_idle
         await other.say(b"!")
         await until_it_speaks(line)
         assert await line.read(LONG) == b"!"
-        assert line.is_quiet
+        assert line.is_idle
         line.close()
-        assert not line.is_quiet
+        assert not line.is_idle

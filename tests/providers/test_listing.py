@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hermes.codec.values import JsonValue
 from hermes.providers.listing import (
     ModelInfo,
-    chattable,
     read_listing,
-    read_props,
-    read_shown,
+    read_llamacpp_window,
+    read_ollama_model,
+    with_tools,
 )
-from hermes.providers.prices import Price
+from hermes.providers.prices import ModelPrice
 
 
 def test_the_plain_list_of_most_servers() -> None:
@@ -65,11 +65,11 @@ def test_openrouters_list_tells_prices_and_abilities() -> None:
         tools=True,
         vision=True,
         reasons=True,
-        price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25),
+        price=ModelPrice(input=5, output=25, cache_read=0.5, cache_write=6.25),
         created=1770000000,
     )
     assert found[1] == ModelInfo(id="old/words", tools=False, vision=False, reasons=False)
-    assert chattable(found) == found[:1]
+    assert with_tools(found) == found[:1]
 
 
 def test_anthropics_list() -> None:
@@ -107,7 +107,7 @@ def test_the_lists_of_gateways() -> None:
         "supports": {"tool_calls": True, "vision": False}}}  # fmt: skip
     assert read_listing({"data": [vercel, picture, copilot]}) == (
         ModelInfo(id="openai/gpt-5", window=400000, output=128000, tools=True,
-                  price=Price(input=1.25, output=10)),
+                  price=ModelPrice(input=1.25, output=10)),
         ModelInfo(id="some/painter", tools=False),
         ModelInfo(id="gpt-5.4", window=264000, output=64000, tools=True, vision=False),
     )  # fmt: skip
@@ -142,16 +142,16 @@ def test_ollama_prefers_what_runs_to_what_was_trained() -> None:
         "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
         "capabilities": ["completion", "tools", "thinking"],
     }
-    assert read_shown("qwen3:8b", page) == ModelInfo(
+    assert read_ollama_model("qwen3:8b", page) == ModelInfo(
         id="qwen3:8b", window=8192, tools=True, vision=False, reasons=True, loaded=True
     )
-    assert read_shown("m", {**page, "parameters": ""}).window == 40960
-    assert read_shown("m", {}) == ModelInfo(id="m")
+    assert read_ollama_model("m", {**page, "parameters": ""}).window == 40960
+    assert read_ollama_model("m", {}) == ModelInfo(id="m")
 
 
 def test_llama_cpps_properties() -> None:
-    assert read_props({"default_generation_settings": {"n_ctx": 4096}}) == 4096
-    assert read_props({"error": "not found"}) is None
+    assert read_llamacpp_window({"default_generation_settings": {"n_ctx": 4096}}) == 4096
+    assert read_llamacpp_window({"error": "not found"}) is None
 
 
 WORDS = st.sampled_from(
@@ -173,5 +173,5 @@ def test_whatever_a_server_sends_is_read_or_left_out(page: JsonValue) -> None:
     for info in read_listing(page):
         assert info.id
         assert info.window is None or info.window > 0
-    read_shown("m", page)
-    read_props(page)
+    read_ollama_model("m", page)
+    read_llamacpp_window(page)

@@ -5,74 +5,74 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from hermes.providers.listing import ModelInfo
-from hermes.providers.listings import Listing, Listings
-from hermes.providers.prices import Price
+from hermes.providers.listings import ModelListing, ModelListingCache
+from hermes.providers.prices import ModelPrice
 from tests.providers.asking import NapClock, endpoint
 from tests.providers.fake_servers import VLLM, serving
 
 URL = "https://models.test/v1"
 MODELS = (
-    ModelInfo(id="maker/one", window=5, price=Price(input=1, output=2, cache_read=0.5)),
+    ModelInfo(id="maker/one", window=5, price=ModelPrice(input=1, output=2, cache_read=0.5)),
     ModelInfo(id="two", tools=False),
 )
 
 
-def kept_at(clock: NapClock) -> Listing:
-    return Listing(url=URL, at=clock.now(), models=MODELS)
+def kept_at(clock: NapClock) -> ModelListing:
+    return ModelListing(url=URL, at=clock.now(), models=MODELS)
 
 
 def test_a_list_is_kept_between_runs(tmp_path: Path) -> None:
     clock = NapClock()
-    Listings(tmp_path / "cache", clock).keep(kept_at(clock))
-    found = Listings(tmp_path / "cache", clock).fresh(URL)
+    ModelListingCache(tmp_path / "cache", clock).store(kept_at(clock))
+    found = ModelListingCache(tmp_path / "cache", clock).fresh(URL)
     assert found == kept_at(clock)
-    assert Listings(tmp_path / "cache", clock).kept(f"{URL}/other") is None
+    assert ModelListingCache(tmp_path / "cache", clock).cached(f"{URL}/other") is None
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".json"]
 
 
 async def test_an_old_list_is_kept_but_not_fresh(tmp_path: Path) -> None:
     clock = NapClock()
-    listings = Listings(tmp_path, clock, seconds=3600)
-    listings.keep(kept_at(clock))
+    listings = ModelListingCache(tmp_path, clock, seconds=3600)
+    listings.store(kept_at(clock))
     await clock.sleep(3599)
     assert listings.fresh(URL) is not None
     await clock.sleep(1)
     assert listings.fresh(URL) is None
-    assert listings.kept(URL) is not None
+    assert listings.cached(URL) is not None
 
 
 def test_a_list_from_the_future_is_not_fresh(tmp_path: Path) -> None:
     clock = NapClock()
-    listings = Listings(tmp_path, clock)
-    listings.keep(Listing(url=URL, at=clock.now() + 10, models=MODELS))
+    listings = ModelListingCache(tmp_path, clock)
+    listings.store(ModelListing(url=URL, at=clock.now() + 10, models=MODELS))
     assert listings.fresh(URL) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"url": 5}', b"\xff\xfe"])
 def test_a_damaged_file_is_no_list(tmp_path: Path, damage: bytes) -> None:
     clock = NapClock()
-    listings = Listings(tmp_path, clock)
-    listings.keep(kept_at(clock))
+    listings = ModelListingCache(tmp_path, clock)
+    listings.store(kept_at(clock))
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage)
-    assert listings.kept(URL) is None
-    listings.keep(kept_at(clock))
+    assert listings.cached(URL) is None
+    listings.store(kept_at(clock))
     assert listings.fresh(URL) == kept_at(clock)
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     clock = NapClock()
-    listings = Listings(tmp_path / "file" / "cache", clock)
-    listings.keep(kept_at(clock))
-    assert listings.kept(URL) is None
+    listings = ModelListingCache(tmp_path / "file" / "cache", clock)
+    listings.store(kept_at(clock))
+    assert listings.cached(URL) is None
 
 
-async def test_a_server_is_asked_once_an_hour(tmp_path: Path, http: Http) -> None:
+async def test_a_server_is_asked_once_an_hour(tmp_path: Path, http: HttpClient) -> None:
     clock = NapClock()
-    listings = Listings(tmp_path, clock)
+    listings = ModelListingCache(tmp_path, clock)
     async with serving(VLLM) as server:
         at = endpoint("chat", server.url)
         first = await listings.fetch(http, at)
@@ -86,9 +86,9 @@ async def test_a_server_is_asked_once_an_hour(tmp_path: Path, http: Http) -> Non
     assert first.server == "vllm"
 
 
-async def test_a_failed_fetch_leaves_what_is_kept(tmp_path: Path, http: Http) -> None:
+async def test_a_failed_fetch_leaves_what_is_kept(tmp_path: Path, http: HttpClient) -> None:
     clock = NapClock()
-    listings = Listings(tmp_path, clock)
+    listings = ModelListingCache(tmp_path, clock)
     async with serving(VLLM) as server:
         at = endpoint("chat", server.url)
         await listings.fetch(http, at)
@@ -99,7 +99,7 @@ async def test_a_failed_fetch_leaves_what_is_kept(tmp_path: Path, http: Http) ->
 
 
 def test_models_are_found_with_and_without_their_makers() -> None:
-    listing = Listing(url=URL, at=0, models=MODELS)
+    listing = ModelListing(url=URL, at=0, models=MODELS)
     assert listing.find("MAKER/one") == listing.find("one") == MODELS[0]
     assert listing.find("two") == MODELS[1]
     assert listing.find("three") is None

@@ -11,11 +11,11 @@ import pytest
 
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
-from hermes.providers.direct import Direct
-from hermes.providers.http import Http, Timeouts
-from hermes.providers.local.patience import ALIVE_SECONDS, LocalPatience
-from hermes.providers.local.pulse import Pulse, Sign
-from hermes.providers.repairs import Fit
+from hermes.providers.direct import EndpointProvider
+from hermes.providers.http import HttpClient, Timeouts
+from hermes.providers.local.patience import ALIVE_SECONDS, LocalStallPolicy
+from hermes.providers.local.pulse import Activity, ActivityProbe
+from hermes.providers.repairs import AdaptiveProfile
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Break, Pace, Step, fails, says
@@ -33,14 +33,16 @@ def clock() -> VirtualClock:
 
 
 def patient(
-    server: ScriptedServer, http: Http, clock: VirtualClock, poll_seconds: float = 60
-) -> Direct:
+    server: ScriptedServer, http: HttpClient, clock: VirtualClock, poll_seconds: float = 60
+) -> EndpointProvider:
     at = endpoint("chat", server.url)
-    patience = LocalPatience(
-        Pulse(http, at), clock, host=at.host, first_seconds=0.01, poll_seconds=poll_seconds
+    patience = LocalStallPolicy(
+        ActivityProbe(http, at), clock, host=at.host, first_seconds=0.01, poll_seconds=poll_seconds
     )
     timeouts = Timeouts(read=0.05, stale=0.05, patience=patience)
-    return Direct(at, http=http, clock=clock, fit=Fit(at.profile), timeouts=timeouts)
+    return EndpointProvider(
+        at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+    )
 
 
 def slow(seconds: float, text: str = "at last") -> Step:
@@ -50,7 +52,7 @@ def slow(seconds: float, text: str = "at last") -> Step:
 
 @pytest.mark.parametrize("pages", [BUSY, OLLAMA, {}], ids=["llama.cpp", "ollama", "any"])
 async def test_twenty_minutes_of_silence_are_waited_for(
-    pages: Mapping[str, Any], http: Http, clock: VirtualClock
+    pages: Mapping[str, Any], http: HttpClient, clock: VirtualClock
 ) -> None:
     step = slow(20 * MINUTES)
     async with ScriptedServer([step], pages=pages, clock=clock) as server:
@@ -62,7 +64,7 @@ async def test_twenty_minutes_of_silence_are_waited_for(
 
 
 async def test_a_server_that_works_is_waited_for_without_limit(
-    http: Http, clock: VirtualClock
+    http: HttpClient, clock: VirtualClock
 ) -> None:
     async with ScriptedServer([slow(5 * 3600)], pages=BUSY, clock=clock) as server:
         heard = await clock.run_until(ask(patient(server, http, clock, poll_seconds=900), HI))
@@ -71,7 +73,7 @@ async def test_a_server_that_works_is_waited_for_without_limit(
 
 
 async def test_silence_in_the_middle_of_an_answer_is_waited_for_too(
-    http: Http, clock: VirtualClock
+    http: HttpClient, clock: VirtualClock
 ) -> None:
     step = replace(says("one two three"), pace=Pace(chunk=4, between_seconds=10 * MINUTES))
     async with ScriptedServer([step], pages=BUSY, clock=clock) as server:
@@ -79,7 +81,7 @@ async def test_silence_in_the_middle_of_an_answer_is_waited_for_too(
         assert heard.whole.message.text == "one two three"
 
 
-async def test_keep_alives_are_waited_for(http: Http, clock: VirtualClock) -> None:
+async def test_keep_alives_are_waited_for(http: HttpClient, clock: VirtualClock) -> None:
     step = replace(says("ok"), breaks=Break(how="hold", after_chunks=0, comment_seconds=100))
     async with ScriptedServer([step], pages=IDLE, clock=clock) as server:
         asking = asyncio.ensure_future(ask(patient(server, http, clock), HI))
@@ -90,7 +92,7 @@ async def test_keep_alives_are_waited_for(http: Http, clock: VirtualClock) -> No
 
 
 async def test_a_server_that_lost_the_request_is_not_waited_for(
-    http: Http, clock: VirtualClock
+    http: HttpClient, clock: VirtualClock
 ) -> None:
     async with ScriptedServer([slow(3600)], pages=IDLE, clock=clock) as server:
         with pytest.raises(ProviderError, match="has lost the request") as caught:
@@ -121,26 +123,32 @@ async def deaf_server() -> AsyncIterator[int]:
 
 
 async def test_a_server_that_no_longer_answers_is_not_waited_for(
-    http: Http, clock: VirtualClock
+    http: HttpClient, clock: VirtualClock
 ) -> None:
     async with deaf_server() as port:
         at = replace(endpoint("chat", "http://x"), url=f"http://127.0.0.1:{port}/v1")
-        patience = LocalPatience(Pulse(http, at), clock, host=at.host, first_seconds=0.01)
+        patience = LocalStallPolicy(
+            ActivityProbe(http, at), clock, host=at.host, first_seconds=0.01
+        )
         timeouts = Timeouts(patience=patience)
-        direct = Direct(at, http=http, clock=clock, fit=Fit(at.profile), timeouts=timeouts)
+        direct = EndpointProvider(
+            at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+        )
         with pytest.raises(ProviderError, match="no longer responds; check that it is running"):
             await clock.run_until(ask(direct, HI))
         assert clock.monotonic() <= 3 * MINUTES
 
 
-async def test_a_closed_connection_is_noticed_at_once(http: Http, clock: VirtualClock) -> None:
+async def test_a_closed_connection_is_noticed_at_once(
+    http: HttpClient, clock: VirtualClock
+) -> None:
     async with ScriptedServer([fails(0)], clock=clock) as server:
         with pytest.raises(ProviderError) as caught:
             await clock.run_until(ask(patient(server, http, clock), HI))
         assert caught.value.reason == "cut" and clock.monotonic() == 0
 
 
-async def test_nobody_listening_is_noticed_at_once(http: Http, clock: VirtualClock) -> None:
+async def test_nobody_listening_is_noticed_at_once(http: HttpClient, clock: VirtualClock) -> None:
     async with ScriptedServer([], clock=clock) as server:
         direct = patient(server, http, clock)
     with pytest.raises(ProviderError, match="is the server running"):
@@ -171,7 +179,9 @@ METRICS = (
         ("/other", 200, b"{}", "alive"),
     ],
 )
-async def test_signs_of_life(path: str, status: int, body: bytes, sign: Sign, http: Http) -> None:
+async def test_signs_of_life(
+    path: str, status: int, body: bytes, sign: Activity, http: HttpClient
+) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
         code, answer = (status, body) if line == path else (404, b"")
@@ -183,8 +193,10 @@ async def test_signs_of_life(path: str, status: int, body: bytes, sign: Sign, ht
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    pulse = Pulse(http, replace(endpoint("chat", "http://x"), url=f"http://127.0.0.1:{port}/v1"))
-    assert await pulse.feel() == sign
-    assert await pulse.feel() == sign
+    pulse = ActivityProbe(
+        http, replace(endpoint("chat", "http://x"), url=f"http://127.0.0.1:{port}/v1")
+    )
+    assert await pulse.check() == sign
+    assert await pulse.check() == sign
     server.close()
     await server.wait_closed()

@@ -15,11 +15,11 @@ from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Text, Usage, UserMessage, user_says
 from hermes.core.prompt import Notice, Prompt
-from hermes.providers.http import Http
-from hermes.providers.local.counting import Counting
-from hermes.providers.local.provider import LocalServer
-from hermes.providers.local.refusals import advised
-from hermes.providers.local.window import ServerWindow, canary
+from hermes.providers.http import HttpClient
+from hermes.providers.local.counting import TokenLowerBound
+from hermes.providers.local.provider import LocalServerProvider
+from hermes.providers.local.refusals import explain_refusal
+from hermes.providers.local.window import ServerWindow, query_window
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 from tests.providers.asking import HI, Heard, ask, direct, endpoint
@@ -61,9 +61,9 @@ class Lessons:
         self.windows.append(window)
 
 
-def watched(server: ScriptedServer, http: Http, lessons: Lessons) -> LocalServer:
+def watched(server: ScriptedServer, http: HttpClient, lessons: Lessons) -> LocalServerProvider:
     inner = direct("chat", server.url, http)
-    return LocalServer(inner, endpoint("chat", server.url), http=http, learned=lessons)
+    return LocalServerProvider(inner, endpoint("chat", server.url), http=http, learned=lessons)
 
 
 def warnings_in(heard: Heard) -> list[str]:
@@ -80,7 +80,7 @@ def warnings_in(heard: Heard) -> list[str]:
     ids=["ollama", "llama.cpp", "lmstudio"],
 )
 async def test_a_prompt_that_was_cut_is_noticed_once(
-    pages: Mapping[str, Any], advice: str, http: Http
+    pages: Mapping[str, Any], advice: str, http: HttpClient
 ) -> None:
     lessons = Lessons()
     steps = [counted(4000), counted(4050)]
@@ -92,7 +92,7 @@ async def test_a_prompt_that_was_cut_is_noticed_once(
     assert lessons.windows == [4096]
 
 
-async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: Http) -> None:
+async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: HttpClient) -> None:
     lessons = Lessons()
     async with ScriptedServer([counted(4000), counted(4050)], models=()) as server:
         provider = watched(server, http, lessons)
@@ -112,7 +112,7 @@ async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: Http) -
     ],
     ids=["all counted", "only what is new is counted", "cached", "nothing counted"],
 )
-async def test_there_is_no_false_alarm(steps: list[Step], http: Http) -> None:
+async def test_there_is_no_false_alarm(steps: list[Step], http: HttpClient) -> None:
     lessons = Lessons()
     async with ScriptedServer(steps, models=()) as server:
         provider = watched(server, http, lessons)
@@ -121,7 +121,7 @@ async def test_there_is_no_false_alarm(steps: list[Step], http: Http) -> None:
     assert lessons.windows == []
 
 
-async def test_a_window_that_is_large_enough_rules_out_a_cut(http: Http) -> None:
+async def test_a_window_that_is_large_enough_rules_out_a_cut(http: HttpClient) -> None:
     """Servers that count only what their cache did not hold."""
     pages = {"/props": {"default_generation_settings": {"n_ctx": 65_536}}}
     lessons = Lessons()
@@ -136,19 +136,19 @@ async def test_a_window_that_is_large_enough_rules_out_a_cut(http: Http) -> None
 def test_the_fewest_tokens_grow_with_the_prompt_and_never_pass_its_characters(
     texts: list[str],
 ) -> None:
-    counting, before = Counting(), 0
+    counting, before = TokenLowerBound(), 0
     messages: tuple[UserMessage | AssistantMessage, ...] = ()
     for text in texts:
         said = (user_says(text), AssistantMessage(parts=(Text(text=text[::-1]),)))
         messages = (*messages, *said)
         prompt = Prompt(system="be brief", messages=messages)
-        least = counting.least(prompt)
-        assert before <= least == Counting().least(prompt)
+        least = counting.of_prompt(prompt)
+        assert before <= least == TokenLowerBound().of_prompt(prompt)
         assert least <= sum(len(m.text) for m in messages) + len("be brief")
         before = least
 
 
-async def test_what_a_server_says_about_its_window(http: Http) -> None:
+async def test_what_a_server_says_about_its_window(http: HttpClient) -> None:
     for pages, models, expected in (
         (OLLAMA, (), ServerWindow(server="ollama", tokens=4096)),
         (LLAMACPP, (), ServerWindow(server="llamacpp", tokens=4096)),
@@ -166,7 +166,7 @@ async def test_what_a_server_says_about_its_window(http: Http) -> None:
         ({}, (), ServerWindow(server="")),
     ):
         async with ScriptedServer([], pages=pages, models=models) as server:
-            assert await canary(http, endpoint("chat", server.url)) == expected
+            assert await query_window(http, endpoint("chat", server.url)) == expected
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_what_a_server_says_about_its_window(http: Http) -> None:
     ],
 )
 async def test_a_refusal_of_tools_names_the_next_step(
-    status: int, body: str, sentence: str, http: Http
+    status: int, body: str, sentence: str, http: HttpClient
 ) -> None:
     step = fails(status)
     failure = replace(step.failure, body=body) if step.failure else None
@@ -205,11 +205,11 @@ async def test_a_refusal_of_tools_names_the_next_step(
 
 async def test_other_errors_stay_as_they_are() -> None:
     error = ProviderError("No.", reason="overloaded", status=503, retryable=True, body="busy")
-    assert advised(error, endpoint("chat", "http://x")) is error
+    assert explain_refusal(error, endpoint("chat", "http://x")) is error
 
 
 async def test_localhost_is_found_when_its_name_leads_elsewhere(
-    http: Http, monkeypatch: pytest.MonkeyPatch
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = socket.getaddrinfo
 
@@ -226,7 +226,7 @@ async def test_localhost_is_found_when_its_name_leads_elsewhere(
 
 
 async def test_a_local_server_is_never_asked_through_a_proxy() -> None:
-    http = Http(proxy="http://127.0.0.1:9")
+    http = HttpClient(proxy="http://127.0.0.1:9")
     async with ScriptedServer([says("ok"), says("ok")]) as server:
         for url in (server.url, server.url.replace("127.0.0.1", "localhost")):
             assert (await ask(direct("chat", url, http))).shown == "ok"

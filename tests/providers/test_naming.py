@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.naming import newest, normalise, split
-from hermes.providers.vendor import shipped
+from hermes.providers.naming import newest_match, spell_for_vendor, split_model_ref
+from hermes.providers.vendor import shipped_catalogue
 
-VENDORS = shipped().vendors
+VENDORS = shipped_catalogue().vendors
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ VENDORS = shipped().vendors
     ],
 )
 def test_each_vendor_spells_a_model_in_its_way(vendor: str, given_name: str, spelled: str) -> None:
-    assert normalise(VENDORS[vendor], given_name) == spelled
+    assert spell_for_vendor(VENDORS[vendor], given_name) == spelled
 
 
 @given(st.sampled_from(sorted(VENDORS)), st.text("abcgptqwenclaude-./:0123456789", max_size=30))
 def test_a_spelled_name_stays_as_it_is(vendor: str, name: str) -> None:
-    once = normalise(VENDORS[vendor], name)
+    once = spell_for_vendor(VENDORS[vendor], name)
     if VENDORS[vendor].names != "own" or once.count("/") == 0:
-        assert normalise(VENDORS[vendor], once) == once
+        assert spell_for_vendor(VENDORS[vendor], once) == once
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_spelled_name_stays_as_it_is(vendor: str, name: str) -> None:
 def test_only_a_known_vendor_in_front_of_a_colon_is_split_off(
     text: str, vendor: str | None, model: str
 ) -> None:
-    found, rest = split(shipped(), text)
+    found, rest = split_model_ref(shipped_catalogue(), text)
     assert (found.name if found else None, rest) == (vendor, model)
 
 
@@ -126,5 +126,5 @@ MODELS = (
     ],
 )
 def test_a_short_name_means_the_newest_model_of_its_kind(word: str, model: str) -> None:
-    assert newest(shipped(), word, MODELS) == model
-    assert newest(shipped(), word, reversed(MODELS)) == model
+    assert newest_match(shipped_catalogue(), word, MODELS) == model
+    assert newest_match(shipped_catalogue(), word, reversed(MODELS)) == model

@@ -12,9 +12,9 @@ from hermes.core.messages import AssistantMessage, Text, Usage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.world import World
-from hermes.providers.keys import Credential, OneKey, Verdict, numbered
-from hermes.providers.pooled import Pooled
-from hermes.providers.retrying import Retrying
+from hermes.providers.keys import Credential, KeyVerdict, SingleKey, numbered_variables
+from hermes.providers.pooled import KeyRotatingProvider
+from hermes.providers.retrying import RetryingProvider
 from tests.providers.asking import HI, NapClock, ask, endpoint
 
 WHOLE = Reply(
@@ -34,7 +34,7 @@ def refused(reason: Reason, **more: float) -> ProviderError:
 class ListedKeys:
     """Keys that are picked in their order, with verdicts from a table by reason."""
 
-    def __init__(self, *keys: Credential, verdicts: dict[str, Verdict] | None = None) -> None:
+    def __init__(self, *keys: Credential, verdicts: dict[str, KeyVerdict] | None = None) -> None:
         self.keys = list(keys)
         self.verdicts = verdicts or {}
         self.reports: list[tuple[str, str]] = []
@@ -47,7 +47,7 @@ class ListedKeys:
             raise self.none_left
         return next((held for held in able if held.id == again), able[0])
 
-    async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+    async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
         self.reports.append((credential.id, error.reason if error else "ok"))
         return self.verdicts.get(error.reason, "rotate") if error else "again"
 
@@ -87,7 +87,7 @@ class _Answering:
 
 async def test_a_healthy_key_answers_and_its_provider_is_kept() -> None:
     keys, answers = ListedKeys(key("a")), Answers(a=[GOOD])
-    pooled = Pooled(keys, answers.make)
+    pooled = KeyRotatingProvider(keys, answers.make)
     assert (await ask(pooled)).whole == WHOLE
     assert (await ask(pooled)).shown == "yes"
     assert answers.made == ["secret-a"]
@@ -99,7 +99,9 @@ async def test_a_failing_key_is_followed_by_the_next_without_a_wait(reason: Reas
     clock = NapClock()
     answers = Answers(a=[[refused(reason)]], b=[[refused(reason)]], c=[GOOD])
     keys = ListedKeys(key("a"), key("b"), key("c"))
-    patient = Retrying(Pooled(keys, answers.make), World(clock=clock), attempts=1)
+    patient = RetryingProvider(
+        KeyRotatingProvider(keys, answers.make), World(clock=clock), attempts=1
+    )
     heard = await ask(patient)
     assert heard.whole == WHOLE
     assert answers.asked == ["a", "b", "c"]
@@ -108,7 +110,7 @@ async def test_a_failing_key_is_followed_by_the_next_without_a_wait(reason: Reas
 
 async def test_the_person_hears_which_key_goes_on_and_why() -> None:
     answers = Answers(a=[[refused("auth")]], b=[GOOD])
-    heard = await ask(Pooled(ListedKeys(key("a"), key("b")), answers.make))
+    heard = await ask(KeyRotatingProvider(ListedKeys(key("a"), key("b")), answers.make))
     notices = [delta for delta in heard.deltas if isinstance(delta, Notice)]
     assert notices == [
         Notice(text="p refused the key (key a); continuing with key b.", kind="warn")
@@ -117,7 +119,7 @@ async def test_the_person_hears_which_key_goes_on_and_why() -> None:
 
 async def test_what_was_streamed_by_the_failed_key_is_void() -> None:
     answers = Answers(a=[(TextDelta(text="half"), refused("rate_limit"))], b=[GOOD])
-    heard = await ask(Pooled(ListedKeys(key("a"), key("b")), answers.make))
+    heard = await ask(KeyRotatingProvider(ListedKeys(key("a"), key("b")), answers.make))
     assert heard.shown == "yes"
     assert sum(isinstance(delta, Restarted) for delta in heard.deltas) == 1
 
@@ -127,12 +129,12 @@ async def test_again_asks_the_same_key_and_takes_its_new_secret() -> None:
     answers = Answers(a=[[refused("auth")], GOOD])
 
     class Renewing(ListedKeys):
-        async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+        async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
             self.keys = [key("a", "new")]
             return await super().report(credential, error)
 
     keys = Renewing(key("a", "old"), key("b"), verdicts={"auth": "again"})
-    heard = await ask(Pooled(keys, answers.make))
+    heard = await ask(KeyRotatingProvider(keys, answers.make))
     assert heard.shown == "yes"
     assert answers.made == ["old", "new"]
 
@@ -140,7 +142,7 @@ async def test_again_asks_the_same_key_and_takes_its_new_secret() -> None:
 async def test_again_has_an_end() -> None:
     keys = ListedKeys(key("a"), key("b"), verdicts={"rate_limit": "again"})
     answers = Answers(a=[[refused("rate_limit")]], b=[GOOD])
-    await ask(Pooled(keys, answers.make))
+    await ask(KeyRotatingProvider(keys, answers.make))
     assert answers.asked == ["a", "a", "a", "b"]
 
 
@@ -148,14 +150,14 @@ async def test_stop_raises_the_very_error() -> None:
     error = refused("model_not_found")
     keys = ListedKeys(key("a"), key("b"), verdicts={"model_not_found": "stop"})
     with pytest.raises(ProviderError) as caught:
-        await ask(Pooled(keys, Answers(a=[[error]]).make))
+        await ask(KeyRotatingProvider(keys, Answers(a=[[error]]).make))
     assert caught.value is error
 
 
 async def test_without_a_healthy_key_the_soonest_reset_is_told() -> None:
     keys, answers = ListedKeys(key("a")), Answers(a=[[refused("rate_limit")]])
     with pytest.raises(ProviderError) as caught:
-        await ask(Pooled(keys, answers.make))
+        await ask(KeyRotatingProvider(keys, answers.make))
     assert caught.value is keys.none_left
     assert caught.value.retry_after == 77.0
 
@@ -164,14 +166,14 @@ async def test_when_no_key_rests_the_last_answer_is_told() -> None:
     keys, error = ListedKeys(key("a")), refused("auth")
     keys.none_left = refused("auth")
     with pytest.raises(ProviderError) as caught:
-        await ask(Pooled(keys, Answers(a=[[error]]).make))
+        await ask(KeyRotatingProvider(keys, Answers(a=[[error]]).make))
     assert caught.value is error
 
 
 async def test_a_call_that_is_given_up_early_releases_its_key() -> None:
     keys = ListedKeys(key("a"))
     answers = Answers(a=[(Notice(text="wait"), *GOOD)])
-    async with aclosing(Pooled(keys, answers.make).reply(HI)) as stream:
+    async with aclosing(KeyRotatingProvider(keys, answers.make).reply(HI)) as stream:
         assert isinstance(await anext(stream), Notice)
     assert keys.released == ["a"]
     assert keys.reports == []
@@ -179,7 +181,7 @@ async def test_a_call_that_is_given_up_early_releases_its_key() -> None:
 
 async def test_a_key_that_was_accepted_is_not_released() -> None:
     keys = ListedKeys(key("a"))
-    async with aclosing(Pooled(keys, Answers(a=[GOOD]).make).reply(HI)) as stream:
+    async with aclosing(KeyRotatingProvider(keys, Answers(a=[GOOD]).make).reply(HI)) as stream:
         await anext(stream)
     assert keys.released == []
     assert keys.reports == [("a", "ok")]
@@ -189,7 +191,7 @@ async def test_one_key_raises_what_comes_and_asks_once() -> None:
     error = refused("auth")
     answers = Answers(a=[[error]])
     with pytest.raises(ProviderError) as caught:
-        await ask(Pooled(OneKey(key("a")), answers.make))
+        await ask(KeyRotatingProvider(SingleKey(key("a")), answers.make))
     assert caught.value is error
     assert answers.asked == ["a"]
 
@@ -211,4 +213,4 @@ def test_a_credential_overrides_only_what_it_brings() -> None:
 
 
 def test_further_keys_have_numbered_variables() -> None:
-    assert numbered("A_KEY")[:3] == ("A_KEY", "A_KEY_2", "A_KEY_3")
+    assert numbered_variables("A_KEY")[:3] == ("A_KEY", "A_KEY_2", "A_KEY_3")

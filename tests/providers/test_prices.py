@@ -4,25 +4,25 @@ import pytest
 
 from hermes.core.messages import Usage
 from hermes.providers.listing import ModelInfo
-from hermes.providers.prices import FREE, Price, Rates
-from hermes.providers.vendor import shipped
+from hermes.providers.prices import FREE, ModelPrice, Rates
+from hermes.providers.vendor import shipped_catalogue
 
-VENDORS = shipped().vendors
+VENDORS = shipped_catalogue().vendors
 
 
 def test_each_kind_of_token_has_its_rate() -> None:
-    price = Price(input=4, output=20, cache_read=0.4, cache_write=5)
+    price = ModelPrice(input=4, output=20, cache_read=0.4, cache_write=5)
     usage = Usage(input=1_000, output=500, cache_read=10_000, cache_write=2_000, reasoning=400)
     assert price.cost(usage) == pytest.approx(0.004 + 0.01 + 0.004 + 0.01)
 
 
 def test_tokens_without_a_rate_of_their_own_cost_as_much_as_input() -> None:
-    price = Price(input=2, output=3)
+    price = ModelPrice(input=2, output=3)
     assert price.cost(Usage(cache_read=1_000_000, cache_write=1_000_000)) == 4
 
 
 def test_long_prompts_cost_more_as_a_whole() -> None:
-    price = Price(input=1, output=1, above=200_000, beyond=Rates(input=2, output=3))
+    price = ModelPrice(input=1, output=1, above=200_000, beyond=Rates(input=2, output=3))
     assert price.cost(Usage(input=150_000, cache_read=50_000)) == pytest.approx(0.2)
     assert price.cost(Usage(input=150_000, cache_read=50_001)) == pytest.approx(0.400002)
 
@@ -47,12 +47,12 @@ def test_long_prompts_cost_more_as_a_whole() -> None:
 def test_published_prices_belong_to_a_vendor_and_a_model(
     vendor: str, model: str, rates: tuple[float, float] | None
 ) -> None:
-    found = shipped().price(VENDORS[vendor], model)
+    found = shipped_catalogue().price(VENDORS[vendor], model)
     assert (found and (found.input, found.output)) == rates
 
 
 def test_every_published_price_is_dated_and_cheaper_from_the_cache() -> None:
-    for sheet in shipped().sheets:
+    for sheet in shipped_catalogue().sheets:
         assert sheet.version >= "2026"
         assert all(name in VENDORS for name in sheet.vendors)
         for price in sheet.models.values():
@@ -64,12 +64,14 @@ def test_every_published_price_is_dated_and_cheaper_from_the_cache() -> None:
 def test_the_nearest_source_of_a_price_wins() -> None:
     router = VENDORS["openrouter"]
     name = "anthropic/claude-opus-4.6"
-    info = ModelInfo(id=name, price=Price(input=6, output=30))
+    info = ModelInfo(id=name, price=ModelPrice(input=6, output=30))
     shown = [
-        shipped().endpoint(router, name).profile,
-        shipped().endpoint(router, name, info=info).profile,
-        shipped().endpoint(router, name, info=info, overrides={"price_output": 1.0}).profile,
-        shipped().endpoint(router, "qwen/qwen3-coder").profile,
+        shipped_catalogue().endpoint(router, name).profile,
+        shipped_catalogue().endpoint(router, name, info=info).profile,
+        shipped_catalogue()
+        .endpoint(router, name, info=info, overrides={"price_output": 1.0})
+        .profile,
+        shipped_catalogue().endpoint(router, "qwen/qwen3-coder").profile,
     ]
     assert [profile.price_source for profile in shown] == [
         "official_docs_snapshot", "provider_models_api", "user_override", "none",
@@ -93,10 +95,10 @@ def test_the_nearest_source_of_a_price_wins() -> None:
     ],
 )
 def test_subscriptions_and_machines_of_ones_own_cost_nothing(vendor: str, url: str) -> None:
-    profile = shipped().endpoint(VENDORS[vendor], "glm-5.2", url=url).profile
+    profile = shipped_catalogue().endpoint(VENDORS[vendor], "glm-5.2", url=url).profile
     assert (profile.price, profile.included) == (FREE, True)
 
 
 def test_a_metered_address_is_not_included() -> None:
-    profile = shipped().endpoint(VENDORS["zai"], "glm-5.2").profile
+    profile = shipped_catalogue().endpoint(VENDORS["zai"], "glm-5.2").profile
     assert profile.price is not None and profile.price.input == 1.4 and not profile.included

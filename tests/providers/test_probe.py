@@ -9,9 +9,9 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.providers import probe
-from hermes.providers.http import Http
-from hermes.providers.probe import Place, choose, find_local, first_model
-from hermes.providers.vendor import shipped
+from hermes.providers.http import HttpClient
+from hermes.providers.probe import LocalPort, choose_model, find_local, first_model
+from hermes.providers.vendor import shipped_catalogue
 from hermes.testing.server import ScriptedServer
 from tests.providers.asking import endpoint
 
@@ -48,18 +48,18 @@ async def closed_port() -> int:
     ],
 )
 def test_the_likeliest_model_is_chosen(models: list[str], chosen: str) -> None:
-    assert choose(models) == chosen
+    assert choose_model(models) == chosen
 
 
-async def test_an_open_server_is_found_and_told_honestly(http: Http) -> None:
+async def test_an_open_server_is_found_and_told_honestly(http: HttpClient) -> None:
     tags = {"models": [{"name": "mxbai-embed-large"}, {"name": "qwen3:8b", "size": 5}]}
     async with ScriptedServer(pages={"/api/tags": tags}) as server:
         port = port_of(server)
         places = (
-            Place("vLLM", await closed_port(), "/v1/models"),
-            Place("Ollama", port, "/api/tags"),
+            LocalPort("vLLM", await closed_port(), "/v1/models"),
+            LocalPort("Ollama", port, "/api/tags"),
         )
-        found = await find_local(http, shipped(), places=places)
+        found = await find_local(http, shipped_catalogue(), ports=places)
     assert found is not None
     at = found.endpoint
     assert (at.model, at.wire, at.url) == ("qwen3:8b", "chat", f"http://127.0.0.1:{port}/v1")
@@ -69,15 +69,15 @@ async def test_an_open_server_is_found_and_told_honestly(http: Http) -> None:
     )
 
 
-async def test_a_doubtful_model_is_called_so(http: Http) -> None:
+async def test_a_doubtful_model_is_called_so(http: HttpClient) -> None:
     async with ScriptedServer(models=["mystery-1b"]) as server:
-        places = (Place("llama.cpp", port_of(server), "/v1/models"),)
-        found = await find_local(http, shipped(), places=places)
+        places = (LocalPort("llama.cpp", port_of(server), "/v1/models"),)
+        found = await find_local(http, shipped_catalogue(), ports=places)
     assert found is not None and found.line.endswith("It may not support tools.")
 
 
 async def test_a_port_where_something_else_listens_is_passed_over(
-    http: Http, monkeypatch: pytest.MonkeyPatch
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
 
@@ -87,13 +87,13 @@ async def test_a_port_where_something_else_listens_is_passed_over(
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    places = (Place("vLLM", port, "/v1/models"),)
+    places = (LocalPort("vLLM", port, "/v1/models"),)
     async with asyncio.timeout(60):
-        assert await find_local(http, shipped(), places=places) is None
+        assert await find_local(http, shipped_catalogue(), ports=places) is None
     server.close()
 
 
-async def test_the_first_model_of_an_endpoint_is_found_in_every_wire(http: Http) -> None:
+async def test_the_first_model_of_an_endpoint_is_found_in_every_wire(http: HttpClient) -> None:
     async with ScriptedServer(models=["text-embedding-3", "some-model"]) as server:
         for wire in ("chat", "responses", "messages"):
             at = endpoint("messages" if wire == "messages" else "chat", server.url)
@@ -101,7 +101,7 @@ async def test_the_first_model_of_an_endpoint_is_found_in_every_wire(http: Http)
         assert [probe.path for probe in server.probes] == ["/v1/models"] * 3
 
 
-async def test_an_endpoint_without_models_is_a_matter_of_settings(http: Http) -> None:
+async def test_an_endpoint_without_models_is_a_matter_of_settings(http: HttpClient) -> None:
     async with ScriptedServer(models=[]) as server:
         with pytest.raises(ConfigError, match="lists no model"):
             await first_model(http, endpoint("chat", server.url))

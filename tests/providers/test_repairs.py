@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.errors import ProviderError, Reason
 from hermes.providers.profile import ModelProfile
-from hermes.providers.repairs import Fit
+from hermes.providers.repairs import AdaptiveProfile
 
 ROWS: list[tuple[Reason, str, dict[str, Any]]] = [
     (
@@ -47,7 +47,7 @@ def error(reason: Reason, body: str) -> ProviderError:
 
 @pytest.mark.parametrize(("reason", "body", "change"), ROWS)
 def test_each_refusal_teaches_one_change(reason: Reason, body: str, change: dict[str, Any]) -> None:
-    fit = Fit(START)
+    fit = AdaptiveProfile(START)
     assert fit.learn(error(reason, body))
     changed = {
         name: getattr(fit.profile, name)
@@ -61,7 +61,7 @@ def test_each_refusal_teaches_one_change(reason: Reason, body: str, change: dict
 def test_the_same_refusal_teaches_nothing_the_second_time(
     reason: Reason, body: str, change: dict[str, Any]
 ) -> None:
-    fit = Fit(START)
+    fit = AdaptiveProfile(START)
     learned = 0
     while fit.learn(error(reason, body)):
         learned += 1
@@ -79,6 +79,6 @@ def test_the_same_refusal_teaches_nothing_the_second_time(
     ],
 )
 def test_other_refusals_teach_nothing(reason: Reason, body: str) -> None:
-    fit = Fit(START)
+    fit = AdaptiveProfile(START)
     assert not fit.learn(error(reason, body))
     assert fit.profile is START

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import WireName
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Call, Pace, ReasoningForm, Step
+from hermes.testing.steps import Pace, ReasoningForm, ScriptedCall, Step
 from hermes.testing.wires.draft import seal, sealer
 from tests.providers.asking import WIRES, ask, direct, endpoint
 from tests.providers.transcripts import json_objects
 
 MODEL = "scripted"
 # In pieces of four signs the inner object begins like the outer one, so it looks like a repetition.
-NESTED = Step(calls=(Call(name="look", arguments={"": {"": None}}),), pace=Pace(chunk=4))
+NESTED = Step(calls=(ScriptedCall(name="look", arguments={"": {"": None}}),), pace=Pace(chunk=4))
 
 # A reply may talk of tags; one that uses them for its thoughts is another test's.
 words = st.text(max_size=40).filter(lambda text: "<" not in text)
 said = st.one_of(st.sampled_from(["", " ", "hi", "<thin", "a < b", "``` x", "😀" * 9]), words)
 calls = st.builds(
-    Call,
+    ScriptedCall,
     name=st.sampled_from(["look", "read_file", "a-b"]),
     arguments=json_objects(words),
     id=st.sampled_from([None, "toolu_01", "call|x", "", "c" * 60]),
@@ -80,7 +80,7 @@ def _sealed(step: Step, wire: WireName) -> JsonObject:
 class Ground:
     """One server and one client for many questions."""
 
-    def __init__(self, runner: asyncio.Runner, server: ScriptedServer, http: Http) -> None:
+    def __init__(self, runner: asyncio.Runner, server: ScriptedServer, http: HttpClient) -> None:
         self._runner = runner
         self._server = server
         self._http = http
@@ -94,7 +94,7 @@ class Ground:
 @pytest.fixture
 def ground() -> Iterator[Ground]:
     with asyncio.Runner() as runner, ScriptedServer.in_thread(keep=2) as server:
-        http = Http()
+        http = HttpClient()
         yield Ground(runner, server, http)
         runner.run(http.aclose())
     assert server.violations == []

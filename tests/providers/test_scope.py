@@ -8,11 +8,17 @@ from collections.abc import Iterator
 import pytest
 
 from hermes.providers.addresses import host_of, is_local
-from hermes.providers.scope import LOGIN, UrlSource, host_variable, may_send, usable
-from hermes.providers.vendor import Vendor, shipped
+from hermes.providers.scope import (
+    LOGIN,
+    UrlSource,
+    is_plausible_key,
+    key_variable_for_host,
+    may_send,
+)
+from hermes.providers.vendor import Vendor, shipped_catalogue
 from hermes.providers.wire.format import request_headers
 
-CATALOGUE = shipped()
+CATALOGUE = shipped_catalogue()
 VENDORS = CATALOGUE.vendors
 VARIABLES = sorted({name for vendor in VENDORS.values() for name in vendor.keys})
 URLS = sorted(
@@ -112,10 +118,10 @@ def test_where_a_key_may_go(
 
 
 def test_a_key_that_looks_like_another_hosts_never_takes_a_vendors_variable() -> None:
-    assert host_variable(CATALOGUE, "https://api.together.xyz/v1") == "TOGETHER_API_KEY"
-    assert host_variable(CATALOGUE, "https://api.my-box.dev/v1") == "MY_BOX_API_KEY"
+    assert key_variable_for_host(CATALOGUE, "https://api.together.xyz/v1") == "TOGETHER_API_KEY"
+    assert key_variable_for_host(CATALOGUE, "https://api.my-box.dev/v1") == "MY_BOX_API_KEY"
     for url in ("https://openai.net/v1", "https://api.openai.com/v1", "http://localhost/v1", ""):
-        assert host_variable(CATALOGUE, url) == ""
+        assert key_variable_for_host(CATALOGUE, url) == ""
 
 
 @pytest.mark.parametrize(
@@ -139,7 +145,7 @@ def test_a_key_that_looks_like_another_hosts_never_takes_a_vendors_variable() ->
     ],
 )
 def test_placeholders_are_no_keys(key: str, good: bool) -> None:
-    assert usable(key) is good
+    assert is_plausible_key(key) is good
 
 
 def test_only_local_addresses_are_not_encrypted() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hermes.core.errors import ProviderError
 from hermes.core.messages import Message, user_says
 from hermes.core.world import World
-from hermes.providers.connect import open_way
-from hermes.providers.http import Http
+from hermes.providers.connect import build_variants
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, paced
 from hermes.testing.request import Request
@@ -66,7 +66,7 @@ def bad(chance: random.Random) -> Step:
     )
 
 
-async def soak(wire: WireName, http: Http, *, turns: int, seed: int) -> None:
+async def soak(wire: WireName, http: HttpClient, *, turns: int, seed: int) -> None:
     chance = random.Random(seed)
 
     def answer(_request: Request) -> Step:
@@ -76,7 +76,7 @@ async def soak(wire: WireName, http: Http, *, turns: int, seed: int) -> None:
     async with ScriptedServer(answer) as server:
         world = World(clock=NapClock(), chance=chance)
         at = endpoint(wire, server.url, profile)
-        provider = open_way(at, http=http, world=world).patient
+        provider = build_variants(at, http=http, world=world).patient
         prompt = HI
         for _ in range(turns):
             added: tuple[Message, ...] = (user_says("and?"),)
@@ -94,7 +94,7 @@ async def soak(wire: WireName, http: Http, *, turns: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_session_survives_random_faults(wire: WireName, http: Http) -> None:
+async def test_a_session_survives_random_faults(wire: WireName, http: HttpClient) -> None:
     await soak(wire, http, turns=40, seed=1)
 
 
@@ -102,6 +102,6 @@ async def test_a_session_survives_random_faults(wire: WireName, http: Http) -> N
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("wire", WIRES)
 async def test_many_long_sessions_survive_random_faults(
-    wire: WireName, seed: int, http: Http
+    wire: WireName, seed: int, http: HttpClient
 ) -> None:
     await soak(wire, http, turns=200, seed=seed)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import ProviderError
-from hermes.providers.sse import SseEvent, SseReader
+from hermes.providers.sse import SseEvent, SseParser
 
 
 def read(data: bytes, cuts: tuple[int, ...] = (), *, finish: bool = True) -> list[SseEvent]:
-    reader = SseReader()
+    reader = SseParser()
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     events = [event for a, b in pairwise(places) for event in reader.feed(data[a:b])]
     return [*events, *reader.finish()] if finish else events
@@ -47,7 +47,7 @@ def test_comments_and_unknown_fields_make_no_event() -> None:
 
 
 def test_an_event_beyond_the_budget_is_an_error() -> None:
-    reader = SseReader(max_event_bytes=100)
+    reader = SseParser(max_event_bytes=100)
     reader.feed(b"data: " + b"x" * 90)
     with pytest.raises(ProviderError) as caught:
         reader.feed(b"x" * 90)
@@ -55,7 +55,7 @@ def test_an_event_beyond_the_budget_is_an_error() -> None:
 
 
 def test_many_small_events_may_exceed_the_budget_together() -> None:
-    reader = SseReader(max_event_bytes=100)
+    reader = SseParser(max_event_bytes=100)
     assert len(reader.feed(b"data: x\n\n" * 1000)) == 1000
 
 

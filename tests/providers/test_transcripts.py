@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, note, settings
 
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRES
-from hermes.providers.grammar import Grammar
-from hermes.providers.wire.format import Wire
-from hermes.providers.wire.pictures import Pictures, images_in
+from hermes.providers.direct import WIRE_FORMATS
+from hermes.providers.grammar import ConversationNormalizer
+from hermes.providers.wire.format import WireFormat
+from hermes.providers.wire.pictures import ImageLoader, images_in
 from hermes.testing.wires.table import WIRES as SERVER_WIRES
 from tests.judges.judge import Judge
 from tests.providers.asking import LOOK
@@ -50,16 +50,20 @@ def pictures(tmp_path: Path) -> Iterator[None]:
     os.chdir(before)
 
 
-def wire_to(target: Target) -> tuple[Wire, Pictures]:
-    held = Pictures()
-    kind = WIRES[target.wire]
+def wire_to(target: Target) -> tuple[WireFormat, ImageLoader]:
+    held = ImageLoader()
+    kind = WIRE_FORMATS[target.wire]
     return kind(target.endpoint, target.profile, life="5m", pictures=held), held
 
 
 def encoded(
-    messages: tuple[Message, ...], target: Target, grammar: Grammar, wire: Wire, held: Pictures
+    messages: tuple[Message, ...],
+    target: Target,
+    grammar: ConversationNormalizer,
+    wire: WireFormat,
+    held: ImageLoader,
 ) -> bytes:
-    fits = grammar.valid(messages)
+    fits = grammar.normalize(messages)
     if any(images_in(fits)):
         asyncio.run(held.load(wire.fragments.missing(fits)))
     prompt = Prompt(system="Be brief.", messages=messages, tools=(LOOK,), effort=target.effort)
@@ -72,7 +76,7 @@ def accepted(target: Target, raw: bytes, types: Judge) -> dict[str, Any]:
     """By the types of the vendor's library, and by two checkers of what types cannot say."""
     body = judge(target.wire, raw)
     assert types.complaints(target.wire, body) == []
-    assert list(SERVER_WIRES[target.wire].wrongs(body, VERSION)) == []
+    assert list(SERVER_WIRES[target.wire].find_problems(body, VERSION)) == []
     return body
 
 
@@ -98,7 +102,9 @@ def all_are_told(types: Judge, many: settings) -> None:
         for target in TARGETS:
             note(target.model)
             wire, held = wire_to(target)
-            body = accepted(target, encoded(messages, target, Grammar(), wire, held), types)
+            body = accepted(
+                target, encoded(messages, target, ConversationNormalizer(), wire, held), types
+            )
             turns = read(body, target)
             assert turns == told(messages, target)
             seals = [part.seal for turn in turns for part in turn.parts if isinstance(part, Think)]
@@ -114,8 +120,8 @@ def test_a_request_is_the_same_whether_or_not_its_beginning_was_sent_before(
 ) -> None:
     for target in TARGETS:
         note(target.model)
-        grammar, (wire, held) = Grammar(), wire_to(target)
+        grammar, (wire, held) = ConversationNormalizer(), wire_to(target)
         for size in range(len(messages) + 1):
             grown = encoded(messages[:size], target, grammar, wire, held)
-        assert grown == encoded(messages, target, Grammar(), *wire_to(target))
+        assert grown == encoded(messages, target, ConversationNormalizer(), *wire_to(target))
         assert json.loads(grown)

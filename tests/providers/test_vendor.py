@@ -5,11 +5,11 @@ import pytest
 from hermes.core.errors import ConfigError
 from hermes.providers.addresses import is_local
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import Vendor, read_catalogue, shipped
+from hermes.providers.vendor import Vendor, parse_catalogue, shipped_catalogue
 
 
 def vendor(name: str) -> Vendor:
-    found = shipped().vendor(name)
+    found = shipped_catalogue().vendor(name)
     assert found is not None
     return found
 
@@ -34,11 +34,11 @@ def vendor(name: str) -> Vendor:
     ],
 )
 def test_the_address_decides_by_its_exact_host(url: str, wire: WireName) -> None:
-    assert shipped().wire(url, vendor=vendor("custom")) == wire
+    assert shipped_catalogue().wire(url, vendor=vendor("custom")) == wire
 
 
 def test_an_explicit_mode_comes_first_and_a_fixed_vendor_second() -> None:
-    catalogue = shipped()
+    catalogue = shipped_catalogue()
     url = "https://api.openai.com/v1"
     assert catalogue.wire(url, api_mode="chat_completions") == "chat"
     assert catalogue.wire(url, api_mode="nonsense") == "responses"
@@ -46,7 +46,7 @@ def test_an_explicit_mode_comes_first_and_a_fixed_vendor_second() -> None:
 
 
 def test_a_saved_responses_mode_is_not_believed_for_a_foreign_address() -> None:
-    catalogue, mode = shipped(), "codex_responses"
+    catalogue, mode = shipped_catalogue(), "codex_responses"
     assert catalogue.wire("http://x.test/v1", api_mode=mode, saved=True) == "chat"
     assert catalogue.wire("http://x.test/v1", api_mode=mode) == "responses"
     assert catalogue.wire("https://api.x.ai/v1", api_mode=mode, saved=True) == "responses"
@@ -76,14 +76,14 @@ def test_a_saved_responses_mode_is_not_believed_for_a_foreign_address() -> None:
     ],
 )
 def test_families_know_their_windows(model: str, window: int) -> None:
-    assert shipped().family(model).window == window
+    assert shipped_catalogue().family(model).window == window
 
 
 def test_the_same_model_is_asked_in_the_way_of_each_vendor() -> None:
     name = "claude-sonnet-4-5"
-    native = shipped().endpoint(vendor("anthropic"), name).profile
-    routed = shipped().endpoint(vendor("openrouter"), f"anthropic/{name}").profile
-    plain = shipped().endpoint(vendor("custom"), name, url="http://x.test/v1").profile
+    native = shipped_catalogue().endpoint(vendor("anthropic"), name).profile
+    routed = shipped_catalogue().endpoint(vendor("openrouter"), f"anthropic/{name}").profile
+    plain = shipped_catalogue().endpoint(vendor("custom"), name, url="http://x.test/v1").profile
     assert (native.marks, native.effort, native.replay) == ("native", "budget", "sealed")
     assert (routed.marks, routed.effort) == ("envelope", "envelope")
     assert routed.replay == "reasoning_details"
@@ -91,27 +91,33 @@ def test_the_same_model_is_asked_in_the_way_of_each_vendor() -> None:
 
 
 def test_newest_claudes_get_no_envelope_effort() -> None:
-    profile = shipped().endpoint(vendor("openrouter"), "anthropic/claude-opus-4.6").profile
+    profile = (
+        shipped_catalogue().endpoint(vendor("openrouter"), "anthropic/claude-opus-4.6").profile
+    )
     assert profile.effort == "none"
 
 
 def test_bare_names_lose_vendor_and_dots() -> None:
-    endpoint = shipped().endpoint(vendor("claude"), "anthropic/claude-sonnet-4.6")
+    endpoint = shipped_catalogue().endpoint(vendor("claude"), "anthropic/claude-sonnet-4.6")
     assert endpoint.model == "claude-sonnet-4-6"
     assert endpoint.auth == "x-api-key"
 
 
 def test_an_endpoint_without_an_address_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs a base URL"):
-        shipped().endpoint(vendor("custom"), "m")
+        shipped_catalogue().endpoint(vendor("custom"), "m")
 
 
 def test_users_override_what_is_known_of_a_model() -> None:
     overrides = {"window": 8192, "images": False}
-    endpoint = shipped().endpoint(vendor("custom"), "m", url="http://x/v1", overrides=overrides)
+    endpoint = shipped_catalogue().endpoint(
+        vendor("custom"), "m", url="http://x/v1", overrides=overrides
+    )
     assert (endpoint.profile.window, endpoint.profile.images) == (8192, False)
     with pytest.raises(ConfigError):
-        shipped().endpoint(vendor("custom"), "m", url="http://x/v1", overrides={"window": "big"})
+        shipped_catalogue().endpoint(
+            vendor("custom"), "m", url="http://x/v1", overrides={"window": "big"}
+        )
 
 
 def test_a_new_vendor_is_only_data() -> None:
@@ -124,17 +130,17 @@ def test_a_new_vendor_is_only_data() -> None:
     match = ["claude-sonnet-4-6"]
     window = 5_000
     """
-    catalogue = read_catalogue(text, over=shipped())
+    catalogue = parse_catalogue(text, over=shipped_catalogue())
     acme = catalogue.vendor("acme")
     assert acme is not None and catalogue.endpoint(acme, "m").wire == "messages"
     assert catalogue.family("claude-sonnet-4-6").window == 5_000
-    assert catalogue.vendor("openrouter") == shipped().vendor("openrouter")
+    assert catalogue.vendor("openrouter") == shipped_catalogue().vendor("openrouter")
 
 
 @pytest.mark.parametrize("text", ["[vendors", "[vendors.x]\nurl = 5", "families = 5"])
 def test_data_that_cannot_be_used_is_named(text: str) -> None:
     with pytest.raises(ConfigError):
-        read_catalogue(text)
+        parse_catalogue(text)
 
 
 @pytest.mark.parametrize(

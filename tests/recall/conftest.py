@@ -24,7 +24,7 @@ from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.sources import strangers
-from hermes.recall.archive import Archive
+from hermes.recall.archive import PastSessions
 
 
 class Home:
@@ -76,8 +76,8 @@ class Home:
         ]
         await import_lines(self.journal, rows)
 
-    def archive(self, session_id: str = "here", principal: Principal = "owner") -> Archive:
-        return Archive(
+    def archive(self, session_id: str = "here", principal: Principal = "owner") -> PastSessions:
+        return PastSessions(
             self.journal,
             self.index,
             session_id=session_id,

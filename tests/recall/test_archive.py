@@ -7,12 +7,12 @@ import pytest
 from hermes.core.errors import NotFound
 from hermes.journal import sessions
 from hermes.journal.index.periods import Period
-from hermes.recall.archive import Archive, Wanted
+from hermes.recall.archive import PastSessions, SearchFilter
 from tests.recall.conftest import Home
 
 
-async def seen(archive: Archive, query: str, wanted: Wanted | None = None) -> list[str]:
-    found = await archive.discover(query, wanted or Wanted())
+async def seen(archive: PastSessions, query: str, wanted: SearchFilter | None = None) -> list[str]:
+    found = await archive.discover(query, wanted or SearchFilter())
     return list(dict.fromkeys(one.session_id for one in found.passages))
 
 
@@ -28,7 +28,7 @@ async def test_the_present_session_and_its_forks_are_left_out_unless_asked_for(h
     sibling = await sessions.fork(home.journal, "here")
     await home.session("past", "The ladder is behind the shed.")
     assert await seen(home.archive(fork), "ladder") == ["past"]
-    assert set(await seen(home.archive(fork), "ladder", Wanted(include_current=True))) == {
+    assert set(await seen(home.archive(fork), "ladder", SearchFilter(include_current=True))) == {
         "past",
         "here",
     }
@@ -46,7 +46,7 @@ async def test_sessions_of_helpers_are_hidden(home: Home, source: str) -> None:
 
 async def test_what_was_put_away_is_found_but_not_among_the_recent(home: Home) -> None:
     await home.session("away", "The ladder is red.")
-    await sessions.put_away(home.journal, "away", away=True)
+    await sessions.set_archived(home.journal, "away", away=True)
     assert await seen(home.archive(), "ladder") == ["away"]
     assert await home.archive().recent(10) == ()
 
@@ -62,7 +62,7 @@ async def test_the_owner_does_not_see_what_others_said(home: Home) -> None:
     await home.session("job", "The ladder is blue.", principal="system")
     assert await seen(home.archive(), "ladder") == ["job"]
     with pytest.raises(NotFound):
-        await home.archive().around("theirs", 1, 5)
+        await home.archive().messages_around("theirs", 1, 5)
 
 
 @pytest.mark.parametrize("principal", ["guest", "member"])
@@ -72,14 +72,14 @@ async def test_others_see_their_own_session_only(home: Home, principal: str) -> 
     await home.session("mine", "The ladder is blue.", principal="guest")
     archive = home.archive("mine", "guest" if principal == "guest" else "member")
     assert await seen(archive, "ladder") == []
-    assert await seen(archive, "ladder", Wanted(include_current=True)) == ["mine"]
+    assert await seen(archive, "ladder", SearchFilter(include_current=True)) == ["mine"]
     assert await archive.recent(10) == ()
     for strange in ("private", "other"):
         with pytest.raises(NotFound):
-            await archive.around(strange, 1, 5)
+            await archive.messages_around(strange, 1, 5)
         with pytest.raises(NotFound):
-            await seen(archive, "ladder", Wanted(session_id=strange))
-    info, said = await archive.around("mine", 1, 5)
+            await seen(archive, "ladder", SearchFilter(session_id=strange))
+    info, said = await archive.messages_around("mine", 1, 5)
     assert (info.id, [one.text for one in said]) == ("mine", ["The ladder is blue."])
 
 
@@ -87,20 +87,20 @@ async def test_a_search_can_be_narrowed(home: Home) -> None:
     await home.session("past", "Is the ladder red?", "The ladder is blue.")
     await home.imported(("old", 1_000_000.0, "The ladder was new."))
     archive = home.archive()
-    only_user = await archive.discover("ladder", Wanted(roles=("user",)))
+    only_user = await archive.discover("ladder", SearchFilter(roles=("user",)))
     assert {one.role for one in only_user.passages} == {"user"}
-    assert await seen(archive, "ladder", Wanted(session_id="past")) == ["past"]
+    assert await seen(archive, "ladder", SearchFilter(session_id="past")) == ["past"]
     then = Period(since=0.0, until=2_000_000.0)
-    assert await seen(archive, "ladder", Wanted(period=then)) == ["old"]
+    assert await seen(archive, "ladder", SearchFilter(period=then)) == ["old"]
     january = Period(since=0.0, until=float("inf"), months=(1,))
-    assert await seen(archive, "ladder", Wanted(period=january)) == ["old"]
+    assert await seen(archive, "ladder", SearchFilter(period=january)) == ["old"]
 
 
 async def test_a_place_is_read_with_what_is_around_it(home: Home) -> None:
     await home.session("past", *(f"line {number}" for number in range(1, 31)))
-    _, said = await home.archive().around("past", 11, 2)
+    _, said = await home.archive().messages_around("past", 11, 2)
     assert [(one.n, one.text) for one in said] == [(n, f"line {n - 1}") for n in range(9, 14)]
-    _, begun = await home.archive().around("past", 0, 2)
+    _, begun = await home.archive().messages_around("past", 0, 2)
     assert [one.text for one in begun] == ["line 1", "line 2", "line 3"]
-    _, end = await home.archive().around("past", 999, 2)
+    _, end = await home.archive().messages_around("past", 999, 2)
     assert [one.text for one in end] == []

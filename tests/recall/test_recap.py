@@ -12,10 +12,10 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import Text, UserMessage
 from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolOutput
-from hermes.journal.transfer import Said
+from hermes.journal.transfer import ExportedMessage
 from hermes.recall.page import LEGEND, RECAPPED
-from hermes.recall.recap import MOST_KEPT, MOST_RECAPS, Teller, excerpt
-from hermes.recall.tools import Recall, session_search
+from hermes.recall.recap import MOST_KEPT, MOST_RECAPS, RecapModel, select_excerpt
+from hermes.recall.tools import RecallService, session_search
 from tests.recall.conftest import Home
 from tests.recall.test_tools import Context
 
@@ -35,8 +35,8 @@ class Narrator:
             raise ProviderError(self._fails, reason="unknown")
         return self._answer
 
-    def teller(self) -> Teller:
-        return Teller(ask=self, most_chars=self._most)
+    def teller(self) -> RecapModel:
+        return RecapModel(ask=self, most_chars=self._most)
 
     @property
     def read(self) -> str:
@@ -50,7 +50,7 @@ async def searched(
     home: Home, narrator: Narrator | None, *, usual: bool = False, **arguments: Any
 ) -> ToolOutput:
     teller = narrator.teller if narrator else None
-    recall = Recall(home.archive(), teller=teller, summarize=usual)
+    recall = RecallService(home.archive(), teller=teller, summarize=usual)
     return await Context(recall).call(session_search, **arguments)
 
 
@@ -134,8 +134,11 @@ async def test_a_small_model_is_shown_less(home: Home) -> None:
     assert len(narrator.read) < 500
 
 
-def said(texts: list[str]) -> list[Said]:
-    return [Said(n=n, at=0.0, role="user", text=text) for n, text in enumerate(texts, start=2)]
+def said(texts: list[str]) -> list[ExportedMessage]:
+    return [
+        ExportedMessage(n=n, at=0.0, role="user", text=text)
+        for n, text in enumerate(texts, start=2)
+    ]
 
 
 @given(
@@ -147,7 +150,7 @@ def test_an_excerpt_fits_keeps_its_order_and_surrounds_the_hits(
     texts: list[str], hits: list[int], most: int
 ) -> None:
     whole = said(texts)
-    read = excerpt(whole, hits, most)
+    read = select_excerpt(whole, hits, most)
     assert sum(len(one.text) for one in read) <= most
     assert read == sorted(read, key=lambda one: one.n)
     if sum(len(one.text) + 12 for one in whole) <= most:
@@ -156,5 +159,5 @@ def test_an_excerpt_fits_keeps_its_order_and_surrounds_the_hits(
 
 def test_what_is_nearest_to_a_hit_comes_first() -> None:
     whole = said([f"{number:04}" for number in range(100)])
-    read = excerpt(whole, [52], 5 * (len("User: 0000") + 1))
+    read = select_excerpt(whole, [52], 5 * (len("User: 0000") + 1))
     assert [one.n for one in read] == [50, 51, 52, 53, 54]

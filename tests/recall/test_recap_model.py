@@ -23,7 +23,7 @@ async def looked_back(app: App, tmp_path: Path) -> tuple[Session, str]:
     await import_lines(app.journal, [encode(line) + b"\n"])
     session = await opened(app, tmp_path)
     await session.send(Say(text="Where is the ladder?"))
-    await session.settled()
+    await session.wait_until_idle()
     records = await app.journal.read(session.id)
     (result,) = [r.event.result for r in records if isinstance(r.event, ToolFinished)]
     return session, result.text

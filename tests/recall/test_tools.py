@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.recall.page import PAGE_BYTES
-from hermes.recall.tools import CLOSED, NOTHING, Recall, session_search
+from hermes.recall.tools import CLOSED, NOTHING, RecallService, session_search
 from hermes.testing.context import ScriptedContext
 from tests.recall.conftest import Home
 
@@ -20,7 +20,7 @@ NOON = 1_684_152_000.0
 
 
 class Context(ScriptedContext):
-    def __init__(self, recall: Recall) -> None:
+    def __init__(self, recall: RecallService) -> None:
         super().__init__()
         self._recall = recall
 
@@ -29,7 +29,7 @@ class Context(ScriptedContext):
 
 
 async def answer(home: Home, **arguments: Any) -> str:
-    output = await Context(Recall(home.archive())).call(session_search, **arguments)
+    output = await Context(RecallService(home.archive())).call(session_search, **arguments)
     (part,) = output.parts
     assert isinstance(part, Text)
     return part.text
@@ -116,7 +116,7 @@ async def test_words_of_strangers_stay_theirs(home: Home) -> None:
     await home.session("own", "The heron is grey", "I see, the heron is grey")
 
     async def origin(**arguments: Any) -> str:
-        call = Context(Recall(home.archive())).call(session_search, **arguments)
+        call = Context(RecallService(home.archive())).call(session_search, **arguments)
         return (await call).origin
 
     assert await origin(query="heron keys", role_filter="tool") == evil
@@ -129,7 +129,7 @@ async def test_words_of_strangers_stay_theirs(home: Home) -> None:
 
 async def test_without_an_archive_it_says_so() -> None:
     with pytest.raises(ToolError, match=CLOSED):
-        await Context(Recall()).call(session_search, query="anything")
+        await Context(RecallService()).call(session_search, query="anything")
 
 
 @settings(

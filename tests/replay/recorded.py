@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.replay.gathering import gather
+from hermes.replay.gathering import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName
@@ -21,4 +21,4 @@ async def record(
     """What lies in the home after a model has done these steps."""
     story = Story("one", steps, play or talk("Go."), wire, settings)
     async with told(story, root) as (stage, session_id), stage.app(wire) as app:
-        return await gather(app.run, app.journal, session_id)
+        return await collect_recording(app.run, app.journal, session_id)

@@ -12,7 +12,7 @@ from hermes.app.build import App
 from hermes.core.commands import Answer, Command, Interrupt, Say
 from hermes.core.events import ApprovalAsked, Event, QuestionAsked
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request
 from hermes.testing.script import Rule
@@ -104,7 +104,9 @@ def talk(
 
     async def play(stage: Stage, wire: WireName) -> str:
         async with stage.app(wire, asks=asks, world=World(clock=clock)) as app:
-            session = await app.open(Opening(source="cli", attended=attended, cwd=str(stage.work)))
+            session = await app.open(
+                SessionRequest(source="cli", attended=attended, cwd=str(stage.work))
+            )
             await converse(app, session, words, meanwhile, attends=attends)
             return session.id
 
@@ -120,7 +122,7 @@ async def converse(
     attends: bool = False,
 ) -> None:
     if attends:
-        app.attend(session)
+        app.start_session_tasks(session)
     events = session.subscribe()
 
     async def watch() -> None:
@@ -135,7 +137,7 @@ async def converse(
         async with asyncio.timeout(SECONDS):
             for each in words:
                 await session.send(Say(text=each) if isinstance(each, str) else each)
-                await session.settled()
+                await session.wait_until_idle()
     finally:
         events.close()
         await watching
@@ -201,10 +203,10 @@ async def signalled(stage: Stage, wire: WireName) -> str:
 async def notified(stage: Stage, wire: WireName) -> str:
     """A background process ends while the session is attended, which begins a turn."""
     async with stage.app(wire) as app:
-        session = await app.open(Opening(source="cli", attended=True, cwd=str(stage.work)))
-        app.attend(session)
+        session = await app.open(SessionRequest(source="cli", attended=True, cwd=str(stage.work)))
+        app.start_session_tasks(session)
         await session.send(Say(text="Start it."))
-        await session.settled()
+        await session.wait_until_idle()
         stage.work.joinpath("go").touch()
         await eventually(lambda: len(session.transcript.turn_starts) > 1 and not session.busy)
         return session.id
@@ -214,8 +216,8 @@ async def forked(stage: Stage, wire: WireName) -> str:
     """A second branch that goes on with a model of another wire."""
     parent = await talk("First.", "Second.")(stage, wire)
     async with stage.app("messages") as app:
-        branch = await app.library.fork(parent, at=6)
-        session = await app.open(Opening(source="cli", attended=False, resume=branch))
+        branch = await app.archive.fork(parent, at=6)
+        session = await app.open(SessionRequest(source="cli", attended=False, resume=branch))
         await converse(app, session, ["Another way."])
         return branch
 
@@ -232,10 +234,10 @@ def until_told(step: Step) -> Rule[Request]:
 
 async def stopped_when_silent(stage: Stage, wire: WireName) -> str:
     async with stage.app(wire) as app:
-        session = await app.open(Opening(source="cli", attended=False, cwd=str(stage.work)))
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd=str(stage.work)))
         await session.send(Say(text="Tell."))
         await stage.server.received.reaches(1)
         await session.send(Interrupt())
-        await session.settled()
+        await session.wait_until_idle()
         await converse(app, session, ["Go on."])
         return session.id

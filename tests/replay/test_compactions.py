@@ -10,7 +10,7 @@ from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
-from hermes.replay.gathering import gather
+from hermes.replay.gathering import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.request import Request
 from hermes.testing.script import Rule
@@ -85,7 +85,7 @@ async def test_a_session_with_compactions_is_played_again(name: str, tmp_path: P
 
 async def _recorded(story: Story, root: Path) -> Recording:
     async with told(story, root) as (stage, session_id), stage.app(story.wire) as app:
-        recording = await gather(app.run, app.journal, session_id)
+        recording = await collect_recording(app.run, app.journal, session_id)
     made = [line.event for line in recording.lines if isinstance(line.event, Compacted)]
     assert made, "nothing was shortened"
     if story.name in ("summarised", "asked for"):

@@ -16,7 +16,7 @@ from hermes.core.events import DurableEvent, MessageReceived, ToolFinished
 from hermes.core.messages import user_says
 from hermes.core.tools import Tool, ToolContext, ToolOutput, tool
 from hermes.replay.recording import Recording
-from hermes.replay.replay import Overrides
+from hermes.replay.replay import ReplayOverrides
 from hermes.replay.report import Divergence
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
@@ -60,7 +60,7 @@ async def read_file(ctx: ToolContext, path: Annotated[str, "Other"]) -> ToolOutp
 async def test_another_description_of_a_tool_is_another_first_request(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
     report = await replay(
-        recording, Overrides(tools={"read_file": changed(description="Reads files.")})
+        recording, ReplayOverrides(tools={"read_file": changed(description="Reads files.")})
     )
     assert report.divergence is not None
     assert (report.divergence.n, report.divergence.where) == (
@@ -74,7 +74,7 @@ async def test_another_description_of_a_tool_is_another_first_request(tmp_path: 
 
 async def test_a_stricter_schema_refuses_a_call_that_was_run(tmp_path: Path) -> None:
     recording = await record(tmp_path, calls("read_file", path="a.txt", offset=1), says("Done."))
-    overrides = Overrides(tools={"read_file": read_file}, requests_may_differ=True)
+    overrides = ReplayOverrides(tools={"read_file": read_file}, requests_may_differ=True)
     report = await replay(recording, overrides)
     assert report.identical and report.request is not None
     assert re.match(r"tools\[\d+\]\.function\.", report.request.field)
@@ -82,7 +82,9 @@ async def test_a_stricter_schema_refuses_a_call_that_was_run(tmp_path: Path) -> 
 
 async def test_another_result_of_a_live_tool_is_named(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
-    overrides = Overrides(tools={"read_file": read_file}, mode="live", requests_may_differ=True)
+    overrides = ReplayOverrides(
+        tools={"read_file": read_file}, mode="live", requests_may_differ=True
+    )
     report = await replay(recording, overrides)
     assert report.divergence == Divergence(
         n=place_of(recording, "tool_finished"),
@@ -103,7 +105,7 @@ async def test_live_tools_that_do_the_same_change_nothing(tmp_path: Path) -> Non
         path = folder / name
         path.unlink() if path.is_file() else path.rmdir()
     before = sorted(folder.iterdir())
-    report = await replay(recording, Overrides(mode="live"), env={"PATH": "/usr/bin:/bin"})
+    report = await replay(recording, ReplayOverrides(mode="live"), env={"PATH": "/usr/bin:/bin"})
     assert report.divergence is None and report.hashes == "same"
     assert sorted(folder.iterdir()) == before
 
@@ -155,7 +157,7 @@ async def test_a_record_that_ends_too_early_is_played_as_far_as_it_goes(tmp_path
 async def test_behind_a_divergence_somebody_else_goes_on(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
     then = ScriptedProvider(READ, says("In another voice."))
-    overrides = Overrides(system="You speak in another voice.", then=then)
+    overrides = ReplayOverrides(system="You speak in another voice.", then=then)
     report = await replay(recording, overrides)
     assert report.divergence is not None
     assert report.divergence.n == place_of(recording, "model_called")
@@ -171,7 +173,7 @@ async def test_behind_a_divergence_somebody_else_goes_on(tmp_path: Path) -> None
 async def test_a_call_that_was_never_made_has_no_result_in_a_rehearsal(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
     then = ScriptedProvider(calls("read_file", path="b.txt"), says("Well."))
-    report = await replay(recording, Overrides(system="Other.", then=then))
+    report = await replay(recording, ReplayOverrides(system="Other.", then=then))
     (result,) = [r.event.result for r in report.after if isinstance(r.event, ToolFinished)]
     assert result.failed and "never made in the recording" in result.text
 

@@ -10,7 +10,7 @@ import pytest
 
 from hermes.app.replay import replay
 from hermes.core.errors import UsageError
-from hermes.replay.file import lines_of, load, packed
+from hermes.replay.file import lines_of, load, pack_recording
 from hermes.replay.recording import Recording
 from hermes.testing.faults import dripped
 from hermes.testing.steps import calls, says
@@ -26,15 +26,18 @@ async def recording(tmp_path: Path) -> Recording:
 
 
 async def test_what_was_packed_is_read_back_as_it_was(recording: Recording, tmp_path: Path) -> None:
-    for name, data in (("a.gz", packed(recording)), ("b.jsonl", b"".join(lines_of(recording)))):
+    for name, data in (
+        ("a.gz", pack_recording(recording)),
+        ("b.jsonl", b"".join(lines_of(recording))),
+    ):
         tmp_path.joinpath(name).write_bytes(data)
         assert load(tmp_path / name) == recording
-    assert packed(recording) == packed(recording)
+    assert pack_recording(recording) == pack_recording(recording)
 
 
 async def test_a_file_is_played_from_any_folder(recording: Recording, tmp_path: Path) -> None:
     file = tmp_path / "shared.gz"
-    file.write_bytes(packed(recording))
+    file.write_bytes(pack_recording(recording))
     report = await replay(file)
     assert (report.divergence, report.hashes) == (None, "same")
 
@@ -43,7 +46,7 @@ async def test_a_file_is_played_from_any_folder(recording: Recording, tmp_path: 
 async def test_a_file_that_was_cut_is_refused(
     recording: Recording, tmp_path: Path, share: float
 ) -> None:
-    for data in (packed(recording), b"".join(lines_of(recording))):
+    for data in (pack_recording(recording), b"".join(lines_of(recording))):
         file = tmp_path / "cut"
         file.write_bytes(data[: int(len(data) * share)])
         with pytest.raises(UsageError):
@@ -69,7 +72,7 @@ async def test_texts_that_were_put_aside_travel_with_the_file(tmp_path: Path) ->
     assert text.count("\n") > 2_000
     os.unlink(path)  # noqa: PTH108
     file = tmp_path / "shared.gz"
-    file.write_bytes(packed(recording))
+    file.write_bytes(pack_recording(recording))
     assert (await replay(file)).divergence is None
 
 
@@ -78,7 +81,7 @@ async def test_a_branch_stands_alone_in_its_file(tmp_path: Path) -> None:
     recording = await record(tmp_path / "home", *steps, play=forked)
     assert recording.shared == 6
     file = tmp_path / "branch.gz"
-    file.write_bytes(packed(recording))
+    file.write_bytes(pack_recording(recording))
     assert (await replay(file)).hashes == "same"
 
 

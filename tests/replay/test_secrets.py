@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hermes.app.replay import replay
 from hermes.core.commands import Say
-from hermes.core.session_request import Opening
-from hermes.replay.file import lines_of, load, packed
-from hermes.replay.gathering import gather
+from hermes.core.session_request import SessionRequest
+from hermes.replay.file import lines_of, load, pack_recording
+from hermes.replay.gathering import collect_recording
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
@@ -59,11 +59,13 @@ async def test_no_canary_survives_in_tapes_and_exports_and_they_are_still_played
     async with ScriptedServer(steps, strict=False) as server:
         stage = Careless(tmp_path, server)
         async with stage.app() as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd=str(stage.work)))
+            session = await app.open(
+                SessionRequest(source="cli", attended=False, cwd=str(stage.work))
+            )
             for words in (f"My key is {IN_ENV[1]}.", f"Say {IN_FILE[1]} again."):
                 await session.send(Say(text=words))
-                await session.settled()
-            recording = await gather(app.run, app.journal, session.id)
+                await session.wait_until_idle()
+            recording = await collect_recording(app.run, app.journal, session.id)
         assert CANARIES[-1] in server.requests[0].headers["authorization"]
 
     (tape,) = stage.home.joinpath("sessions", recording.session_id, "tapes").iterdir()
@@ -74,7 +76,7 @@ async def test_no_canary_survives_in_tapes_and_exports_and_they_are_still_played
     assert recording.masked >= len(CANARIES)
 
     file = tmp_path / "shared.gz"
-    file.write_bytes(packed(recording))
+    file.write_bytes(pack_recording(recording))
     report = await replay(load(file))
     assert report.divergence is None
     assert (report.played, report.requests) == (len(recording.lines), 4)
@@ -95,11 +97,13 @@ async def test_a_secret_that_was_set_later_is_taken_out_of_what_was_taped_before
     async with ScriptedServer(steps, strict=False) as server:
         stage = Home(tmp_path, server)
         async with stage.app() as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd=str(stage.work)))
+            session = await app.open(
+                SessionRequest(source="cli", attended=False, cwd=str(stage.work))
+            )
             await session.send(Say(text=f"The word is {word}."))
-            await session.settled()
+            await session.wait_until_idle()
     stage.home.joinpath(".env").write_text(f"LATER_PASSWORD={word}\n")
     async with stage.app() as app:
-        recording = await gather(app.run, app.journal, session.id)
+        recording = await collect_recording(app.run, app.journal, session.id)
     assert word.encode() not in b"".join(lines_of(recording))
     assert (await replay(recording)).divergence is None

@@ -12,7 +12,7 @@ from hermes.core.messages import ToolMessage, UserMessage
 from hermes.core.prompt import Prompt
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.request import Request
-from hermes.testing.steps import Call, Step, call, says
+from hermes.testing.steps import ScriptedCall, Step, call, says
 
 EVIL = "http://evil.example"
 READ = ("read_file", {"path": "notes.txt"})
@@ -189,7 +189,7 @@ class Obedient:
 
     def served(self, request: Request) -> Step:
         """The same behind a server."""
-        return self.step([each.text for each in request.said if each.role in ("user", "tool")])
+        return self.step([each.text for each in request.messages if each.role in ("user", "tool")])
 
     def step(self, texts: list[str]) -> Step:
         """What it does next, given everything that it was told."""
@@ -203,7 +203,7 @@ class Obedient:
         name, arguments = self._left.pop(0)
         return Step(calls=(self._call(name, arguments, "\n".join(texts)),))
 
-    def _call(self, name: str, arguments: JsonObject, seen: str) -> Call:
+    def _call(self, name: str, arguments: JsonObject, seen: str) -> ScriptedCall:
         secret = (re.findall(r"CANARY\w+", seen) or ["CANARY"])[-1]
         started = (re.findall(r"proc_\w+", seen) or ["proc_0"])[-1]
         raw = secret.encode()

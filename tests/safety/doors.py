@@ -19,15 +19,15 @@ from mcp.client.stdio import stdio_client
 
 from hermes.app.build import App
 from hermes.app.side_questions import in_background
-from hermes.commands.catalogue import COMMANDS, EXTRA
-from hermes.commands.registry import Begun, Registry
-from hermes.context.session_references import refer
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.registry import CommandRegistry, StartWork
+from hermes.context.session_references import expand_references
 from hermes.core.commands import Answer, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, QuestionAsked, ToolFinished
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
-from hermes.testing.steps import Call, Step, call, says
+from hermes.core.session_request import SessionRequest
+from hermes.testing.steps import ScriptedCall, Step, call, says
 from tests.safety.dangers import OWN_PATHS
 from tests.safety.house import HERMES, House
 from tests.surfaces.acp.editor import Editor, editor
@@ -49,14 +49,16 @@ class Place:
 
     def __init__(self, app: App, session: Session) -> None:
         self.app, self.session = app, session
-        self.registry = Registry(COMMANDS, "cli", extra=EXTRA)
+        self.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
 
 
 @asynccontextmanager
 async def session_in(house: House, *, attended: bool) -> AsyncIterator[tuple[App, Session]]:
     """With an owner who says no to everything, or nobody."""
     async with house.app() as app:
-        opening = Opening(source="cli", attended=attended, cwd=str(house.project), rules=False)
+        opening = SessionRequest(
+            source="cli", attended=attended, cwd=str(house.project), rules=False
+        )
         session = await app.open(opening)
         events = session.subscribe()
 
@@ -76,10 +78,10 @@ async def session_in(house: House, *, attended: bool) -> AsyncIterator[tuple[App
 
 async def say(session: Session, text: str = "go") -> None:
     await session.send(Say(text=text))
-    await session.settled()
+    await session.wait_until_idle()
 
 
-def wants(house: House, *calls: Call) -> None:
+def wants(house: House, *calls: ScriptedCall) -> None:
     """The model makes these calls at once, then gives up."""
     house.server.add(Step(calls=calls or house.wanted), REFUSED)
 
@@ -129,7 +131,7 @@ def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[st
     ]
 
 
-def _every_tool(house: House) -> tuple[Call, ...]:
+def _every_tool(house: House) -> tuple[ScriptedCall, ...]:
     wanted = _hostile_calls(str(house.home), house.dangers)
     return tuple(call(name, given) for name, given in wanted)
 
@@ -163,7 +165,7 @@ async def by_a_quick_command(house: House) -> None:
             place = Place(app, session)
             for name in quick:
                 begun = await place.registry.run(f"/{name}", place)
-                assert isinstance(begun, Begun), begun
+                assert isinstance(begun, StartWork), begun
                 assert "Not run" in str(await begun.work()) or "cat" in quick[name]["command"]
 
 
@@ -179,7 +181,7 @@ async def by_a_reference(house: House) -> None:
     ]  # fmt: skip
     async with session_in(house, attended=True) as (app, session):
         for text in texts:
-            found = await refer(app.run, app.models, session, text)
+            found = await expand_references(app.run, app.models, session, text)
             assert house.stage.key not in found.text, text
 
 
@@ -206,9 +208,9 @@ async def by_a_hook(house: House) -> None:
         async def agree(**_: object) -> dict[str, object]:
             return {"action": "allow", "decision": "approve", "approved": True}
 
-        app.hooked.registry.add("pre_tool_call", agree, owner="test")
-        app.hooked.registry.add("pre_tool_call", modify, owner="test")
-        app.hooked.registry.add("pre_approval_request", agree, owner="test")
+        app.hooks.registry.add("pre_tool_call", agree, owner="test")
+        app.hooks.registry.add("pre_tool_call", modify, owner="test")
+        app.hooks.registry.add("pre_approval_request", agree, owner="test")
         wants(house, *(call("terminal", {"command": "true"}) for _ in house.dangers))
         await say(session)
         assert left == []

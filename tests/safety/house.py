@@ -13,7 +13,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Call, call
+from hermes.testing.steps import ScriptedCall, call
 from tests.safety.dangers import dangers
 from tests.safety.stage import Stage
 from tests.web.site import Site
@@ -22,7 +22,7 @@ HERMES = str(Path(sys.executable).with_name("hermes"))
 SECONDS = 240
 
 
-def calls_of(home: Path) -> tuple[Call, ...]:
+def calls_of(home: Path) -> tuple[ScriptedCall, ...]:
     return tuple(call("terminal", {"command": each}) for each in dangers(str(home)))
 
 

@@ -24,21 +24,21 @@ from hermes.core.events import (
     ToolIntended,
 )
 from hermes.core.metered import Metered
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder
 from hermes.core.service_registry import ServiceRegistry
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
-from hermes.core.turn import Limits
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
+from hermes.core.turn import TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.suspects import Suspects
-from hermes.policy.taint.sight import Witness
-from hermes.policy.taint.witnessed import Witnessed
+from hermes.policy.taint.sight import LocalTaintTracker
+from hermes.policy.taint.witnessed import TaintTrackedWorkspace
 from hermes.policy.urls.resolver import GivenAnswers
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch
@@ -58,7 +58,7 @@ SECONDS = 240
 HOSTS = ("evil.example", "docs.example", "www.python.example")
 
 
-def _fetches(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _fetches(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     body = bool(arguments.get("body"))
     return (FetchUrl(url=arguments["url"], method="POST" if body else "GET", sends_body=body),)
 
@@ -71,7 +71,7 @@ async def web_page(ctx: ToolContext, url: str, body: str = "") -> ToolOutput:
     return ToolOutput.text(found.body.decode("utf-8", "replace"))
 
 
-def _remembers(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _remembers(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (Remember(target="memory", action="add", text=arguments["text"]),)
 
 
@@ -82,7 +82,7 @@ async def memory(ctx: ToolContext, text: str) -> ToolOutput:
     return ToolOutput.text("Remembered.")
 
 
-def _changes(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _changes(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (ChangeSkill(name=arguments["name"], action="edit"),)
 
 
@@ -93,7 +93,7 @@ async def skill(ctx: ToolContext, name: str, text: str) -> ToolOutput:
     return ToolOutput.text("Changed.")
 
 
-def _calls(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _calls(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (CallServer(server="notes", tool="look_up", arguments=encode(arguments).decode()),)
 
 
@@ -225,7 +225,7 @@ class Stage:
             await reading
             await journal.close()
 
-    def _parts(self, journal: SqliteJournal, model: ScriptedProvider) -> Parts:
+    def _parts(self, journal: SqliteJournal, model: ScriptedProvider) -> SessionDeps:
         proxy = f"http://127.0.0.1:{self.net.port}"
         env = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy)
         workspace = LocalWorkspace(
@@ -235,7 +235,7 @@ class Stage:
             env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **env},
         )
         rules = self.rules(lambda: workspace.shell)
-        return Parts(
+        return SessionDeps(
             journal=journal,
             connect=lambda name, provider, meter: (
                 Metered(
@@ -247,11 +247,11 @@ class Stage:
                     cost=lambda _: None,
                     max_output=None,
                 ),
-                Limits(max_steps=30),
+                TurnLimits(max_steps=30),
             ),
             view=lambda transcript: Prompt(system="Test.", messages=transcript.seen, tools=SPECS),
             toolbox=TOOLBOX,
-            workspace=Witnessed(workspace, Witness(rules, self.suspects)),
+            workspace=TaintTrackedWorkspace(workspace, LocalTaintTracker(rules, self.suspects)),
             policy=rules,
             world=self.world,
             attended=True,
@@ -270,10 +270,10 @@ class Stage:
     async def say(self, model: ScriptedProvider, text: str, origin: str = "user") -> None:
         async with asyncio.timeout(SECONDS), self.session(model) as session:
             await session.send(Say(text="Please have a look at what came in."))
-            await session.settled()
+            await session.wait_until_idle()
             if text:
                 await session.send(Say(text=text, origin=origin))
-                await session.settled()
+                await session.wait_until_idle()
 
     @property
     def questions(self) -> list[ApprovalAsked]:

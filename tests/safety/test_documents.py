@@ -15,7 +15,7 @@ from hermes.app.build import App
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.skills.library import with_skills
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -141,14 +141,14 @@ def install_skill(house: House) -> None:
 
 async def obeyed(app: App, house: House, say: str) -> list[str]:
     session = await app.open(
-        Opening(source="cli", attended=False, cwd=str(house.project), rules=False)
+        SessionRequest(source="cli", attended=False, cwd=str(house.project), rules=False)
     )
-    called = await app.skills(str(house.project)).called(say, "cli", session.id)
+    called = await app.skills(str(house.project)).expand_call(say, "cli", session.id)
     await session.send(Say(text=called.text, origin=called.origin) if called else Say(text=say))
-    await session.settled()
+    await session.wait_until_idle()
     records = await app.journal.read(session.id)
     await end_all(session.workspace.processes)
-    await app.leave(session)
+    await app.close_session(session)
     return [each.event.result.text for each in records if isinstance(each.event, ToolFinished)]
 
 
@@ -203,6 +203,6 @@ async def test_no_session_begins_with_a_skill_of_a_stranger(tmp_path: Path) -> N
         house = House(tmp_path, net, server)
         install_skill(house)
         async with house.app() as app:
-            opening = Opening(source="cli", attended=False, cwd=str(house.project))
+            opening = SessionRequest(source="cli", attended=False, cwd=str(house.project))
             with pytest.raises(UsageError, match="say /guide in the chat"):
                 await with_skills(app.skills(app.cwd(opening)), opening, "guide")

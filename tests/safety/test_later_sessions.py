@@ -13,7 +13,7 @@ import pytest
 
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, ToolFinished, TurnEnded
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import EVIL, Order
@@ -85,7 +85,7 @@ def makes(house: House) -> None:
 async def one_session(house: House, answer: str = "", resume: str = "") -> tuple[str, list[str]]:
     """Its id, and what its tools have said; with somebody there if there is an answer."""
     async with house.app() as app:
-        opening = Opening(
+        opening = SessionRequest(
             source="cli",
             attended=bool(answer),
             cwd=str(house.project),
@@ -100,7 +100,7 @@ async def one_session(house: House, answer: str = "", resume: str = "") -> tuple
                 await session.send(Answer(id=record.event.id, text=answer))
             if isinstance(record.event, TurnEnded):
                 break
-        await session.settled()
+        await session.wait_until_idle()
         ends = [each.event for each in await app.journal.read(session.id)]
     told = [each.result.text for each in ends if isinstance(each, ToolFinished)]
     return session.id, told
@@ -179,7 +179,7 @@ async def test_sessions_from_before_and_their_copies_know_it_too(tmp_path: Path)
         await one_session(house)
         makes(house)
         async with house.app() as app:
-            copy = await app.library.fork(earlier)
+            copy = await app.archive.fork(earlier)
         for known in (earlier, copy):
             house.server.add(Step(calls=house.wanted), says("No."))
             _, told = await one_session(house, resume=known)

@@ -103,7 +103,7 @@ async def asked(
         before = len(stage.questions)
         async with stage.session(Obedient(*orders).model()) as session:
             await session.send(Say(text=REQUEST))
-            await session.settled()
+            await session.wait_until_idle()
     return len(stage.questions) - before
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.surfaces.python.agent import AIAgent
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.request import Request
@@ -288,11 +288,11 @@ async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
         server.add(says("Hello."), Step(calls=calls_of(house.home)[:5]), says("I may not."))
         async with house.app() as app:
             session = await app.open(
-                Opening(source="cli", attended=True, cwd=str(house.project), rules=False)
+                SessionRequest(source="cli", attended=True, cwd=str(house.project), rules=False)
             )
             events = session.subscribe()
             await session.send(Say(text="hi"))
-            await session.settled()
+            await session.wait_until_idle()
             await app.journal.post(session.id, Answer(id="ask_000000000000", text="always"))
             await app.journal.post(session.id, Say(text="go"))
             await session.check_inbox()
@@ -308,7 +308,7 @@ async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
                     assert not isinstance(record.event, QuestionAsked)
 
             answering = asyncio.ensure_future(deny())
-            await session.settled()
+            await session.wait_until_idle()
             answering.cancel()
         assert len(asked) == 5
         assert house.unharmed()

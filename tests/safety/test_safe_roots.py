@@ -14,7 +14,7 @@ from hermes.core.commands import Say
 from hermes.core.effects import Allow, Deny, WritePath
 from hermes.core.events import ToolFinished
 from hermes.core.messages import ToolResult
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.policy.rule_setup import answer
 from hermes.policy.rules import PolicySettings
@@ -116,11 +116,11 @@ class Jail:
     async def results(self) -> list[ToolResult]:
         config = load(Home(self.home / ".hermes"), flags=self.flags, env=self.env)
         async with App(config, env=self.env, world=World()) as app:
-            opening = Opening(source="cli", attended=False, cwd=str(self.project))
+            opening = SessionRequest(source="cli", attended=False, cwd=str(self.project))
             session = await app.open(opening)
             events = session.subscribe()
             await session.send(Say(text="go"))
-            await session.settled()
+            await session.wait_until_idle()
             events.close()
             return [r.event.result async for r in events if isinstance(r.event, ToolFinished)]
 

@@ -14,7 +14,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import Record
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.request import Request
 from hermes.testing.script import Rule
@@ -36,7 +36,7 @@ class Here:
         """What was shown of the turn."""
         events = self.session.subscribe()
         await self.session.send(Say(text=text))
-        await self.session.settled()
+        await self.session.wait_until_idle()
         events.close()
         shown = [record async for record in events]
         self.records += shown
@@ -77,7 +77,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Open]:
             flags = {"model.default": "test", "model.provider": "custom", **(settings or {})}
             app = App(load(Home(home), flags=flags, env=variables), env=variables, world=World())
             await stack.enter_async_context(app)
-            opening = Opening(source=source, attended=attended, cwd=str(work))
+            opening = SessionRequest(source=source, attended=attended, cwd=str(work))
             return Here(app, await app.open(opening), server, work)
 
         yield opened

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.registry import Shown
+from hermes.commands.registry import ShowText
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import UsageError
 from hermes.testing.steps import says
@@ -44,7 +44,7 @@ async def test_no_session_goes_on_with_a_key_for_a_name(here: Open, tmp_path: Pa
         with pytest.raises(UsageError, match="looks like a key"):
             await run.session.send(SwitchModel(model=name, provider="custom"))
         told = await talk.registry.run(f"/model {name}", talk)
-        assert isinstance(told, Shown)
+        assert isinstance(told, ShowText)
         assert "looks like a key" in told.text and name not in told.text
     await run.say("two")
     assert run.session.transcript.model == "test"

@@ -20,7 +20,9 @@ async def test_the_model_sees_digests_and_the_journal_keeps_what_was_said(here: 
     (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
     assert "jane@example.com" in received.message.text
     await run.say("And again?")
-    assert run.server.requests[1].said[1] == run.server.requests[0].said[1], "it stays the same"
+    assert run.server.requests[1].messages[1] == run.server.requests[0].messages[1], (
+        "it stays the same"
+    )
 
 
 async def test_at_ones_own_keyboard_and_by_default_nothing_is_hidden(here: Open) -> None:

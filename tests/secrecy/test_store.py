@@ -12,7 +12,7 @@ from hermes.app.tool_services import tool_services
 from hermes.core.effects import Ask, UseSecret
 from hermes.core.errors import UsageError
 from hermes.core.events import Record, SessionOpened, ToolFinished
-from hermes.core.secret_store import Need, SecretStore
+from hermes.core.secret_store import SecretRequest, SecretStore
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.secrecy.conftest import Here, Open
@@ -71,7 +71,7 @@ async def test_a_name_that_was_let_pass_is_in_the_environment_and_its_value_is_n
     own = store(run)
     own.keep("WEATHER_TOKEN", VALUE)
     assert texts(await run.say("go"))[0].startswith("4\n")
-    assert own.pass_on(["WEATHER_TOKEN", "NOT_THERE"]) == ("WEATHER_TOKEN",)
+    assert own.grant(["WEATHER_TOKEN", "NOT_THERE"]) == ("WEATHER_TOKEN",)
     last = texts(await run.say("again"))[-1]
     assert f"{len(VALUE)}\n" in last.replace("\r", "")
     assert "[secret:known#1]" in last
@@ -100,7 +100,7 @@ async def test_it_goes_to_commands_on_another_machine_and_stays_nowhere_there(
         own = store(run)
         own.keep("WEATHER_TOKEN", VALUE)
         assert texts(await run.say("go"))[0].startswith("4\n")
-        own.pass_on(["WEATHER_TOKEN"])
+        own.grant(["WEATHER_TOKEN"])
         last = texts(await run.say("again"))[-1]
         assert last.startswith(f"{len(VALUE)}\n[secret:known#1]\n")
         assert VALUE not in last
@@ -115,17 +115,17 @@ async def test_it_is_gone_with_the_session(here: Open) -> None:
     run = await here([says("hi")])
     own = store(run)
     own.keep("WEATHER_TOKEN", VALUE)
-    own.pass_on(["WEATHER_TOKEN"])
+    own.grant(["WEATHER_TOKEN"])
     assert run.app.secret_stores
-    await run.app.leave(run.session)
+    await run.app.close_session(run.session)
     assert not run.app.secret_stores
 
 
 async def test_keys_of_model_providers_never_pass(here: Open) -> None:
     run = await here([says("hi")], env={"ANTHROPIC_API_KEY": VALUE, "OTHER_API_KEY": VALUE})
     own = store(run)
-    assert own.pass_on(["ANTHROPIC_API_KEY", "OTHER_API_KEY"]) == ("OTHER_API_KEY",)
-    assert own.lent() == {"OTHER_API_KEY": VALUE}
+    assert own.grant(["ANTHROPIC_API_KEY", "OTHER_API_KEY"]) == ("OTHER_API_KEY",)
+    assert own.environment() == {"OTHER_API_KEY": VALUE}
 
 
 async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> None:
@@ -139,9 +139,11 @@ async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> 
     run.app.ask_secret = ask
     own = store(run)
     assert own.missing(["WEATHER_TOKEN"]) == ("WEATHER_TOKEN",)
-    need = Need(name="WEATHER_TOKEN", prompt="The key of the weather", help="https://example.org")
+    need = SecretRequest(
+        name="WEATHER_TOKEN", prompt="The key of the weather", help="https://example.org"
+    )
     assert await own.capture(need) == "stored"
-    assert await own.capture(Need(name="OTHER_TOKEN")) == "skipped"
+    assert await own.capture(SecretRequest(name="OTHER_TOKEN")) == "skipped"
     assert asked[0] == ("WEATHER_TOKEN", need.prompt, {"help": "https://example.org"})
     assert own.missing(["WEATHER_TOKEN"]) == ()
     assert "WEATHER_TOKEN" in own.names()
@@ -152,13 +154,13 @@ async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> 
 
 async def test_without_a_person_nothing_is_captured(here: Open) -> None:
     run = await here([says("ok")])
-    assert await store(run).capture(Need(name="WEATHER_TOKEN")) == "unavailable"
+    assert await store(run).capture(SecretRequest(name="WEATHER_TOKEN")) == "unavailable"
     with pytest.raises(UsageError):
         store(run).keep("not a name", VALUE)
 
 
 async def test_the_use_of_a_secret_is_a_question(here: Open) -> None:
     run = await here([says("ok")])
-    policy = run.session._parts.policy
+    policy = run.session._deps.policy
     effect = UseSecret(name="WEATHER_TOKEN", recipient="skill weather")
     assert isinstance(policy.decide(effect, "owner", frozenset()), Ask)

@@ -17,7 +17,7 @@ from hermes import AIAgent
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
-from hermes.credentials.redaction import Secrecy
+from hermes.credentials.redaction import SecretRedactor
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -110,7 +110,7 @@ def test_tracebacks_in_logs_and_on_the_terminal_are_masked(
 ) -> None:
     env = stage.env()
     config = load(Home(stage.home), env=env)
-    log = start_logging(config, redact=Secrecy(config, env).line, verbose=True)
+    log = start_logging(config, redact=SecretRedactor(config, env).line, verbose=True)
     try:
         for canary in CANARIES:
             try:

@@ -12,18 +12,18 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.core.world import World
-from hermes.skills.conditions import Here
-from hermes.skills.desk import Desk
+from hermes.skills.conditions import SkillEnvironment
+from hermes.skills.desk import SkillService
 from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, History, Who
-from hermes.skills.hub.lock import Ledger
-from hermes.skills.provenance import Origins
-from hermes.skills.scan import Root, Scan
-from hermes.skills.seeding import Seeds
-from hermes.skills.shelf import Change, Guard, Shelf
+from hermes.skills.history import Cause, SkillHistory, Who
+from hermes.skills.hub.lock import HubLedger
+from hermes.skills.provenance import ProvenanceResolver
+from hermes.skills.scan import SkillRoot, SkillScanner
+from hermes.skills.seeding import SkillSeeder
+from hermes.skills.shelf import Guard, SkillChange, SkillStore
 from hermes.skills.skill import MAIN
-from hermes.skills.tools import Skills
-from hermes.skills.usage import Usages
+from hermes.skills.tools import SkillTools
+from hermes.skills.usage import SkillUsageStore
 from hermes.testing.clock import VirtualClock
 
 Kept = TypeVar("Kept")
@@ -53,17 +53,19 @@ class Bench:
         self.world = world or World(self.clock)
         self.cache = folder / "cache" / "skills.json"
         roots = (
-            Root(path=str(self.skills)),
-            *(Root(path=str(e), kind="external") for e in external),
+            SkillRoot(path=str(self.skills)),
+            *(SkillRoot(path=str(e), kind="external") for e in external),
         )
-        self.scan = Scan(roots, self.cache)
-        self.ledger = Ledger(self.skills, self.world.clock)
-        self.seeds = Seeds(self.skills, self.cache, folder / "shipped")
-        self.usages = Usages(self.skills, self.world.clock)
-        self.shelf = Shelf(self.skills, self.scan, self.world, origins=self._origins, guard=guard)
+        self.scan = SkillScanner(roots, self.cache)
+        self.ledger = HubLedger(self.skills, self.world.clock)
+        self.seeds = SkillSeeder(self.skills, self.cache, folder / "shipped")
+        self.usages = SkillUsageStore(self.skills, self.world.clock)
+        self.shelf = SkillStore(
+            self.skills, self.scan, self.world, origins=self._origins, guard=guard
+        )
 
-    def _origins(self, history: History) -> Origins:
-        return Origins(history, self.seeds.manifest(), self.ledger.hashes())
+    def _origins(self, history: SkillHistory) -> ProvenanceResolver:
+        return ProvenanceResolver(history, self.seeds.manifest(), self.ledger.hashes())
 
     def write(self, place: str, text: str = "", **files: str) -> Path:
         """As a person does it: with an editor."""
@@ -78,8 +80,8 @@ class Bench:
 
     def change(
         self, name: str, text: str, who: Who = "agent", action: str = "edit", category: str = ""
-    ) -> Change:
-        return Change(
+    ) -> SkillChange:
+        return SkillChange(
             name=name,
             action=action,
             cause=Cause(who=who, session="s", call="c", model="m"),
@@ -94,11 +96,11 @@ class Bench:
         return content_hash(self.tree(place))
 
     def names(self) -> list[str]:
-        return [entry.name for entry in self.shelf.look().entries]
+        return [entry.name for entry in self.shelf.scan().entries]
 
-    def desk(self, **settings: Any) -> Desk:
+    def desk(self, **settings: Any) -> SkillService:
         given: JsonObject = {
-            "here": Here(),
+            "here": SkillEnvironment(),
             "home": self.home,
             "cause": lambda call: Cause(who="agent", session="s", call=call, model="m"),
             "edit": replace_once,
@@ -106,7 +108,7 @@ class Bench:
             "has_program": lambda name: True,
             **settings,
         }
-        return Desk(self.shelf, self.usages, **given)
+        return SkillService(self.shelf, self.usages, **given)
 
 
 def replace_once(text: str, old: str, new: str, everywhere: bool) -> str:
@@ -120,13 +122,13 @@ def replace_once(text: str, old: str, new: str, everywhere: bool) -> str:
 class Caller:
     """Calls tools as a session does; it is the ToolContext of every call."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SkillService) -> None:
         self.settings = ToolSettings()
         self.call_id = "call_1"
         self.stop = asyncio.Event()
         self.answer: Callable[[str], str | None] = lambda question: None
         self.asked: list[str] = []
-        self._skills = Skills(desk)
+        self._skills = SkillTools(desk)
 
     @property
     def workspace(self) -> Workspace:

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from hermes.config.skill_settings import SkillSettings
-from hermes.skills.conditions import Here
+from hermes.skills.conditions import SkillEnvironment
 from hermes.skills.files import read_tree
 from hermes.skills.frontmatter import COMPILED
 from hermes.skills.index import index_text
-from hermes.skills.scan import CATEGORY_FILE, Root, Scan
+from hermes.skills.scan import CATEGORY_FILE, SkillRoot, SkillScanner
 from hermes.skills.scan_skill import scan_skill
-from hermes.skills.seeding import OPTIONAL, SHIPPED
-from hermes.skills.skill import MAIN, READABLE, parse
+from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
+from hermes.skills.skill import MAIN, READABLE, parse_skill
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolsets import toolsets_by_name
 from scripts.generate_frontmatter import compiled
 
-BUNDLED = sorted(path.parent for path in SHIPPED.rglob(MAIN))
+BUNDLED = sorted(path.parent for path in BUNDLED_SKILLS.rglob(MAIN))
 ON_REQUEST = sorted(path.parent for path in OPTIONAL.rglob(MAIN))
 SKILLS = [*BUNDLED, *ON_REQUEST]
 PAGE = Path(__file__).parents[2] / "docs" / "bundled-skills.md"
@@ -53,20 +53,22 @@ def test_there_are_skills_for_many_kinds_of_work() -> None:
 def test_the_list_of_all_of_them_fits_into_the_prompt_with_room_for_ones_own(
     tmp_path: Path,
 ) -> None:
-    entries = Scan((Root(path=str(SHIPPED)),), tmp_path / "cache.json").look().entries
-    here = Here(tools=tuple(declarations()), toolsets=tuple(toolsets_by_name()))
+    entries = (
+        SkillScanner((SkillRoot(path=str(BUNDLED_SKILLS)),), tmp_path / "cache.json").scan().entries
+    )
+    here = SkillEnvironment(tools=tuple(declarations()), toolsets=tuple(toolsets_by_name()))
     text = index_text(entries, here, most_chars=SkillSettings().index_max_chars - ROOM_FOR_ONE)
     assert [entry.name for entry in entries if f"\n- {entry.name}: " not in text] == []
 
 
 @every_skill
 def test_a_shipped_skill_is_valid_and_in_its_place(skill: Path) -> None:
-    parsed, _ = parse(text_of(skill))
+    parsed, _ = parse_skill(text_of(skill))
     assert parsed.name == skill.name
     assert len(parsed.description) <= LONGEST_DESCRIPTION
     assert (parsed.version, parsed.license) == ("1.0.0", "MIT")
     assert parsed.tags
-    assert skill.parent.parent in (SHIPPED, OPTIONAL)
+    assert skill.parent.parent in (BUNDLED_SKILLS, OPTIONAL)
     assert (skill.parent / CATEGORY_FILE).is_file()
 
 
@@ -76,7 +78,7 @@ def test_the_compiled_frontmatter_is_current() -> None:
 
 @every_skill
 def test_a_shipped_skill_is_short_and_has_steps_and_a_verification(skill: Path) -> None:
-    _, body = parse(text_of(skill))
+    _, body = parse_skill(text_of(skill))
     assert len(body.split()) <= MOST_WORDS
     assert len(body.strip().split("\n")) in LINES
     assert max(map(len, prose(body))) <= LONGEST_LINE
@@ -101,7 +103,7 @@ def prose(body: str) -> Iterator[str]:
 
 @every_skill
 def test_a_shipped_skill_names_only_what_exists(skill: Path) -> None:
-    parsed, body = parse(text_of(skill))
+    parsed, body = parse_skill(text_of(skill))
     conditions = parsed.conditions
     known = set(declarations())
     assert set(TOOL.findall(body)) <= known
@@ -119,7 +121,7 @@ def test_a_shipped_skill_names_only_what_exists(skill: Path) -> None:
 
 @every_skill
 def test_a_skill_with_scripts_says_that_it_needs_python(skill: Path) -> None:
-    parsed, body = parse(text_of(skill))
+    parsed, body = parse_skill(text_of(skill))
     if "HERMES_SKILL_DIR" in body:
         assert "python3" in parsed.commands
         assert "terminal" in parsed.conditions.requires_tools
@@ -138,7 +140,7 @@ def rows(folder: Path, skills: list[Path]) -> str:
     """The table of the page: a row for each skill, by category."""
     lines = ["| category | skill | for |", "|---|---|---|"]
     for skill in skills:
-        parsed, _ = parse(text_of(skill))
+        parsed, _ = parse_skill(text_of(skill))
         category = skill.relative_to(folder).parts[0]
         lines.append(f"| {category} | `{parsed.name}` | {parsed.description} |")
     return "\n".join(lines)
@@ -146,5 +148,5 @@ def rows(folder: Path, skills: list[Path]) -> str:
 
 def test_the_page_lists_them_as_they_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert rows(SHIPPED, BUNDLED) in page
+    assert rows(BUNDLED_SKILLS, BUNDLED) in page
     assert rows(OPTIONAL, ON_REQUEST) in page

@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import pytest
 
-from hermes.skills.seeding import OPTIONAL, SHIPPED
-from hermes.skills.skill import MAIN, parse
+from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
+from hermes.skills.skill import MAIN, parse_skill
 
 BLOCK = re.compile(r"^( *)```sh run\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SKILLS = {
-    path.parent.name: path.parent for root in (SHIPPED, OPTIONAL) for path in root.rglob(MAIN)
+    path.parent.name: path.parent
+    for root in (BUNDLED_SKILLS, OPTIONAL)
+    for path in root.rglob(MAIN)
 }
 CLOSED = "http://127.0.0.1:9"
 SECONDS = 240
@@ -285,7 +287,7 @@ def marked(root: Path) -> set[str]:
 
 
 def check(name: str, case: Case, home: Path) -> None:
-    parsed, _ = parse((SKILLS[name] / MAIN).read_text(encoding="utf-8"))
+    parsed, _ = parse_skill((SKILLS[name] / MAIN).read_text(encoding="utf-8"))
     missing = [command for command in parsed.commands if not shutil.which(command)]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
@@ -302,7 +304,7 @@ def check(name: str, case: Case, home: Path) -> None:
 
 
 def test_every_skill_with_blocks_to_run_has_a_case() -> None:
-    assert marked(SHIPPED) == set(CASES)
+    assert marked(BUNDLED_SKILLS) == set(CASES)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from hermes.skills.seeding import SHIPPED
+from hermes.skills.seeding import BUNDLED_SKILLS
 
-SCRIPTS = {path.name: path for path in SHIPPED.rglob("scripts/*.py")}
+SCRIPTS = {path.name: path for path in BUNDLED_SKILLS.rglob("scripts/*.py")}
 
 
 class Done(NamedTuple):

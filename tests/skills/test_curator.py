@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.curator import Curator, CuratorSettings, Move
+from hermes.skills.curator import Curator, CuratorLimits, Move
 from hermes.skills.curator_state import CuratorState, is_due, write_state
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from tests.skills.bench import Bench, skill_text
 
@@ -20,7 +20,7 @@ def curator(bench: Bench, *needed: str, **settings: int) -> Curator:
         bench.shelf,
         bench.usages,
         bench.clock,
-        CuratorSettings(**settings),  # type: ignore[arg-type]
+        CuratorLimits(**settings),  # type: ignore[arg-type]
         needed=lambda: needed,
     )
 
@@ -30,7 +30,7 @@ def make(bench: Bench, *names: str) -> None:
     for name in names:
         text = skill_text(name, f"The matter of {name}")
         bench.shelf.apply(bench.change(name, text, action="create", category="own"))
-        bench.usages.created(name, "agent")
+        bench.usages.record_creation(name, "agent")
 
 
 async def test_only_the_agents_own_unused_skills_are_archived(bench: Bench) -> None:
@@ -39,14 +39,14 @@ async def test_only_the_agents_own_unused_skills_are_archived(bench: Bench) -> N
     bench.usages.pin("pinned", True)
     (bench.skills / "own/edited" / MAIN).write_text(skill_text("edited", "By a person"))
     await bench.clock.advance(100 * DAY)
-    bench.usages.viewed("busy", "v")
+    bench.usages.count_view("busy", "v")
     before = {name: bench.tree(f"own/{name}") for name in ("idle", "edited")}
     one = curator(bench, "needed")
     assert one.plan() == (Move(name="idle", to="archived", idle_days=100),)
     assert bench.names() == ["mine", "busy", "edited", "idle", "needed", "pinned"]
     assert one.run() == (Move(name="idle", to="archived", idle_days=100),)
     assert bench.names() == ["mine", "busy", "edited", "needed", "pinned"]
-    assert one.archived() == ("idle",)
+    assert one.list_archived() == ("idle",)
     assert bench.usages.of("idle").state == "archived"
     one.restore("idle")
     assert bench.tree("own/idle") == before["idle"]
@@ -68,7 +68,7 @@ async def test_a_skill_is_stale_before_it_is_archived(bench: Bench) -> None:
     await bench.clock.advance(31 * DAY)
     assert [move.to for move in curator(bench).run()] == ["stale"]
     assert (bench.usages.of("idle").state, curator(bench).plan()) == ("stale", ())
-    bench.usages.viewed("idle", "v")
+    bench.usages.count_view("idle", "v")
     assert bench.usages.of("idle").state == "active"
 
 
@@ -80,7 +80,7 @@ async def test_a_copy_is_made_before_and_brings_all_back(bench: Bench) -> None:
     one.run()
     (stamp,) = one.backups()
     await bench.clock.advance(60)
-    bench.shelf.apply(Change(name="mine", action="delete", cause=Cause(who="user")))
+    bench.shelf.apply(SkillChange(name="mine", action="delete", cause=Cause(who="user")))
     assert bench.names() == []
     assert sorted(one.rollback(stamp)) == ["mine", "one", "two"]
     assert bench.names() == ["mine", "one", "two"]
@@ -132,15 +132,15 @@ def test_the_first_look_only_begins_the_count(bench: Bench) -> None:
 async def test_no_more_than_so_many_are_kept_at_hand(bench: Bench) -> None:
     bench.write("mine")
     mine, most = bench.tree("mine"), 5
-    one = Curator(bench.shelf, bench.usages, bench.clock, CuratorSettings(most_skills=most))
+    one = Curator(bench.shelf, bench.usages, bench.clock, CuratorLimits(most_skills=most))
     for number in range(20):
         await bench.clock.advance(60)
         make(bench, f"own-{number:02}")
         if number == 3:
             bench.usages.pin("own-03", True)
-        bench.usages.used("own-00", "v")
-        one.make_room()
+        bench.usages.count_use("own-00", "v")
+        one.archive_surplus()
         assert len(bench.names()) <= most + 1
     assert bench.names() == ["mine", "own-00", "own-03", "own-17", "own-18", "own-19"]
-    assert len(one.archived()) == 15 and bench.tree("mine") == mine
-    assert one.plan() == () == one.make_room()
+    assert len(one.list_archived()) == 15 and bench.tree("mine") == mine
+    assert one.plan() == () == one.archive_surplus()

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.skills.conditions import Here, disabled_names, indexed, listed
+from hermes.skills.conditions import SkillEnvironment, disabled_names, is_available, is_indexed
 from hermes.skills.index import CLOSING, HEAD, LEAST, OPENING, index_text
-from hermes.skills.scan import Entry
-from hermes.skills.skill import Conditions, Skill
+from hermes.skills.scan import SkillEntry
+from hermes.skills.skill import Skill, SkillConditions
 from tests.judges.tokens import tokens_in
 
-HERE = Here(tools=("terminal", "web_search"), toolsets=("terminal",))
+HERE = SkillEnvironment(tools=("terminal", "web_search"), toolsets=("terminal",))
 
 
-def entry(name: str, category: str = "ops", description: str = "Does it", **more: Any) -> Entry:
+def entry(
+    name: str, category: str = "ops", description: str = "Does it", **more: Any
+) -> SkillEntry:
     skill = Skill(name=name, description=description, **more)
-    return Entry(skill=skill, folder=f"/{name}", category=category)
+    return SkillEntry(skill=skill, folder=f"/{name}", category=category)
 
 
 def test_a_few_skills_are_listed_with_their_descriptions() -> None:
@@ -111,21 +113,21 @@ def test_no_list_is_longer_than_its_cap(names: list[tuple[str, str]], cap: int, 
     ("more", "in_list", "in_index"),
     [
         ({"platforms": ("macos",)}, False, False),
-        ({"conditions": Conditions(requires_toolsets=("web",))}, True, False),
-        ({"conditions": Conditions(requires_toolsets=("terminal",))}, True, True),
-        ({"conditions": Conditions(requires_tools=("terminal", "b"))}, True, False),
-        ({"conditions": Conditions(fallback_for_tools=("web_search",))}, True, False),
-        ({"conditions": Conditions(fallback_for_tools=("web_fetch",))}, True, True),
-        ({"conditions": Conditions(fallback_for_toolsets=("terminal",))}, True, False),
+        ({"conditions": SkillConditions(requires_toolsets=("web",))}, True, False),
+        ({"conditions": SkillConditions(requires_toolsets=("terminal",))}, True, True),
+        ({"conditions": SkillConditions(requires_tools=("terminal", "b"))}, True, False),
+        ({"conditions": SkillConditions(fallback_for_tools=("web_search",))}, True, False),
+        ({"conditions": SkillConditions(fallback_for_tools=("web_fetch",))}, True, True),
+        ({"conditions": SkillConditions(fallback_for_toolsets=("terminal",))}, True, False),
     ],
 )
 def test_where_a_skill_shows(more: dict[str, Any], in_list: bool, in_index: bool) -> None:
     one = entry("x", **more)
-    assert (listed(one, HERE), indexed(one, HERE)) == (in_list, in_index)
+    assert (is_available(one, HERE), is_indexed(one, HERE)) == (in_list, in_index)
 
 
 def test_what_is_switched_off_shows_nowhere() -> None:
     off = disabled_names(["a"], {"telegram": ["b"]}, "telegram")
-    here = Here(platform="telegram", disabled=off)
-    assert [listed(entry(name), here) for name in "abc"] == [False, False, True]
+    here = SkillEnvironment(platform="telegram", disabled=off)
+    assert [is_available(entry(name), here) for name in "abc"] == [False, False, True]
     assert disabled_names(["a"], {"telegram": ["b"]}, "cli") == ("a",)

@@ -10,7 +10,7 @@ import pytest
 
 from hermes.core.world import World
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from hermes.testing.kill import kill_points, walk
 from tests.skills.bench import Bench, skill_text
@@ -28,21 +28,27 @@ WHATS = ("create", "patch", "replace", "delete", "propose", "revert")
 
 
 def work(folder: Path, point: str, what: str) -> None:
-    bench = Bench(folder, world=World(reach=kill_points(point)))
+    bench = Bench(folder, world=World(kill_point=kill_points(point)))
     cause = Cause(who="agent", session="s")
     match what:
         case "create":
-            bench.shelf.apply(Change(name="deploy", action="create", cause=cause, files={**NEW}))
+            bench.shelf.apply(
+                SkillChange(name="deploy", action="create", cause=cause, files={**NEW})
+            )
         case "patch":
             files: dict[str, bytes | None] = {MAIN: NEW[MAIN]}
-            bench.shelf.apply(Change(name="deploy", action="patch", cause=cause, files=files))
+            bench.shelf.apply(SkillChange(name="deploy", action="patch", cause=cause, files=files))
         case "replace":
-            change = Change(name="deploy", action="edit", cause=cause, files={**NEW}, whole=True)
+            change = SkillChange(
+                name="deploy", action="edit", cause=cause, files={**NEW}, whole=True
+            )
             bench.shelf.apply(change)
         case "delete":
-            bench.shelf.apply(Change(name="deploy", action="delete", cause=cause))
+            bench.shelf.apply(SkillChange(name="deploy", action="delete", cause=cause))
         case "propose":
-            change = Change(name="deploy", action="edit", cause=cause, files={**NEW}, whole=True)
+            change = SkillChange(
+                name="deploy", action="edit", cause=cause, files={**NEW}, whole=True
+            )
             bench.shelf.promote(bench.shelf.propose(change))
         case _:
             first = bench.shelf.history("deploy")[0]
@@ -62,12 +68,14 @@ def prepared(folder: Path, what: str) -> Bench:
     if what != "create":
         old: dict[str, bytes | None] = {**OLD}
         bench.shelf.apply(
-            Change(name="deploy", action="create", cause=Cause(who="agent"), files=old)
+            SkillChange(name="deploy", action="create", cause=Cause(who="agent"), files=old)
         )
     if what == "revert":
         new: dict[str, bytes | None] = {**NEW}
         cause = Cause(who="agent")
-        bench.shelf.apply(Change(name="deploy", action="e", cause=cause, files=new, whole=True))
+        bench.shelf.apply(
+            SkillChange(name="deploy", action="e", cause=cause, files=new, whole=True)
+        )
     return bench
 
 
@@ -95,7 +103,7 @@ def test_a_skill_is_never_half_written(tmp_path: Path, what: str) -> None:
         bench = Bench(folder)
         left = bench.tree("deploy") if (bench.skills / "deploy").exists() else {}
         assert left in ends(what), point
-        assert bench.shelf.look().broken == ()
+        assert bench.shelf.scan().broken == ()
         if left:
             # It goes on from there: the skill counts as the agent's own, and can be changed.
             text = skill_text("deploy", "After the crash")

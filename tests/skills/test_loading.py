@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.skill_lines import CALLED as SHOWN
-from hermes.commands.skill_lines import typed_part
+from hermes.commands.skill_lines import SKILLS_MARKER as SHOWN
+from hermes.commands.skill_lines import user_text
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills.bundles import Bundle, Bundles
-from hermes.skills.loading import CALLED, Loading, command_text, filled, leading_skills
+from hermes.skills.loading import CALLED, RenderContext, command_text, leading_skills, render
 from tests.skills.bench import Bench, skill_text
 
 
 async def test_a_skill_command_becomes_a_message(bench: Bench) -> None:
     more = "metadata: {hermes: {config: [{key: depth, default: 3}, {key: host}]}}\n"
     folder = bench.write("deploy", skill_text("deploy", body="Go ${HERMES_SESSION_ID}.", more=more))
-    loading = Loading(session_id="s1", settings={"host": "example.org"})
+    loading = RenderContext(session_id="s1", settings={"host": "example.org"})
     text = await command_text((bench.shelf.find("deploy"),), "the blog", loading)
     assert text.split("\n\n") == [
         "/deploy the blog",
@@ -27,7 +27,7 @@ async def test_a_skill_command_becomes_a_message(bench: Bench) -> None:
         f"[Skill directory: {folder}]",
         "[Skill settings: depth = 3; host = example.org]",
     ]
-    assert (SHOWN, typed_part(text), typed_part("/x\n\ny")) == (
+    assert (SHOWN, user_text(text), user_text("/x\n\ny")) == (
         CALLED,
         "/deploy the blog",
         "/x\n\ny",
@@ -46,8 +46,8 @@ def test_up_to_five_commands_stack() -> None:
 async def test_templates_can_be_left_alone(bench: Bench) -> None:
     bench.write("deploy")
     entry = bench.shelf.find("deploy")
-    off = Loading(template_vars=False)
-    assert await filled("${HERMES_SKILL_DIR} !`date`", entry, off) == "${HERMES_SKILL_DIR} !`date`"
+    off = RenderContext(template_vars=False)
+    assert await render("${HERMES_SKILL_DIR} !`date`", entry, off) == "${HERMES_SKILL_DIR} !`date`"
 
 
 async def test_inline_commands_run_only_where_somebody_runs_them(bench: Bench) -> None:
@@ -56,7 +56,7 @@ async def test_inline_commands_run_only_where_somebody_runs_them(bench: Bench) -
     async def run(script: str) -> str:
         return f"<{script}>"
 
-    text = await filled("a !`x y` b !`z` c", bench.shelf.find("deploy"), Loading(), run)
+    text = await render("a !`x y` b !`z` c", bench.shelf.find("deploy"), RenderContext(), run)
     assert text == "a <x y> b <z> c"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError, UsageError
 from hermes.skills.history import Cause
-from hermes.skills.skill import MAIN, parse
+from hermes.skills.skill import MAIN, parse_skill
 from tests.skills.bench import Bench, skill_text
 
 WORDS = st.text(alphabet="abc \n-:#é", min_size=1, max_size=12)
@@ -37,7 +37,7 @@ def test_every_text_that_there_was_can_be_had_again(steps: list[tuple[str, str, 
             _take(bench, step)
             seen[bench.digest("deploy")] = bench.tree("deploy")
             # Whatever was tried, what lies there is a skill.
-            parse(bench.tree("deploy")[MAIN].decode())
+            parse_skill(bench.tree("deploy")[MAIN].decode())
         bench.shelf.adopt("deploy", Cause(who="user"))
         by_hash = {one.hash: one for one in bench.shelf.history("deploy")}
         for digest, tree in seen.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hermes.skills.scan import Root, Scan
+from hermes.skills.scan import SkillRoot, SkillScanner
 from tests.skills.bench import Bench, skill_text
 
 
@@ -13,7 +13,7 @@ def test_skills_are_found_at_the_root_and_in_categories(bench: Bench) -> None:
     bench.write("alone")
     bench.write("ops/deploy")
     bench.write("ops/web/tune")
-    found = bench.shelf.look().entries
+    found = bench.shelf.scan().entries
     assert [(entry.category, entry.name) for entry in found] == [
         ("", "alone"),
         ("ops", "deploy"),
@@ -32,7 +32,7 @@ def test_hidden_and_foreign_folders_are_passed_over(bench: Bench) -> None:
 def test_a_broken_skill_is_named_and_the_others_stay(bench: Bench) -> None:
     bench.write("good")
     bench.write("bad", "---\nname: [\n---\n")
-    scanned = bench.shelf.look()
+    scanned = bench.shelf.scan()
     assert [entry.name for entry in scanned.entries] == ["good"]
     assert [Path(each.folder).name for each in scanned.broken] == ["bad"]
     assert "line 2" in scanned.broken[0].problem
@@ -44,7 +44,7 @@ def test_the_home_hides_what_has_the_same_name_elsewhere(tmp_path: Path) -> None
     bench.write("deploy")
     (outside / "deploy").mkdir(parents=True)
     (outside / "deploy/SKILL.md").write_text(skill_text("deploy", "from elsewhere"))
-    scanned = bench.shelf.look()
+    scanned = bench.shelf.scan()
     assert [(e.name, e.kind) for e in scanned.entries] == [("deploy", "home")]
     elsewhere = bench.shelf.find(str(outside / "deploy"))
     assert (elsewhere.kind, elsewhere.skill.description) == ("external", "from elsewhere")
@@ -53,20 +53,20 @@ def test_the_home_hides_what_has_the_same_name_elsewhere(tmp_path: Path) -> None
 def test_categories_have_descriptions(bench: Bench) -> None:
     bench.write("ops/deploy")
     (bench.skills / "ops/DESCRIPTION.md").write_text("---\ndescription: Running things\n---\n")
-    assert bench.shelf.look().categories == {"ops": "Running things"}
+    assert bench.shelf.scan().categories == {"ops": "Running things"}
 
 
 def test_a_file_is_read_again_only_when_it_changed(bench: Bench) -> None:
     folder = bench.write("deploy", skill_text("deploy", "first"))
-    Scan((Root(path=str(bench.skills)),), bench.cache).look()
+    SkillScanner((SkillRoot(path=str(bench.skills)),), bench.cache).scan()
     stat = (folder / "SKILL.md").stat()
     # The same time and size: what is kept counts, in a new process too.
     (folder / "SKILL.md").write_text(skill_text("deploy", "other"))
     os.utime(folder / "SKILL.md", ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    again = Scan((Root(path=str(bench.skills)),), bench.cache).look()
+    again = SkillScanner((SkillRoot(path=str(bench.skills)),), bench.cache).scan()
     assert again.entries[0].skill.description == "first"
     os.utime(folder / "SKILL.md", ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
-    fresh = Scan((Root(path=str(bench.skills)),), bench.cache).look()
+    fresh = SkillScanner((SkillRoot(path=str(bench.skills)),), bench.cache).scan()
     assert fresh.entries[0].skill.description == "other"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.skills.seeding import MANIFEST, Seeded
+from hermes.skills.seeding import MANIFEST, SeedResult
 from hermes.skills.skill import MAIN
 from tests.skills.bench import Bench, skill_text
 
@@ -26,11 +26,11 @@ def description(bench: Bench, name: str) -> str:
 def test_the_first_start_puts_them_there(bench: Bench) -> None:
     ship(bench, "ops/deploy", references__a="x")
     (bench.home / "shipped/ops/DESCRIPTION.md").write_text("---\ndescription: Ops\n---\n")
-    assert bench.seeds.seed_if_new("1") == Seeded(added=("deploy",))
+    assert bench.seeds.seed_if_new("1") == SeedResult(added=("deploy",))
     assert bench.tree("ops/deploy")["references/a"] == b"x"
-    assert bench.shelf.look().categories == {"ops": "Ops"}
+    assert bench.shelf.scan().categories == {"ops": "Ops"}
     assert bench.shelf.provenance(bench.shelf.find("deploy")) == "bundled"
-    assert bench.seeds.seed_if_new("1") == Seeded()
+    assert bench.seeds.seed_if_new("1") == SeedResult()
 
 
 def test_an_update_replaces_only_what_nobody_touched(bench: Bench) -> None:
@@ -42,10 +42,10 @@ def test_an_update_replaces_only_what_nobody_touched(bench: Bench) -> None:
     (bench.skills / "ops/removed").rmdir()
     for name in ("kept", "edited", "removed", "new"):
         ship(bench, f"ops/{name}", "Second edition")
-    assert bench.seeds.seed() == Seeded(added=("new",), updated=("kept",), kept=("edited",))
+    assert bench.seeds.seed() == SeedResult(added=("new",), updated=("kept",), kept=("edited",))
     assert bench.names() == ["edited", "kept", "new"]
     assert (description(bench, "kept"), description(bench, "edited")) == ("Second edition", "Mine")
-    assert (bench.seeds.modified(), bench.seeds.missing()) == (("edited",), ("removed",))
+    assert (bench.seeds.list_modified(), bench.seeds.list_removed()) == (("edited",), ("removed",))
     assert bench.shelf.provenance(bench.shelf.find("edited")) == "user"
 
 
@@ -63,7 +63,7 @@ def test_a_script_is_as_shipped_while_its_whole_skill_is(bench: Bench) -> None:
 def test_a_persons_own_skill_of_that_name_is_left_alone(bench: Bench) -> None:
     bench.write("tools/deploy", skill_text("deploy", "Mine"))
     ship(bench, "ops/deploy")
-    assert bench.seeds.seed() == Seeded()
+    assert bench.seeds.seed() == SeedResult()
     assert (bench.names(), description(bench, "deploy")) == (["deploy"], "Mine")
     assert bench.seeds.manifest() == {}
 
@@ -75,13 +75,13 @@ def test_another_program_looks_again_and_the_same_does_not(bench: Bench) -> None
     (bench.skills / "ops/deploy").rmdir()
     ship(bench, "ops/more")
     assert bench.seeds.seed_if_new("1").added == ("more",)
-    assert bench.seeds.seed_if_new("2") == Seeded()
+    assert bench.seeds.seed_if_new("2") == SeedResult()
 
 
 def test_a_home_can_do_without(bench: Bench) -> None:
     ship(bench, "ops/deploy")
     bench.seeds.opt(out=True)
-    assert bench.seeds.seed_if_new("1") == Seeded()
+    assert bench.seeds.seed_if_new("1") == SeedResult()
     assert bench.names() == []
     bench.seeds.opt(out=False)
     assert bench.seeds.seed_if_new("1").added == ("deploy",)

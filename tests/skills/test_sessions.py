@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.upkeep import curate
+from hermes.app.upkeep import run_curator
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say
@@ -19,15 +19,15 @@ from hermes.core.events import QuestionAsked, ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.library import with_skills
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from hermes.skills.stats import skill_stats
-from hermes.skills.usage import Usage
+from hermes.skills.usage import SkillUsage
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.skills.bench import skill_text
@@ -51,7 +51,7 @@ async def talk(
     app: App, cwd: Path, text: str, answer: str = ""
 ) -> tuple[Session, list[ToolResult]]:
     """One turn in a new session; every question gets the same answer."""
-    opening = Opening(source="cli", attended=bool(answer), cwd=str(cwd))
+    opening = SessionRequest(source="cli", attended=bool(answer), cwd=str(cwd))
     session = await app.open(opening)
     events = session.subscribe()
     await session.send(Say(text=text))
@@ -66,7 +66,7 @@ async def talk(
                 break
             case _:
                 pass
-    await session.settled()
+    await session.wait_until_idle()
     return session, results
 
 
@@ -128,7 +128,7 @@ async def test_a_shipped_skill_changes_only_when_the_person_agrees(tmp_path: Pat
         assert not result.failed
         skills = app.skills()
         assert b"# Edit any text" in skills.tree("edit-a-text")[MAIN]
-        assert skills.seeds.modified() == ("edit-a-text",)
+        assert skills.seeds.list_modified() == ("edit-a-text",)
         assert [one.cause.who for one in skills.shelf.history("edit-a-text")] == [
             "bundled",
             "agent",
@@ -145,7 +145,7 @@ async def test_what_the_scan_calls_dangerous_is_not_saved(tmp_path: Path) -> Non
         _, (result,) = await talk(app, tmp_path, "save it")
         assert result.failed
         assert "refused by the scan" in result.text
-        assert app.skills().shelf.look().named("release-notes") is None
+        assert app.skills().shelf.scan().find("release-notes") is None
 
 
 async def test_declared_variables_reach_commands_but_never_a_providers_key(tmp_path: Path) -> None:
@@ -217,12 +217,12 @@ async def test_without_the_tools_there_is_no_list(tmp_path: Path) -> None:
 async def test_skills_can_be_loaded_before_the_first_word(tmp_path: Path) -> None:
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         app.skills().seed()
-        opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
+        opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path))
         session = await app.open(
             await with_skills(app.skills(app.cwd(opening)), opening, "edit-a-text, compare-options")
         )
         await session.send(Say(text="go"))
-        await session.settled()
+        await session.wait_until_idle()
         assert "# Edit a text" in system_of(server, 0)
         assert "# Compare options" in system_of(server, 0)
         with pytest.raises(NotFound):
@@ -250,16 +250,16 @@ async def test_unused_skills_are_archived_beside_a_chat_and_that_is_said(tmp_pat
         shelf = skills.shelf
         cause = Cause(who="agent")
         files: dict[str, bytes | None] = {MAIN: TEXT.encode()}
-        shelf.apply(Change(name="release-notes", action="create", cause=cause, files=files))
-        long_ago = Usage(created_at="2020-01-01T00:00:00+00:00", created_by="agent")
+        shelf.apply(SkillChange(name="release-notes", action="create", cause=cause, files=files))
+        long_ago = SkillUsage(created_at="2020-01-01T00:00:00+00:00", created_by="agent")
         skills.usages.change("release-notes", lambda now: long_ago)
-        await curate(app, session)
-        assert shelf.look().named("release-notes") is not None  # the first look only counts
+        await run_curator(app, session)
+        assert shelf.scan().find("release-notes") is not None  # the first look only counts
         write_state(skills.folder, CuratorState(last_run_at=1.0))
         events = session.subscribe()
-        await curate(app, session)
-        assert skills.curator().archived() == ("release-notes",)
-        assert shelf.look().named("release-notes") is None
+        await run_curator(app, session)
+        assert skills.curator().list_archived() == ("release-notes",)
+        assert shelf.scan().find("release-notes") is None
         notice = (await anext(aiter(events))).event
         assert isinstance(notice, Notice)
         assert "release-notes" in notice.text

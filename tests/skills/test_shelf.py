@@ -9,7 +9,7 @@ import pytest
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills.files import Tree
 from hermes.skills.history import Cause
-from hermes.skills.shelf import Change
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from tests.skills.bench import Bench, skill_text
 
@@ -84,7 +84,7 @@ def test_a_refused_proposal_stays_in_the_history_with_its_reason(bench: Bench) -
 def test_a_deleted_skill_comes_back_as_it_was(bench: Bench) -> None:
     bench.write("ops/deploy", references__a="one", scripts__run="two")
     before = bench.tree("ops/deploy")
-    bench.shelf.apply(Change(name="deploy", action="delete", cause=Cause(who="agent")))
+    bench.shelf.apply(SkillChange(name="deploy", action="delete", cause=Cause(who="agent")))
     assert bench.names() == []
     first = bench.shelf.history("deploy")[0]
     bench.shelf.revert("deploy", first.id[:6], Cause(who="user"))
@@ -125,7 +125,7 @@ def test_hidden_files_links_and_modes_survive_a_change(bench: Bench) -> None:
     (folder / ".notes").write_text("mine")
     (folder / "link").symlink_to("references/a")
     bench.shelf.apply(
-        Change(
+        SkillChange(
             name="deploy",
             action="tidy",
             cause=Cause(who="user"),
@@ -147,7 +147,7 @@ def test_no_file_is_written_outside_of_its_skill(bench: Bench, path: str) -> Non
     bench.write("deploy")
     with pytest.raises(UsageError):
         bench.shelf.apply(
-            Change(name="deploy", action="x", cause=Cause(who="user"), files={path: b"x"})
+            SkillChange(name="deploy", action="x", cause=Cause(who="user"), files={path: b"x"})
         )
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.skills.skill import (
-    Conditions,
     CredentialFile,
-    Option,
     Skill,
-    Variable,
-    checked,
-    parse,
+    SkillConditions,
+    SkillOption,
+    SkillVariable,
+    parse_skill,
+    validate_skill,
 )
 from tests.skills.bench import skill_text
 
@@ -56,7 +56,7 @@ metadata:
 
 
 def test_all_fields_are_read() -> None:
-    skill, body = parse(FULL)
+    skill, body = parse_skill(FULL)
     assert body == "# Steps\n1. Go.\n"
     assert skill == Skill(
         name="deploy",
@@ -69,12 +69,14 @@ def test_all_fields_are_read() -> None:
         tags=("web", "ops"),
         category="ops",
         related=("backup",),
-        conditions=Conditions(requires_toolsets=("terminal",), fallback_for_tools=("site_deploy",)),
-        options=(Option(key="site.host", description="where", default="example.org"),),
+        conditions=SkillConditions(
+            requires_toolsets=("terminal",), fallback_for_tools=("site_deploy",)
+        ),
+        options=(SkillOption(key="site.host", description="where", default="example.org"),),
         variables=(
-            Variable(name="SITE_TOKEN", prompt="Token of the site", required_for="uploads"),
-            Variable(name="OTHER"),
-            Variable(name="OLD_STYLE"),
+            SkillVariable(name="SITE_TOKEN", prompt="Token of the site", required_for="uploads"),
+            SkillVariable(name="OTHER"),
+            SkillVariable(name="OLD_STYLE"),
         ),
         credential_files=(CredentialFile(path="site/key.json", description="the key"),),
         commands=("rsync",),
@@ -96,7 +98,7 @@ def test_all_fields_are_read() -> None:
 )
 def test_a_bad_skill_is_refused_in_words(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        parse(text)
+        parse_skill(text)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +111,4 @@ def test_a_bad_skill_is_refused_in_words(text: str, words: str) -> None:
 )
 def test_what_is_going_to_be_written_is_checked_more(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        checked(text, "mine")
+        validate_skill(text, "mine")

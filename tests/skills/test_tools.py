@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hermes.core.effects import ChangeSkill
-from hermes.core.secret_store import Captured, Need
-from hermes.skills.conditions import Here
+from hermes.core.secret_store import Captured, SecretRequest
+from hermes.skills.conditions import SkillEnvironment
 from hermes.skills.skill import MAIN
 from hermes.skills.tools import skill_manage, skill_view, skills_list
 from hermes.skills.viewing import ALLOW, DONE
@@ -70,7 +70,7 @@ async def test_what_cannot_be_loaded_is_said(bench: Bench) -> None:
     bench.write("deploy")
     bench.write("mac", skill_text("mac", more="platforms: [macos]\n"))
     bench.write("bad", "---\nname: [\n---\n")
-    call = caller(bench, here=Here(disabled=("off",)))
+    call = caller(bench, here=SkillEnvironment(disabled=("off",)))
     assert "Near: deploy" in said(await call.run(skill_view, name="deplo"))
     assert "disabled" in said(await call.run(skill_view, name="off"))
     assert "unsupported" in said(await call.run(skill_view, name="mac"))
@@ -203,21 +203,21 @@ async def test_a_secret_that_is_not_given_is_told(bench: Bench) -> None:
     assert output.details["setup_skipped"]
     assert output.details["missing_required_environment_variables"] == ["NOTES_KEY"]
     assert "Missing: the variable NOTES_KEY" in said(output)
-    elsewhere = caller(bench, here=Here(platform="telegram"))
+    elsewhere = caller(bench, here=SkillEnvironment(platform="telegram"))
     output = await elsewhere.run(skill_view, name="notes")
     assert (elsewhere.asked, output.details["readiness_status"]) == ([], "setup_needed")
 
 
 async def test_a_secret_is_typed_unseen_where_that_can_be(bench: Bench) -> None:
     kept: dict[str, str] = {}
-    needs: list[Need] = []
+    needs: list[SecretRequest] = []
 
-    async def capture(need: Need) -> Captured:
+    async def capture(need: SecretRequest) -> Captured:
         needs.append(need)
         kept[need.name] = "s3cret"
         return "stored"
 
-    async def decline(need: Need) -> Captured:
+    async def decline(need: SecretRequest) -> Captured:
         return "skipped"
 
     bench.write("notes", SECRETIVE)

@@ -9,11 +9,11 @@ from tests.skills.bench import Bench
 
 
 def test_views_uses_and_ends_are_counted_by_version(bench: Bench) -> None:
-    bench.usages.created("deploy", "agent")
-    bench.usages.viewed("deploy", "v1")
-    bench.usages.used("deploy", "v1")
-    bench.usages.ended("deploy", "v1", well=True)
-    bench.usages.ended("deploy", "v2", well=False)
+    bench.usages.record_creation("deploy", "agent")
+    bench.usages.count_view("deploy", "v1")
+    bench.usages.count_use("deploy", "v1")
+    bench.usages.count_outcome("deploy", "v1", well=True)
+    bench.usages.count_outcome("deploy", "v2", well=False)
     usage = bench.usages.of("deploy")
     assert (usage.created_by, usage.view_count, usage.use_count) == ("agent", 1, 1)
     at = usage.versions["v1"].last_at
@@ -25,14 +25,14 @@ def test_views_uses_and_ends_are_counted_by_version(bench: Bench) -> None:
 
 async def test_those_used_last_come_first(bench: Bench) -> None:
     for name in ("a", "b", "c"):
-        bench.usages.viewed(name, "v")
+        bench.usages.count_view(name, "v")
         await bench.clock.advance(60)
-    bench.usages.used("a", "v")
+    bench.usages.count_use("a", "v")
     assert bench.usages.recent() == ("a", "c", "b")
 
 
 def test_the_file_has_all_fields(bench: Bench) -> None:
-    bench.usages.viewed("deploy", "v")
+    bench.usages.count_view("deploy", "v")
     raw = json.loads((bench.skills / ".usage.json").read_bytes())
     assert set(raw["deploy"]) == {
         *("created_at", "created_by", "state", "pinned", "view_count", "use_count"),
@@ -42,15 +42,15 @@ def test_the_file_has_all_fields(bench: Bench) -> None:
 
 
 def test_a_damaged_file_counts_from_the_start(bench: Bench) -> None:
-    bench.usages.viewed("deploy", "v")
+    bench.usages.count_view("deploy", "v")
     (bench.skills / ".usage.json").write_text("{torn")
-    bench.usages.viewed("deploy", "v")
+    bench.usages.count_view("deploy", "v")
     assert bench.usages.of("deploy").view_count == 1
 
 
 def test_old_versions_are_forgotten(bench: Bench) -> None:
     for n in range(MOST_VERSIONS + 5):
-        bench.usages.viewed("deploy", f"v{n}")
+        bench.usages.count_view("deploy", f"v{n}")
     versions = bench.usages.of("deploy").versions
     assert (len(versions), f"v{MOST_VERSIONS + 4}" in versions) == (MOST_VERSIONS, True)
     assert bench.usages.of("deploy").view_count == MOST_VERSIONS + 5

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import UsageError
-from hermes.core.world import nothing_here
+from hermes.core.world import no_kill_point
 from hermes.testing.effects import EffectLog
 from hermes.testing.kill import kill_points, walk
 
@@ -66,7 +66,7 @@ def test_a_point_that_is_never_reached_kills_nobody(tmp_path: Path) -> None:
 
 
 def test_without_a_setting_nothing_happens() -> None:
-    assert kill_points("") is nothing_here
+    assert kill_points("") is no_kill_point
 
 
 @pytest.mark.parametrize("setting", [":2", "name:0", "name:x", "name:-1"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.testing.connection import Connection, Incoming
+from hermes.testing.connection import HttpRequest, ServerConnection
 
 
 class Wire(asyncio.Transport):
@@ -28,8 +28,10 @@ class Wire(asyncio.Transport):
         self.closed = True
 
 
-def connected(serve: Callable[[Incoming, Connection], None]) -> tuple[Connection, Wire]:
-    connection, wire = Connection(serve, lambda _connection, _opened: None), Wire()
+def connected(
+    serve: Callable[[HttpRequest, ServerConnection], None],
+) -> tuple[ServerConnection, Wire]:
+    connection, wire = ServerConnection(serve, lambda _connection, _opened: None), Wire()
     connection.connection_made(wire)
     return connection, wire
 
@@ -56,7 +58,7 @@ def test_requests_are_read_however_they_are_split(
     got: list[bytes] = []
 
     async def feed() -> None:
-        def serve(incoming: Incoming, connection: Connection) -> None:
+        def serve(incoming: HttpRequest, connection: ServerConnection) -> None:
             got.append(incoming.raw)
             connection.done(keep=True)
 
@@ -70,7 +72,7 @@ def test_requests_are_read_however_they_are_split(
 
 
 async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
-    got: list[Incoming] = []
+    got: list[HttpRequest] = []
     connection, wire = connected(lambda incoming, _connection: got.append(incoming))
     connection.data_received(
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
@@ -82,7 +84,7 @@ async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
 
 @pytest.mark.parametrize("nonsense", [b"hello\r\n\r\n", b"x" * 70_000])
 async def test_what_is_not_http_is_closed(nonsense: bytes) -> None:
-    got: list[Incoming] = []
+    got: list[HttpRequest] = []
     connection, wire = connected(lambda incoming, _connection: got.append(incoming))
     connection.data_received(nonsense)
     assert (wire.closed, got) == (True, [])

@@ -22,8 +22,8 @@ from hermes.testing.faults import (
 )
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (
-    Call,
     Flaw,
+    ScriptedCall,
     Step,
     call,
     calls,
@@ -34,7 +34,7 @@ from hermes.testing.steps import (
     says,
     thinks,
 )
-from hermes.testing.tally import Tally
+from hermes.testing.tally import WaitableCounter
 from tests.testing.wires import BODIES, PATHS, VERSION, WIRES, WireName
 
 TEXT = "one two three four five six seven eight"
@@ -132,7 +132,7 @@ async def test_a_connection_can_be_dropped_without_a_byte() -> None:
 @pytest.mark.parametrize("after", [None, 0, 2])
 async def test_silence_lasts_until_the_client_leaves(after: int | None) -> None:
     step = hangs(paced(says(TEXT), chunk=8), after_chunks=after)
-    seen, events_seen = bytearray(), Tally()
+    seen, events_seen = bytearray(), WaitableCounter()
 
     async def listen(url: str) -> None:
         asked = BODIES["chat"] | {"stream": True}
@@ -330,5 +330,5 @@ async def test_half_a_surrogate_pair_is_sent_as_an_escape() -> None:
 
 
 def test_a_call_can_be_written_as_a_value() -> None:
-    wanted = Call(name="look", arguments={"at": "x"}, id="c1")
+    wanted = ScriptedCall(name="look", arguments={"at": "x"}, id="c1")
     assert calls_many(call("look", {"at": "x"}, id="c1")) == Step(calls=(wanted,))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.testing.conversation import Said, SaidCall, said_in
+from hermes.testing.conversation import RequestCall, RequestMessage, parse_messages
 from hermes.testing.wires.draft import seal, sealer
 from hermes.testing.wires.table import WIRES
 
@@ -21,14 +21,16 @@ NAMES: tuple[WireName, ...] = ("chat", "responses", "messages")
 VERSION = {"anthropic-version": "2023-06-01"}
 
 
-def wrongs(wire: WireName, body: JsonObject, headers: dict[str, str] | None = None) -> list[str]:
-    return list(WIRES[wire].wrongs(body, VERSION if headers is None else headers))
+def find_problems(
+    wire: WireName, body: JsonObject, headers: dict[str, str] | None = None
+) -> list[str]:
+    return list(WIRES[wire].find_problems(body, VERSION if headers is None else headers))
 
 
 # One conversation in the words of each wire
 
 
-def chat_body(said: list[Said]) -> JsonObject:
+def chat_body(said: list[RequestMessage]) -> JsonObject:
     messages: list[JsonObject] = []
     for one in said:
         message: JsonObject = {"role": one.role, "content": one.text}
@@ -48,7 +50,7 @@ def chat_body(said: list[Said]) -> JsonObject:
     return {"model": "m", "messages": messages}
 
 
-def responses_body(said: list[Said]) -> JsonObject:
+def responses_body(said: list[RequestMessage]) -> JsonObject:
     items: list[JsonObject] = []
     for one in said[1:]:
         if one.role == "tool":
@@ -66,7 +68,7 @@ def responses_body(said: list[Said]) -> JsonObject:
     return {"model": "m", "instructions": said[0].text, "input": items}
 
 
-def messages_body(said: list[Said]) -> JsonObject:
+def messages_body(said: list[RequestMessage]) -> JsonObject:
     messages: list[JsonObject] = []
     for one in said[1:]:
         role = "assistant" if one.role == "assistant" else "user"
@@ -84,7 +86,7 @@ def messages_body(said: list[Said]) -> JsonObject:
     return {"model": "m", "max_tokens": 50, "system": said[0].text, "messages": messages}
 
 
-ENCODERS: dict[WireName, Callable[[list[Said]], JsonObject]] = {
+ENCODERS: dict[WireName, Callable[[list[RequestMessage]], JsonObject]] = {
     "chat": chat_body,
     "responses": responses_body,
     "messages": messages_body,
@@ -94,34 +96,34 @@ words = st.text("abc äß☃", min_size=1, max_size=8).map(lambda text: f"{text}
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Said]:
+def conversations(draw: st.DrawFn) -> list[RequestMessage]:
     """A system text, then turns of which the last one waits for the model."""
-    said = [Said(role="system", text="Be kind.")]
+    said = [RequestMessage(role="system", text="Be kind.")]
     number = 0
     for turn in range(draw(st.integers(1, 4))):
         if turn:
-            said.append(Said(role="assistant", text=draw(words)))
-        said.append(Said(role="user", text=draw(words)))
+            said.append(RequestMessage(role="assistant", text=draw(words)))
+        said.append(RequestMessage(role="user", text=draw(words)))
         for _ in range(draw(st.integers(0, 2))):
             made = tuple(
-                SaidCall(id=f"c{number + at}", name="look", arguments='{"at":"x"}')
+                RequestCall(id=f"c{number + at}", name="look", arguments='{"at":"x"}')
                 for at in range(draw(st.integers(1, 3)))
             )
             number += len(made)
             text = draw(st.sampled_from(("", "Wait.")))
-            said.append(Said(role="assistant", text=text, calls=made))
-            said += [Said(role="tool", text="found", call_id=one.id) for one in made]
+            said.append(RequestMessage(role="assistant", text=text, calls=made))
+            said += [RequestMessage(role="tool", text="found", call_id=one.id) for one in made]
     return said
 
 
 @given(said=conversations(), wire=st.sampled_from(NAMES))
-def test_every_proper_conversation_is_allowed(said: list[Said], wire: WireName) -> None:
-    assert wrongs(wire, ENCODERS[wire](said)) == []
+def test_every_proper_conversation_is_allowed(said: list[RequestMessage], wire: WireName) -> None:
+    assert find_problems(wire, ENCODERS[wire](said)) == []
 
 
 @given(said=conversations(), wire=st.sampled_from(NAMES), data=st.data())
 def test_a_lost_result_or_a_lost_call_is_always_noticed(
-    said: list[Said], wire: WireName, data: st.DataObject
+    said: list[RequestMessage], wire: WireName, data: st.DataObject
 ) -> None:
     results = [at for at, one in enumerate(said) if one.role == "tool"]
     if not results:
@@ -129,21 +131,25 @@ def test_a_lost_result_or_a_lost_call_is_always_noticed(
     at = data.draw(st.sampled_from(results))
     id = said[at].call_id
     without_result = said[:at] + said[at + 1 :]
-    assert any("has no result" in reason for reason in wrongs(wire, ENCODERS[wire](without_result)))
+    assert any(
+        "has no result" in reason for reason in find_problems(wire, ENCODERS[wire](without_result))
+    )
     without_call = [
-        Said(role="assistant", text="Wait.", calls=tuple(c for c in one.calls if c.id != id))
+        RequestMessage(
+            role="assistant", text="Wait.", calls=tuple(c for c in one.calls if c.id != id)
+        )
         if any(c.id == id for c in one.calls)
         else one
         for one in said
     ]
-    reasons = wrongs(wire, ENCODERS[wire](without_call))
+    reasons = find_problems(wire, ENCODERS[wire](without_call))
     assert any("answers no tool call" in reason for reason in reasons)
 
 
 @given(said=conversations())
-def test_the_conversation_reads_the_same_on_every_wire(said: list[Said]) -> None:
+def test_the_conversation_reads_the_same_on_every_wire(said: list[RequestMessage]) -> None:
     def spoken(wire: WireName) -> list[tuple[str, str]]:
-        found = said_in(wire, ENCODERS[wire](said))
+        found = parse_messages(wire, ENCODERS[wire](said))
         pairs = [(one.role, one.text or one.call_id) for one in found if one.text or one.call_id]
         calls = [(c.id, c.arguments) for one in said for c in one.calls]
         return pairs + calls
@@ -155,18 +161,18 @@ def test_the_conversation_reads_the_same_on_every_wire(said: list[Said]) -> None
 
 TOOL = {"name": "look", "description": "Look.", "parameters": {"type": "object"}}
 SAID = [
-    Said(role="system", text="Be kind."),
-    Said(role="user", text="Look."),
-    Said(
+    RequestMessage(role="system", text="Be kind."),
+    RequestMessage(role="user", text="Look."),
+    RequestMessage(
         role="assistant",
         text="Yes.",
         calls=(
-            SaidCall(id="c1", name="look", arguments='{"at":"x"}'),
-            SaidCall(id="c2", name="look", arguments="{}"),
+            RequestCall(id="c1", name="look", arguments='{"at":"x"}'),
+            RequestCall(id="c2", name="look", arguments="{}"),
         ),
     ),
-    Said(role="tool", text="one", call_id="c1"),
-    Said(role="tool", text="two", call_id="c2"),
+    RequestMessage(role="tool", text="one", call_id="c1"),
+    RequestMessage(role="tool", text="two", call_id="c2"),
 ]
 
 Change = Callable[[Any], object]
@@ -352,13 +358,13 @@ CASES = [
 @pytest.mark.parametrize(("wire", "change", "reason"), CASES, ids=[f"{c[0]}-{c[2]}" for c in CASES])
 def test_one_wrong_thing_is_named(wire: WireName, change: Change, reason: str) -> None:
     body = deepcopy(ENCODERS[wire](SAID))
-    assert wrongs(wire, body) == []
+    assert find_problems(wire, body) == []
     change(body)
-    assert any(reason in found for found in wrongs(wire, body)), wrongs(wire, body)
+    assert any(reason in found for found in find_problems(wire, body)), find_problems(wire, body)
 
 
 def test_the_messages_wire_wants_its_version() -> None:
-    assert wrongs("messages", messages_body(SAID), {}) == [
+    assert find_problems("messages", messages_body(SAID), {}) == [
         "anthropic-version: the header is required"
     ]
 
@@ -366,12 +372,12 @@ def test_the_messages_wire_wants_its_version() -> None:
 def test_a_rich_request_is_allowed() -> None:
     chat = chat_body(SAID) | {"tools": [LOOK], "tool_choice": "auto", "max_tokens": 9}
     chat |= {"stream": True, "stream_options": {"include_usage": True}}
-    assert wrongs("chat", chat) == []
+    assert find_problems("chat", chat) == []
     responses = responses_body(SAID) | {"tools": [{"type": "function", **TOOL}]}
     responses["input"].insert(2, THOUGHT)
-    assert wrongs("responses", responses) == []
+    assert find_problems("responses", responses) == []
     messages = messages_body(SAID) | {"tools": [{"name": "a", "input_schema": {"type": "object"}}]}
     messages["messages"][1]["content"].insert(0, THINKING)
     messages["messages"][0]["content"] = [MARK] * 4
     messages |= BUDGET
-    assert wrongs("messages", messages) == []
+    assert find_problems("messages", messages) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from hermes.testing.script_file import read_script
-from hermes.testing.steps import Call, Failure, Flaw, Pace, Step, says
+from hermes.testing.steps import Failure, Flaw, Pace, ScriptedCall, Step, says
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def test_the_script_of_the_page_can_be_served(tmp_path: Path) -> None:
     path.write_text(block, encoding="utf-8")
     assert read_script(path).whole_steps == (
         says("I will have a look."),
-        Step(calls=(Call(name="read_file", arguments={"path": "a.txt"}),)),
+        Step(calls=(ScriptedCall(name="read_file", arguments={"path": "a.txt"}),)),
         Step(failure=Failure(status=429, retry_after=1)),
         Step(text="All done.", pace=Pace(chunk=4, between_seconds=0.05), flaws=("crlf",)),
     )

@@ -19,13 +19,13 @@ from hermes.core.ports import (
     FileInfo,
     Processes,
     ProcessInfo,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     ShellSetup,
 )
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.core.world import World
-from hermes.workspaces.files import delete_file, info_of, list_folder, read_file, write_file
+from hermes.workspaces.files import delete_file, file_info, list_folder, read_file, write_file
 from hermes.workspaces.local import LocalWorkspace
 
 Kept = TypeVar("Kept")
@@ -52,7 +52,7 @@ class Folder:
 
     async def stat(self, path: str) -> FileInfo | None:
         self._look(path)
-        return info_of(path)
+        return file_info(path)
 
     async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
         return list_folder(path)
@@ -73,7 +73,7 @@ class Folder:
     async def scratch(self, name: str, data: bytes) -> str:
         raise NotImplementedError
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         raise NotImplementedError
 
     async def run(

@@ -16,13 +16,13 @@ from hermes.core.tools import ToolContext, ToolOutput, tool
 from hermes.core.turn import Toolbox
 from hermes.tools.catalogue import (
     SCHEMAS,
-    Catalogue,
-    Entry,
+    CatalogueEntry,
+    ToolCatalogue,
     built_in_entries,
     declarations,
     load_target,
 )
-from hermes.tools.toolbox import Tools, wanted_names
+from hermes.tools.toolbox import SessionTools, wanted_names
 from hermes.tools.toolsets import resolve_toolsets
 from scripts.generate_schemas import schemas
 
@@ -37,7 +37,7 @@ async def shout(ctx: ToolContext, words: str) -> ToolOutput:
 
 
 def test_specs_come_sorted_and_equal_the_signatures() -> None:
-    catalogue = Catalogue(built_in_entries())
+    catalogue = ToolCatalogue(built_in_entries())
     specs = catalogue.specs(reversed(catalogue.names))
     assert [spec.name for spec in specs] == sorted(declarations())
     assert specs == tuple(
@@ -63,7 +63,7 @@ def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
         for name in resolve_toolsets(("hermes-cli",))
         if name == "image_generate" or not declarations()[name].conditional
     ]
-    size = len(encode(Catalogue(built_in_entries()).specs(usual)))
+    size = len(encode(ToolCatalogue(built_in_entries()).specs(usual)))
     assert size <= BUDGET_BYTES, (
         f"The tools of every request take {size} bytes, BUDGET_BYTES in {__file__} allows "
         f"{BUDGET_BYTES}. Shorten the descriptions in the `@tool` functions."
@@ -73,12 +73,14 @@ def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
 def test_the_usual_tools_fit_into_context_direct_tool_tokens() -> None:
     """Above the setting, requests name fewer tools and every session changes its prompt."""
     most = ContextSettings().direct_tool_tokens
-    tools = Tools()
+    tools = SessionTools()
     every = built_in_entries()
     image = next(entry for entry in every if entry.spec.name == "image_generate")
     tools.offer("image_generate", image)
     names = wanted_names(Settings())
-    taken = next((n for n in range(most * 2) if "tool_search" not in tools.direct(names, n)), 0)
+    taken = next(
+        (n for n in range(most * 2) if "tool_search" not in tools.choose_direct(names, n)), 0
+    )
     assert 0 < taken <= most - SPARE_TOKENS, (
         f"The default tools take {taken} tokens; the setting context.direct_tool_tokens is {most}, "
         f"of which {SPARE_TOKENS} stay free for tools to come. Shorten the descriptions."
@@ -96,7 +98,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("entry", built_in_entries(), ids=lambda entry: entry.spec.name)
-def test_a_schema_is_plain_enough_for_every_model_server(entry: Entry) -> None:
+def test_a_schema_is_plain_enough_for_every_model_server(entry: CatalogueEntry) -> None:
     schema = entry.spec.parameters
     assert schema["type"] == "object"
     assert entry.spec.description
@@ -128,21 +130,21 @@ def test_a_tool_is_loaded_when_it_is_first_wanted() -> None:
 
 
 def test_other_rooms_can_add_tools_and_replace_some() -> None:
-    catalogue = Catalogue((*built_in_entries(), Entry(shout.spec, shout)))
+    catalogue = ToolCatalogue((*built_in_entries(), CatalogueEntry(shout.spec, shout)))
     assert catalogue.load("shout") is shout
     assert catalogue.specs(["shout"]) == (shout.spec,)
     assert "shout" in catalogue.names
-    louder = Entry(shout.spec, load_target(declarations()["todo"].target))
-    assert Catalogue((Entry(shout.spec, shout), louder)).load("shout").name == "todo"
+    louder = CatalogueEntry(shout.spec, load_target(declarations()["todo"].target))
+    assert ToolCatalogue((CatalogueEntry(shout.spec, shout), louder)).load("shout").name == "todo"
 
 
 def test_an_unknown_tool_is_not_found() -> None:
     with pytest.raises(NotFound, match="'fly'"):
-        Catalogue(()).load("fly")
+        ToolCatalogue(()).load("fly")
 
 
 def test_chosen_tools_are_a_toolbox_of_what_is_there() -> None:
-    box: Toolbox = Catalogue(built_in_entries()).choose(["todo", "clarify", "fly"])
+    box: Toolbox = ToolCatalogue(built_in_entries()).choose(["todo", "clarify", "fly"])
     assert [spec.name for spec in box.specs] == ["clarify", "todo"]
     assert box.load("todo") is not None
     assert box.load("patch") is None
@@ -151,4 +153,4 @@ def test_chosen_tools_are_a_toolbox_of_what_is_there() -> None:
 
 def test_a_target_must_be_a_tool() -> None:
     with pytest.raises(TypeError, match="is not a tool"):
-        load_target("hermes.tools.catalogue:Catalogue")
+        load_target("hermes.tools.catalogue:ToolCatalogue")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hermes.core.effects import ReadPath
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
-from hermes.tools.files.read import page, read_file
+from hermes.tools.files.read import make_page, read_file
 from hermes.tools.files.readlog import ReadLog, digest
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_following_next_offset_shows_every_line_once(
     shown: list[str] = []
     offset = 1
     while True:
-        part = page(text, offset, limit, sizes)
+        part = make_page(text, offset, limit, sizes)
         shown += part.body.split("\n") if part.stop > part.start else []
         if not part.truncated:
             break

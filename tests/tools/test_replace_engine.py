@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hermes.core.errors import ToolError
 from hermes.tools.edits.approximate import excerpts
 from hermes.tools.edits.replace import find, replacements
-from hermes.tools.edits.text import spliced
+from hermes.tools.edits.text import apply_splices
 
 
 def replaced(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, str]:
     found = find(text, old, replace_all=replace_all)
     assert found is not None
-    return found.strategy, spliced(text, replacements(text, old, new, found))
+    return found.strategy, apply_splices(text, replacements(text, old, new, found))
 
 
 def test_blanks_at_line_ends_are_forgiven() -> None:
@@ -239,6 +239,6 @@ def test_nothing_outside_of_what_was_found_changes(
         assert (splice.start, splice.end) == (span.start, span.end)
         assert end <= splice.start < splice.end <= len(text)
         end = splice.end
-    result = spliced(text, splices)
+    result = apply_splices(text, splices)
     assert result.startswith(text[: splices[0].start])
     assert result.endswith(text[splices[-1].end :])

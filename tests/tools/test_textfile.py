@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.tools.edits.text import Splice
 from hermes.tools.files.kinds import image_type, is_device, suffix
-from hermes.tools.files.textfile import TextFile, decoded
+from hermes.tools.files.textfile import TextFile, decode_text
 
 texts = st.text(st.sampled_from("ab\r\nü"), max_size=40)
 
@@ -17,17 +17,17 @@ texts = st.text(st.sampled_from("ab\r\nü"), max_size=40)
 @given(text=texts, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]))
 def test_text_that_is_read_and_written_is_the_same_bytes(text: str, encoding: str) -> None:
     data = text.encode(encoding)
-    found = decoded(data)
+    found = decode_text(data)
     assert found is not None
-    assert found.encoded() == data
+    assert found.encode() == data
     assert found.text == text.replace("\r\n", "\n")
 
 
 @settings(deadline=None)
 @given(data=st.binary(max_size=60))
 def test_any_bytes_are_binary_or_come_back_as_they_were(data: bytes) -> None:
-    found = decoded(data)
-    assert found is None or found.encoded() == data
+    found = decode_text(data)
+    assert found is None or found.encode() == data
 
 
 @settings(deadline=None)
@@ -39,14 +39,14 @@ def test_an_edit_keeps_every_letter_and_line_end_outside_of_it(
     start, end = sorted(min(place, len(file.text)) for place in cut)
     letters = re.findall(r"\r\n|[\s\S]", raw)
     written = [*letters[:start], new.replace("\n", file.newline), *letters[end:]]
-    assert file.edited((Splice(start=start, end=end, text=new),)).raw == "".join(written)
+    assert file.apply_splices((Splice(start=start, end=end, text=new),)).raw == "".join(written)
 
 
 @pytest.mark.parametrize(
     "data", [b"a\0b", b"\xff\xfe\x00\x00a\0\0\0", b"\x93\x01\x02", b"\x7fELF\0"]
 )
 def test_binary_is_not_text(data: bytes) -> None:
-    assert decoded(data) is None
+    assert decode_text(data) is None
 
 
 def test_pictures_are_known_by_their_first_bytes() -> None:

@@ -8,27 +8,27 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
 from hermes.tools.edits.hunks import splices
-from hermes.tools.edits.text import spliced
+from hermes.tools.edits.text import apply_splices
 from hermes.tools.edits.v4a import (
     AddFile,
     DeleteFile,
     Hunk,
+    HunkLine,
     MoveFile,
-    Row,
     UpdateFile,
     parse,
 )
 
 
-def rows(*lines: str) -> tuple[Row, ...]:
-    return tuple(Row(mark=line[0], text=line[1:]) for line in lines)
+def rows(*lines: str) -> tuple[HunkLine, ...]:
+    return tuple(HunkLine(mark=line[0], text=line[1:]) for line in lines)
 
 
 def patched(text: str, *lines: str) -> str:
     body = "\n".join(("*** Begin Patch", "*** Update File: f", *lines, "*** End Patch"))
     (update,) = parse(body)
     assert isinstance(update, UpdateFile)
-    return spliced(text, splices(text, update.hunks))
+    return apply_splices(text, splices(text, update.hunks))
 
 
 def test_every_kind_of_operation_is_read() -> None:

@@ -16,14 +16,14 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
 from hermes.undo.coverage import Coverage, Retention
-from hermes.undo.history import Checkpoint, History
-from hermes.undo.intent import Intent
-from hermes.undo.plan import Plan
-from hermes.undo.protection import Protection
-from hermes.undo.restore import Restored
-from hermes.undo.store import Store
-from hermes.undo.undoable import Undoable
-from hermes.undo.windows import Receipt
+from hermes.undo.history import Checkpoint, CheckpointHistory
+from hermes.undo.intent import ScriptEffects
+from hermes.undo.plan import RestorePlan
+from hermes.undo.protection import UndoRecorder
+from hermes.undo.restore import RestoreResult
+from hermes.undo.store import CheckpointStore
+from hermes.undo.undoable import UndoableWorkspace
+from hermes.undo.windows import ChangeReceipt
 from hermes.workspaces.local import LocalWorkspace
 
 Picture = dict[str, tuple[str, ...]]
@@ -39,7 +39,7 @@ class Agent:
         session: str = "s1",
         cover: Coverage | None = None,
         world: World | None = None,
-        touched: Callable[[RunCommand], Intent] | None = None,
+        touched: Callable[[RunCommand], ScriptEffects] | None = None,
         store: Path | None = None,
     ) -> None:
         folder = folder.resolve()
@@ -50,18 +50,18 @@ class Agent:
         self.world = world or World()
         self.cover = cover or Coverage()
         self.retention = Retention()
-        self.receipts: list[Receipt] = []
+        self.receipts: list[ChangeReceipt] = []
         self.warnings: list[str] = []
         for each in (self.root, self.home):
             each.mkdir(exist_ok=True)
-        self.store = Store(store or folder / "checkpoints")
+        self.store = CheckpointStore(store or folder / "checkpoints")
         inner = LocalWorkspace(
             str(self.root),
             state=folder / "state" / session,
             world=self.world,
             env={"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"},
         )
-        self.protection = Protection(
+        self.protection = UndoRecorder(
             self.store,
             str(self.root),
             where=lambda: (self.session, self.turn),
@@ -69,7 +69,7 @@ class Agent:
             cover=self.cover,
             retention=self.retention,
         )
-        self.workspace = Undoable(
+        self.workspace = UndoableWorkspace(
             inner,
             lambda: self.protection,
             home=str(self.home),
@@ -79,8 +79,10 @@ class Agent:
         )
 
     @property
-    def history(self) -> History:
-        return History(self.store, world=self.world, cover=self.cover, retention=self.retention)
+    def history(self) -> CheckpointHistory:
+        return CheckpointHistory(
+            self.store, world=self.world, cover=self.cover, retention=self.retention
+        )
 
     async def run(self, script: str, *, cwd: str = "", timeout: float = 60) -> CommandResult:
         return await self.workspace.run(
@@ -102,16 +104,16 @@ class Agent:
     async def delete(self, name: str) -> None:
         await self.workspace.delete(str(self.root / name))
 
-    def plan(self, *, number: int = 0, turn: str = "", path: str = "") -> Plan:
+    def plan(self, *, number: int = 0, turn: str = "", path: str = "") -> RestorePlan:
         return self.history.plan(self.session, number=number, turn=turn, path=path)
 
     def undo(
         self, *, number: int = 0, turn: str = "", path: str = "", overwrite: bool = False
-    ) -> Restored:
+    ) -> RestoreResult:
         plan = self.history.plan(
             self.session, number=number, turn=turn, path=path, overwrite=overwrite
         )
-        return self.history.carry_out(plan, session=self.session, whole=not path)
+        return self.history.restore(plan, session=self.session, whole=not path)
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         return self.history.checkpoints(self.session)

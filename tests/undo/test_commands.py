@@ -13,18 +13,18 @@ from click.testing import CliRunner
 
 from hermes.app.build import App
 from hermes.commands import rollback
-from hermes.commands.registry import Registry, Shown
+from hermes.commands.registry import CommandRegistry, ShowText
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.effects import RunCommand
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import checkpoints, undo
-from hermes.undo.service import undoing
-from hermes.undo.undoable import Undoable
+from hermes.undo.service import make_undo_service
+from hermes.undo.undoable import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent
 
@@ -117,11 +117,11 @@ class Talk:
     def __init__(self, app: App, session: Session) -> None:
         self.app = app
         self.session = session
-        self.registry = Registry(rollback.ROLLBACK_COMMANDS, "cli")
+        self.registry = CommandRegistry(rollback.ROLLBACK_COMMANDS, "cli")
 
     async def run(self, line: str) -> str:
         outcome = await self.registry.run(line, self)
-        assert isinstance(outcome, Shown)
+        assert isinstance(outcome, ShowText)
         return outcome.text
 
 
@@ -131,15 +131,15 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
     flags = {"model.provider": "offline", "checkpoints.enabled": True}
     config = load(Home(tmp_path / "hermes"), flags=flags, env={})
     async with App(config, env={}, world=World()) as app:
-        session = await app.open(Opening(source="cli", attended=False, cwd=str(root)))
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd=str(root)))
         talk = Talk(app, session)
         assert await talk.run("/rollback") == "This session has changed no files."
         await session.send(Say(text="hello"))
-        await session.settled()
-        turn = [r.turn_id for r in await app.library.records(session.id) if r.turn_id][-1]
-        workspace = Undoable(
+        await session.wait_until_idle()
+        turn = [r.turn_id for r in await app.archive.records(session.id) if r.turn_id][-1]
+        workspace = UndoableWorkspace(
             LocalWorkspace(str(root), state=tmp_path / "state", world=World(), env={}),
-            lambda: undoing(app.run).protection(str(root), lambda: (session.id, turn)),
+            lambda: make_undo_service(app.run).make_recorder(str(root), lambda: (session.id, turn)),
         )
         effect = RunCommand(script="echo two > a; echo n > new", cwd=str(root))
         await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)

@@ -8,12 +8,12 @@ import pytest
 
 from hermes.core.effects import RunCommand
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.undo.intent import Intent, read_intent
+from hermes.undo.intent import ScriptEffects, read_script_effects
 from tests.undo.scripts import SCRIPTS
 
 
-def read(script: str, cwd: str = "/p") -> Intent:
-    return read_intent(RunCommand(script=script, cwd=cwd), "/home/me")
+def read(script: str, cwd: str = "/p") -> ScriptEffects:
+    return read_script_effects(RunCommand(script=script, cwd=cwd), "/home/me")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_patterns_and_links_lead_to_what_they_stand_for(tmp_path: Path) -> None:
     (root / "real" / "x.c").write_text("")
     (root / "link").symlink_to("real")
     found = read("rm link/*.c", str(root))
-    assert found.explains(f"{root}/real/x.c", "deleted", mode_only=False)
-    assert not found.explains(f"{root}/real/x.c", "changed", mode_only=False)
-    assert not found.explains(f"{root}/other", "deleted", mode_only=False)
+    assert found.can_explain(f"{root}/real/x.c", "deleted", mode_only=False)
+    assert not found.can_explain(f"{root}/real/x.c", "changed", mode_only=False)
+    assert not found.can_explain(f"{root}/other", "deleted", mode_only=False)
 
 
 RULES = Rules(
@@ -102,12 +102,12 @@ RULES = Rules(
 )
 
 
-def followed(script: str) -> Intent:
+def followed(script: str) -> ScriptEffects:
     """With what the rules know of the script."""
     effect = RunCommand(script=script, cwd="/p")
     found = RULES.verdict(effect)
-    intent = read_intent(effect, "/home/me")
-    return intent.informed(reads_only=found.reads_only, touched=found.touched, root="/p")
+    intent = read_script_effects(effect, "/home/me")
+    return intent.with_policy(reads_only=found.reads_only, touched=found.touched, root="/p")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ FILES = {"a": "a" * 1000, "b": "b", "src/x": "x", "src/y/z": "z", "big": "B" * 4
 
 
 async def work(folder: Path, point: str, what: str) -> None:
-    agent = Agent(folder, world=World(reach=kill_points(point)))
+    agent = Agent(folder, world=World(kill_point=kill_points(point)))
     if what == "command":
         await agent.run(SCRIPT)
     elif what == "write":

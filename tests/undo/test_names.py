@@ -11,8 +11,8 @@ from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.undo.intent import Intent, read_intent
-from hermes.undo.names import may_mislead
+from hermes.undo.intent import ScriptEffects, read_script_effects
+from hermes.undo.names import has_redefined_names
 from tests.undo.conftest import Agent, picture
 
 WRECK = "rm -rf d; echo lost > a"
@@ -57,17 +57,17 @@ async def test_what_a_renamed_reader_destroys_comes_back(
     await agent.close()
 
 
-def by_rules(folder: Path) -> Callable[[RunCommand], Intent]:
+def by_rules(folder: Path) -> Callable[[RunCommand], ScriptEffects]:
     """As sessions do it: what the text does not tell, the rules may know."""
     root, home = str(folder / "project"), str(folder / "home")
     rules = Rules(PolicySettings(), root=root, home=home, state=home, keep=lambda _: None)
 
-    def touched(effect: RunCommand) -> Intent:
-        intent = read_intent(effect, home)
+    def touched(effect: RunCommand) -> ScriptEffects:
+        intent = read_script_effects(effect, home)
         if intent.complete:
             return intent
         verdict = rules.verdict(effect)
-        return intent.informed(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
+        return intent.with_policy(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
 
     return touched
 
@@ -84,5 +84,7 @@ HELLO = "hello () \n{ \n    echo hi\n}\nalias ll='ls -l'\n"
     ],
 )
 def test_readers_that_nobody_renamed_are_believed(script: str, shell: ShellSetup) -> None:
-    assert not may_mislead(script, shell, cwd="/p", root="/p")
-    assert may_mislead("hello", replace(shell, definitions=HELLO, own=""), cwd="/p", root="/p")
+    assert not has_redefined_names(script, shell, cwd="/p", root="/p")
+    assert has_redefined_names(
+        "hello", replace(shell, definitions=HELLO, own=""), cwd="/p", root="/p"
+    )

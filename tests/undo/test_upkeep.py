@@ -65,7 +65,7 @@ async def test_contents_are_compressed_where_it_helps(agent: Agent) -> None:
     before = agent.picture()
     await agent.did("rm f*")
     total = agent.store.total()
-    assert upkeep.squeeze(agent.store) > 500_000
+    assert upkeep.compress(agent.store) > 500_000
     upkeep.sweep(agent.store)
     assert agent.store.total() < total
     agent.undo()

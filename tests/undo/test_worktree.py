@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.core.world import World
-from hermes.undo.worktree import Worktree, leave_worktree, make_worktree
+from hermes.undo.worktree import Worktree, make_worktree, remove_worktree
 from tests.undo.project import git
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -50,7 +50,7 @@ def test_a_worktree_has_its_own_branch_and_the_files_that_are_asked_for(reposito
 
 def test_a_worktree_without_anything_new_is_removed(repository: Path) -> None:
     worktree = made(repository)
-    left = leave_worktree(worktree, ENV)
+    left = remove_worktree(worktree, ENV)
     assert left.removed
     assert not (repository / ".worktrees").exists()
     assert worktree.branch not in git(repository, "branch", "--list")
@@ -59,7 +59,7 @@ def test_a_worktree_without_anything_new_is_removed(repository: Path) -> None:
 def test_uncommitted_work_keeps_a_worktree(repository: Path) -> None:
     worktree = made(repository)
     Path(worktree.path, "a.txt").write_text("changed\n")
-    left = leave_worktree(worktree, ENV)
+    left = remove_worktree(worktree, ENV)
     assert not left.removed
     assert worktree.path in left.words
     assert Path(worktree.path, "a.txt").read_text() == "changed\n"
@@ -69,9 +69,9 @@ def test_a_commit_that_is_nowhere_else_keeps_a_worktree(repository: Path) -> Non
     worktree = made(repository)
     Path(worktree.path, "a.txt").write_text("changed\n")
     git(Path(worktree.path), "commit", "-qam", "two")
-    assert not leave_worktree(worktree, ENV).removed
+    assert not remove_worktree(worktree, ENV).removed
     git(repository, "merge", "-q", worktree.branch)
-    assert leave_worktree(worktree, ENV).removed
+    assert remove_worktree(worktree, ENV).removed
 
 
 def test_outside_a_repository_there_is_no_worktree(tmp_path: Path) -> None:

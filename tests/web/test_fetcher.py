@@ -12,7 +12,7 @@ import pytest
 
 from hermes.core.effects import FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
-from hermes.core.ports import Fetched
+from hermes.core.ports import FetchResponse
 from hermes.policy.urls.blocklist import Blocklist
 from hermes.policy.urls.judging import Urls
 from hermes.policy.urls.resolver import GivenAnswers, Resolver, SystemResolver
@@ -27,7 +27,7 @@ def fetcher(
     return WebFetcher(Urls(resolver or SystemResolver(), allow_private=private, blocks=blocks))
 
 
-async def get(url: str, by: WebFetcher | None = None, **limits: float) -> Fetched:
+async def get(url: str, by: WebFetcher | None = None, **limits: float) -> FetchResponse:
     return await (by or fetcher()).fetch(FetchUrl(url=url), **limits)  # type: ignore[arg-type]
 
 

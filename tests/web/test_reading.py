@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import Fetched
-from hermes.web.reading import readable, words_of
+from hermes.core.ports import FetchResponse
+from hermes.web.reading import extract_text, extract_words
 
 PAGE = """<!doctype html><html><head><title>Herons</title><style>p {color: red}</style></head>
 <body><nav><a href="/">Home</a></nav><h1>Grey
@@ -15,20 +15,20 @@ heron</h1><p>It  stands &amp; waits.</p><script>steal("<p>no</p>")</script>
   b</pre><table><tr><td>1<td>2</table><footer>Imprint</footer></body></html>"""
 
 
-def fetched(body: bytes, kind: str = "text/html", status: int = 200) -> Fetched:
-    return Fetched(
+def fetched(body: bytes, kind: str = "text/html", status: int = 200) -> FetchResponse:
+    return FetchResponse(
         url="http://a.example/", status=status, headers={"content-type": kind}, body=body
     )
 
 
 def test_words_stay_and_machinery_goes() -> None:
-    assert words_of(PAGE) == (
+    assert extract_words(PAGE) == (
         "Herons\n\n# Grey heron\n\nIt stands & waits.\n\n- long legs\n- grey\n\na\n  b\n\n| 1 | 2"
     )
 
 
 def test_plain_text_stays_as_it_is() -> None:
-    assert readable(fetched(b"a <b>\n", "text/plain; charset=utf-8")) == "a <b>"
+    assert extract_text(fetched(b"a <b>\n", "text/plain; charset=utf-8")) == "a <b>"
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ def test_plain_text_stays_as_it_is() -> None:
     ],
 )
 def test_letters_are_read_as_they_were_written(body: bytes, kind: str) -> None:
-    assert readable(fetched(body, kind)) == "grün"
+    assert extract_text(fetched(body, kind)) == "grün"
 
 
 @pytest.mark.parametrize(
     ("page", "words"),
     [(fetched(b"no", status=404), "404"), (fetched(b"\x89PNG", "image/png"), "image/png")],
 )
-def test_what_is_no_text_is_refused(page: Fetched, words: str) -> None:
+def test_what_is_no_text_is_refused(page: FetchResponse, words: str) -> None:
     with pytest.raises(ToolError, match=words):
-        readable(page)
+        extract_text(page)
 
 
 @given(st.text(alphabet="<>/ab&;!-\"'= \nscriptpre", max_size=200))
 def test_no_page_is_too_broken(html: str) -> None:
-    assert "\n\n\n" not in words_of(html)
+    assert "\n\n\n" not in extract_words(html)

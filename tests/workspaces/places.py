@@ -14,13 +14,13 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, ProcessInfo, Workspace
 from hermes.core.world import World
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
-from hermes.workspaces.far.apptainer import ApptainerEntrance, ApptainerSettings
+from hermes.workspaces.far.apptainer import ApptainerConnection, ApptainerSettings
 from hermes.workspaces.far.cli import CliMachine
-from hermes.workspaces.far.container import WORKSPACE, ContainerEntrance, ContainerSettings
+from hermes.workspaces.far.container import WORKSPACE, ContainerConnection, ContainerSettings
 from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
 from hermes.workspaces.far.modal import ModalMachine, ModalSettings
-from hermes.workspaces.far.ssh import SshEntrance
-from hermes.workspaces.far.workspace import FarWorkspace
+from hermes.workspaces.far.ssh import SshConnection
+from hermes.workspaces.far.workspace import RemoteWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.processes import ProcessLimits
 from hermes.workspaces.shell import ShellSettings
@@ -194,8 +194,8 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
     (folder / "project").mkdir()
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        entrance = SshEntrance(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
-        return FarWorkspace(
+        entrance = SshConnection(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
+        return RemoteWorkspace(
             CliMachine(entrance),
             str(folder / "project"),
             state=folder / "state",
@@ -219,8 +219,8 @@ def apptainer_place(folder: Path) -> AnyPlace:
     settings = ApptainerSettings(image=APPTAINER_IMAGE)
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        return FarWorkspace(
-            CliMachine(ApptainerEntrance(settings, key, folder, os.environ)),
+        return RemoteWorkspace(
+            CliMachine(ApptainerConnection(settings, key, folder, os.environ)),
             WORKSPACE,
             state=folder / key,
             world=World(),
@@ -237,8 +237,8 @@ def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
     key = f"test-{os.getpid()}-{time.time_ns()}"
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        entrance = ContainerEntrance(settings, key, os.environ)
-        return FarWorkspace(
+        entrance = ContainerConnection(settings, key, os.environ)
+        return RemoteWorkspace(
             CliMachine(entrance),
             WORKSPACE,
             state=folder / key,
@@ -259,7 +259,7 @@ def daytona_place(
     home = fake.home("hermes-state").resolve()
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        return FarWorkspace(
+        return RemoteWorkspace(
             DaytonaMachine(settings, "state"),
             "~/project",
             state=folder / "state",
@@ -276,7 +276,7 @@ def daytona_place(
 
 def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        return FarWorkspace(
+        return RemoteWorkspace(
             ModalMachine(ModalSettings(), folder / "state", sdk=fake),
             str(folder / "project"),
             state=folder / "state",

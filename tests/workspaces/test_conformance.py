@@ -13,10 +13,10 @@ from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
-    Match,
     ProcessNotice,
-    SearchFound,
+    SearchMatch,
     SearchQuery,
+    SearchResult,
 )
 from hermes.workspaces.shell import ShellSettings
 from tests.timing import check_in_time, leap, tries
@@ -332,12 +332,12 @@ async def test_search_finds_lines_and_files(anyplace: AnyPlace) -> None:
         " echo needle > .dot; printf 'needle\\0' > src/binary"
     )
     root, search = anyplace.root, anyplace.workspace.search
-    assert await search(SearchQuery(pattern=r"need(le|y)\b", root=root, context=1)) == SearchFound(
+    assert await search(SearchQuery(pattern=r"need(le|y)\b", root=root, context=1)) == SearchResult(
         matches=(
-            Match(path=f"{root}/src/a.txt", line=1, text="one", is_context=True),
-            Match(path=f"{root}/src/a.txt", line=2, text="two needle"),
-            Match(path=f"{root}/src/a.txt", line=3, text="three", is_context=True),
-            Match(path=f"{root}/src/d.md", line=1, text="a needle"),
+            SearchMatch(path=f"{root}/src/a.txt", line=1, text="one", is_context=True),
+            SearchMatch(path=f"{root}/src/a.txt", line=2, text="two needle"),
+            SearchMatch(path=f"{root}/src/a.txt", line=3, text="three", is_context=True),
+            SearchMatch(path=f"{root}/src/d.md", line=1, text="a needle"),
         )
     )
     only = await search(SearchQuery(pattern="needle", root=root, glob="*.md", hidden=True))
@@ -345,7 +345,7 @@ async def test_search_finds_lines_and_files(anyplace: AnyPlace) -> None:
     hidden = await search(SearchQuery(pattern="needle", root=root, hidden=True))
     assert f"{root}/.dot" in [match.path for match in hidden.matches]
     files = await search(SearchQuery(pattern="*.{md,txt}", root=f"{root}/src", target="files"))
-    assert files == SearchFound(files=(f"{root}/src/a.txt", f"{root}/src/d.md"))
+    assert files == SearchResult(files=(f"{root}/src/a.txt", f"{root}/src/d.md"))
     with pytest.raises(ToolError, match="does not exist"):
         await search(SearchQuery(pattern="x", root=f"{root}/none"))
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.policy.shell.simple_commands import SimpleCommand, executed, simple_commands
-from hermes.workspaces.exit_codes import meaning
-from hermes.workspaces.foreground import feeds_sudo, objection
+from hermes.workspaces.exit_codes import explain_exit_code
+from hermes.workspaces.foreground import find_objection, pipes_password_to_sudo
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from hermes.workspaces.foreground import feeds_sudo, objection
     ],
 )
 def test_what_belongs_in_the_background_is_refused(script: str, words: str) -> None:
-    advice = objection(script)
+    advice = find_objection(script)
     assert advice
     assert words in advice
     assert "background=true" in advice
@@ -72,7 +72,7 @@ def test_what_belongs_in_the_background_is_refused(script: str, words: str) -> N
     ],
 )
 def test_ordinary_commands_pass(script: str) -> None:
-    assert objection(script) is None
+    assert find_objection(script) is None
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_ordinary_commands_pass(script: str) -> None:
     ],
 )
 def test_a_password_for_sudo_is_seen(script: str, feeds: bool) -> None:
-    assert feeds_sudo(script) is feeds
+    assert pipes_password_to_sudo(script) is feeds
 
 
 def test_scripts_come_apart_at_their_operators() -> None:
@@ -111,9 +111,9 @@ def test_wrappers_are_taken_off() -> None:
 def test_any_text_can_be_read(script: str) -> None:
     commands = simple_commands(script)
     assert all(command.words or command.written for command in commands)
-    objection(script)
-    feeds_sudo(script)
-    meaning(script, 1)
+    find_objection(script)
+    pipes_password_to_sudo(script)
+    explain_exit_code(script, 1)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_any_text_can_be_read(script: str) -> None:
     ],
 )
 def test_exit_codes_that_say_more(script: str, code: int, words: str, harmless: bool) -> None:
-    found = meaning(script, code)
+    found = explain_exit_code(script, code)
     assert found
     assert (found.words, found.harmless) == (words, harmless)
 
@@ -140,4 +140,4 @@ def test_exit_codes_that_say_more(script: str, code: int, words: str, harmless: 
     ("script", "code"), [("make && grep x y", 1), ("./a", 1), ("grep x", 2), ("", 1), ("./a", 255)]
 )
 def test_codes_without_a_certain_meaning(script: str, code: int) -> None:
-    assert meaning(script, code) is None
+    assert explain_exit_code(script, code) is None

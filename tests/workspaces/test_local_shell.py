@@ -16,7 +16,7 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.process_tree import members
+from hermes.workspaces.process_tree import list_members
 from hermes.workspaces.shell import ShellSettings
 from tests.timing import check_in_time, leap, tries
 
@@ -276,7 +276,7 @@ async def test_a_cancelled_command_is_ended_and_reaped(place: Place) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert members(shell) == []
+    assert list_members(shell) == []
     assert not known(shell)
 
 

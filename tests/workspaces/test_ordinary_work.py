@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.world import World
-from hermes.workspaces.confinement.programs import needs_of
+from hermes.workspaces.confinement.programs import find_needs
 from hermes.workspaces.confinement.repository import repository_of
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
 from hermes.workspaces.files import find_program
@@ -125,7 +125,7 @@ async def test_a_program_reads_its_own_keys_when_it_runs_alone(desk: Desk) -> No
     ],
 )
 def test_which_scripts_may_see_keys(script: str, keys: bool) -> None:
-    assert bool(needs_of(script).keys) is keys
+    assert bool(find_needs(script).keys) is keys
 
 
 async def test_the_work_of_git_with_its_settings_goes_through(desk: Desk) -> None:

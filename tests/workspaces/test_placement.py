@@ -26,14 +26,14 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from hermes.undo.service import undoing
+from hermes.undo.service import make_undo_service
 from hermes.workspaces.files import find_program
-from hermes.workspaces.placement import describe_placement, protection_of
-from hermes.workspaces.terminal_settings import described
+from hermes.workspaces.placement import describe_placement, describe_protection
+from hermes.workspaces.terminal_settings import describe_backend
 from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.sshd import Sshd
 from tests.workspaces.sshd import missing as ssh_missing
@@ -62,9 +62,9 @@ class Stage:
         async with App(config, env=self.env, world=World()) as app:
             yield app
 
-    def opening(self, *, attended: bool = False, worktree: bool = False) -> Opening:
+    def opening(self, *, attended: bool = False, worktree: bool = False) -> SessionRequest:
         cwd = str(self.project)
-        return Opening(source="test", attended=attended, cwd=cwd, worktree=worktree)
+        return SessionRequest(source="test", attended=attended, cwd=cwd, worktree=worktree)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def turn(session: Session, answers: dict[type, str] | None = None) -> list
                 break
             case _:
                 pass
-    await session.settled()
+    await session.wait_until_idle()
     return records
 
 
@@ -117,8 +117,8 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
         session = await app.open(stage.opening())
         await turn(session)
         assert not other.exists()
-        undo = undoing(app.run)
-        await undo.carry_out(await undo.plan(session.id), session=session.id)
+        undo = make_undo_service(app.run)
+        await undo.restore(await undo.plan(session.id), session=session.id)
     assert (other / "thesis.txt").read_text() == "years of work\n"
 
 
@@ -178,7 +178,7 @@ async def test_a_place_that_is_not_there_is_told_in_one_sentence(
 async def test_a_missing_container_engine_is_told(stage: Stage) -> None:
     stage.env["PATH"] = str(stage.folder / "empty")
     async with stage.app(terminal__backend="docker") as app:
-        assert described(app.settings.terminal).startswith("commands run in a container of ")
+        assert describe_backend(app.settings.terminal).startswith("commands run in a container of ")
         with pytest.raises(ConfigError, match="docker or podman is not installed"):
             await app.open(stage.opening())
 
@@ -200,7 +200,7 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         calls("terminal", command="bash work.sh"),
         says("done"),
     ) as app:
-        if not (await protection_of(app.run)).confined:
+        if not (await describe_protection(app.run)).confined:
             pytest.skip("nothing confines commands here")
         state = stage.folder / "hermes"
         (stage.project / "work.sh").write_text(f"echo in > here; cat {state}/secret\n")
@@ -220,18 +220,18 @@ async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
     async with stage.app(
         terminal__confinement_strict=confined, terminal__confinement_network=not confined
     ) as app:
-        if not (await protection_of(app.run)).confined:
+        if not (await describe_protection(app.run)).confined:
             pytest.skip("nothing confines commands here")
         session = await app.open(stage.opening())
         effect = RunCommand(script="zork src", cwd=str(stage.project))
-        decision = app.tuned[session.id].rules.decide(effect, "owner", frozenset({"user"}))
+        decision = app.controls[session.id].rules.decide(effect, "owner", frozenset({"user"}))
         assert isinstance(decision, Allow) == confined
         assert "confined" in decision.reason
 
 
 async def test_confinement_can_be_switched_off(stage: Stage) -> None:
     async with stage.app(terminal__confinement="off") as app:
-        assert (await protection_of(app.run)).kind == "none"
+        assert (await describe_protection(app.run)).kind == "none"
         assert await describe_placement(app.run) == "commands not confined"
 
 
@@ -254,7 +254,7 @@ async def test_the_password_for_sudo_is_asked_for_and_kept_nowhere(
         session = await app.open(stage.opening(attended=True))
         answers: dict[type, str] = {ApprovalAsked: "once", QuestionAsked: "swordfish 7"}
         records = await turn(session, answers)
-        kept = await app.library.records(session.id)
+        kept = await app.archive.records(session.id)
     assert "allowed" in results(records)[0]
     assert [r.event.secret for r in records if isinstance(r.event, QuestionAsked)] == [True]
     assert [r.event.text for r in records if isinstance(r.event, QuestionAnswered)] == ["***"]
@@ -270,13 +270,13 @@ async def test_a_session_in_a_worktree_leaves_the_project_alone(stage: Stage) ->
     async with stage.app(says("nothing"), calls("terminal", command=commit), says("done")) as app:
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
-        await app.leave(session)
+        await app.close_session(session)
         assert app.parting[0].endswith("had nothing new and is removed.")
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         opened = session.transcript.opened
         assert opened is not None and "/.worktrees/hermes-" in opened.cwd
-        await app.leave(session)
+        await app.close_session(session)
         assert app.parting[1].endswith("is kept.")
     assert not (stage.project / "a").exists()
     assert (Path(opened.cwd) / "a").read_text() == "1\n"
@@ -289,15 +289,15 @@ async def test_a_worktree_needs_a_repository_on_this_machine(stage: Stage) -> No
 
 
 async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: Stage) -> None:
-    from hermes.undo.service import undoing
+    from hermes.undo.service import make_undo_service
 
     (stage.project / "a").write_text("mine\n")
     async with stage.app(calls("terminal", command="rm a; echo new > b"), says("done")) as app:
         session = await app.open(stage.opening())
         await turn(session)
         assert not (stage.project / "a").exists()
-        plan = await undoing(app.run).plan(session.id, number=1)
-        await undoing(app.run).carry_out(plan, session=session.id)
+        plan = await make_undo_service(app.run).plan(session.id, number=1)
+        await make_undo_service(app.run).restore(plan, session=session.id)
     assert (stage.project / "a").read_text() == "mine\n"
     assert not (stage.project / "b").exists()
 

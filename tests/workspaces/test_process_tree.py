@@ -12,8 +12,8 @@ from hermes.workspaces.process_tree import (
     end_tree,
     identity,
     kill_now,
-    listed_processes,
-    members,
+    list_members,
+    scan_with_ps,
 )
 
 
@@ -40,10 +40,10 @@ async def test_a_tree_is_found_and_ended_wherever_its_members_went() -> None:
     assert leader.stdout
     assert leader.stdout.readline() == b"up\n"
     for _ in range(6_000):
-        if len(members(leader.pid)) == 5:
+        if len(list_members(leader.pid)) == 5:
             break
         await asyncio.sleep(0.01)
-    tree = members(leader.pid)
+    tree = list_members(leader.pid)
     assert len(tree) == 5
     await end_tree(leader.pid, grace_seconds=1)
     assert [identity(one.pid) for one in tree] == [None] * 5
@@ -54,15 +54,15 @@ async def test_a_tree_is_found_and_ended_wherever_its_members_went() -> None:
 @pytest.mark.skipif(not shutil.which("ps"), reason="ps is not installed")
 def test_the_table_of_ps_says_the_same() -> None:
     leader = subprocess.Popen(["bash", "-c", "sleep 60 & wait"], start_new_session=True)
-    while len(members(leader.pid)) < 2:
+    while len(list_members(leader.pid)) < 2:
         time.sleep(0.01)
-    known = {one.pid: (one.parent, one.group) for one in members(leader.pid)}
-    listed = {one.pid: (one.parent, one.group) for one in listed_processes()}
+    known = {one.pid: (one.parent, one.group) for one in list_members(leader.pid)}
+    listed = {one.pid: (one.parent, one.group) for one in scan_with_ps()}
     assert {pid: listed.get(pid) for pid in known} == known
     kill_now(leader.pid)
     while identity(leader.pid):
         time.sleep(0.001)
-    assert leader.pid not in {one.pid for one in listed_processes()}
+    assert leader.pid not in {one.pid for one in scan_with_ps()}
     leader.wait()
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import SearchFound, SearchQuery
+from hermes.core.ports import SearchQuery, SearchResult
 from hermes.workspaces.search.limits import EngineName, SearchLimits
 from hermes.workspaces.search.local import LocalSearch
 
@@ -70,8 +70,8 @@ def _searcher(engine: EngineName) -> LocalSearch:
     return LocalSearch({"PATH": os.defpath}, engine=engine, limits=SearchLimits(seconds=20))
 
 
-async def _answers(query: SearchQuery) -> dict[str, SearchFound | str]:
-    found: dict[str, SearchFound | str] = {}
+async def _answers(query: SearchQuery) -> dict[str, SearchResult | str]:
+    found: dict[str, SearchResult | str] = {}
     for engine in INSTALLED:
         try:
             found[engine] = await _searcher(engine).find(query)
@@ -122,9 +122,9 @@ def _choose_the_same(
             assert all(answer == _found(answers) for answer in answers.values()), answers
 
 
-def _found(answers: dict[str, SearchFound | str]) -> SearchFound:
+def _found(answers: dict[str, SearchResult | str]) -> SearchResult:
     first = answers[INSTALLED[0]]
-    assert isinstance(first, SearchFound)
+    assert isinstance(first, SearchResult)
     return first
 
 
@@ -137,14 +137,14 @@ BROKEN = (b"\xff", b"a\xffb", b"\xc3", b"\xc3a", b"\xed\xa0\x80", b"\xf0\x9f\x98
 CORPUS = b"\n".join((*(text.encode() for text in TEXTS), *BROKEN))
 
 
-def _is_complete(answer: SearchFound | str) -> bool:
-    return isinstance(answer, SearchFound) and not answer.cut
+def _is_complete(answer: SearchResult | str) -> bool:
+    return isinstance(answer, SearchResult) and not answer.cut
 
 
-def _on_valid_lines(answer: SearchFound | str) -> SearchFound:
+def _on_valid_lines(answer: SearchResult | str) -> SearchResult:
     """Negated classes may match bytes that are not UTF-8 in Python, and not elsewhere."""
-    assert isinstance(answer, SearchFound)
-    return SearchFound(matches=tuple(m for m in answer.matches if m.line <= len(TEXTS)))
+    assert isinstance(answer, SearchResult)
+    return SearchResult(matches=tuple(m for m in answer.matches if m.line <= len(TEXTS)))
 
 
 def _match_the_same(pattern: str, context: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import Match, SearchFound, SearchQuery
+from hermes.core.ports import SearchMatch, SearchQuery, SearchResult
 from hermes.workspaces.search.limits import EngineName, SearchLimits
 from hermes.workspaces.search.local import LocalSearch
 
@@ -75,7 +75,7 @@ async def test_a_single_file_is_searched_even_if_ignored(
     tree(tmp_path, {".gitignore": "*.log\n", "x.log": "a hit\n"})
     query = SearchQuery(pattern="hit", root=str(tmp_path / "x.log"))
     found = await searcher(engine).find(query)
-    assert found.matches == (Match(path=str(tmp_path / "x.log"), line=1, text="a hit"),)
+    assert found.matches == (SearchMatch(path=str(tmp_path / "x.log"), line=1, text="a hit"),)
 
 
 @engines
@@ -224,8 +224,8 @@ async def test_a_pattern_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
     tree(tmp_path, {"a": "first\n", "b": "a" * 40 + "b\n"})
     search = searcher("python", SearchLimits(seconds=1.5))
     found = await search.find(SearchQuery(pattern="first|(a+)+$", root=str(tmp_path)))
-    assert found == SearchFound(
-        matches=(Match(path=str(tmp_path / "a"), line=1, text="first"),), cut=True
+    assert found == SearchResult(
+        matches=(SearchMatch(path=str(tmp_path / "a"), line=1, text="first"),), cut=True
     )
 
 

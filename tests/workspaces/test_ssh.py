@@ -11,7 +11,7 @@ import pytest
 
 from hermes.core.errors import ToolError
 from hermes.workspaces.far.cli import CliMachine
-from hermes.workspaces.far.ssh import SshEntrance, SshSettings
+from hermes.workspaces.far.ssh import SshConnection, SshSettings
 from tests.workspaces.places import AnyPlace, ssh_place
 from tests.workspaces.sshd import Sshd
 
@@ -77,11 +77,11 @@ async def test_a_wrong_key_and_a_closed_port_are_told(tmp_path: Path, sshd: Sshd
 
 async def test_a_host_is_not_an_option(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="dash"):
-        SshEntrance(SshSettings(host="-oProxyCommand=touch x"), tmp_path, {})
+        SshConnection(SshSettings(host="-oProxyCommand=touch x"), tmp_path, {})
 
 
 async def opened(folder: Path, settings: SshSettings) -> None:
-    machine = CliMachine(SshEntrance(settings, folder / "ssh", {"PATH": os.defpath}))
+    machine = CliMachine(SshConnection(settings, folder / "ssh", {"PATH": os.defpath}))
     try:
         await machine.open()
     finally:

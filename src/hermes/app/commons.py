@@ -5,45 +5,47 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.app.session_prompt import Beginning, beginning
-from hermes.app.session_workspace import root_of
+from hermes.app.session_prompt import SessionPrompt, session_prompt
+from hermes.app.session_workspace import resume_folder
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
-from hermes.core.session_request import Opening
-from hermes.models.choice import Choice
+from hermes.core.session_request import SessionRequest
+from hermes.models.choice import ModelChoice
 from hermes.policy.suspects.suspects import Suspects, suspects_of
 from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.placement import command_environment, confinement_of, start_folder
+from hermes.workspaces.placement import command_environment, confinement_settings, start_folder
 from hermes.workspaces.shell import ShellSettings
 from hermes.workspaces.terminal_settings import shell_settings
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.journal.json_snapshots import Mirrors
+    from hermes.journal.json_snapshots import JsonSnapshots
 
 
 SECRET_SECONDS = 0.05
 
 
-class Commons:
+class RunShared:
     def __init__(self, app: App) -> None:
         self._app = app
         self._text = ""
-        self._beginnings: TtlCache[Beginning] = TtlCache()
+        self._beginnings: TtlCache[SessionPrompt] = TtlCache()
         self._folders: TtlCache[str] = TtlCache()
         self._offers: TtlCache[None] = TtlCache()
 
-    def expect_crowd(self, seconds: float) -> None:
+    def enable_burst_caching(self, seconds: float) -> None:
         self._beginnings.seconds = self._folders.seconds = self._offers.seconds = seconds
 
-    def beginning(self, opening: Opening, choice: Choice, cwd: str, memory: str) -> Beginning:
+    def session_prompt(
+        self, opening: SessionRequest, choice: ModelChoice, cwd: str, memory: str
+    ) -> SessionPrompt:
         """What the requests of a new session begin with."""
         if opening.tell_id or not self._beginnings.seconds:
-            return beginning(self._app, opening, choice, cwd, memory=memory)
+            return session_prompt(self._app, opening, choice, cwd, memory=memory)
         alike = replace(opening, session_id="")
         return self._beginnings.get(
             (alike, choice, cwd, memory),
-            lambda: beginning(self._app, alike, choice, cwd, memory=memory),
+            lambda: session_prompt(self._app, alike, choice, cwd, memory=memory),
         )
 
     def start_folder(self, wanted: str) -> str:
@@ -53,24 +55,24 @@ class Commons:
 
     def root(self, cwd: str) -> str:
         """Where a session works that was opened in this folder."""
-        return self._folders.get(("root", cwd), lambda: root_of(self._app, cwd))
+        return self._folders.get(("root", cwd), lambda: resume_folder(self._app, cwd))
 
     def offer_images(self) -> None:
         """Sessions that begin now may draw, if somebody can."""
-        self._offers.get("images", self._app.imaging.offer)
+        self._offers.get("images", self._app.images.offer)
 
     @cached_property
-    def mirrors(self) -> Mirrors:
+    def json_snapshots(self) -> JsonSnapshots:
         """Sessions that are written to files too."""
-        from hermes.journal.json_snapshots import Mirrors
+        from hermes.journal.json_snapshots import JsonSnapshots
 
         app = self._app
-        return Mirrors(app.run, app.library, app.models.endpoint_url)
+        return JsonSnapshots(app.run, app.archive, app.models.endpoint_url)
 
-    async def left(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """A session is closed."""
         if "mirrors" in self.__dict__:
-            await self.mirrors.leave(session_id)
+            await self.json_snapshots.leave(session_id)
 
     @cached_property
     def child_env(self) -> dict[str, str]:
@@ -83,14 +85,14 @@ class Commons:
 
     @cached_property
     def confinement(self) -> Confinement:
-        return confinement_of(self._app.run)
+        return confinement_settings(self._app.run)
 
     @cached_property
     def suspects(self) -> Suspects:
         """Files that were written in sight of strangers, in whichever session."""
         return suspects_of(self._app.home.root)
 
-    def same(self, text: str) -> str:
+    def intern(self, text: str) -> str:
         """This text; the one of the session before where that is equal, so that sessions which
         begin alike hold it once."""
         if text != self._text:
@@ -100,8 +102,8 @@ class Commons:
 
 def enable_burst_caching(app: App, seconds: float) -> None:
     """Sessions that open within this many seconds share what they would all look up."""
-    app.commons.expect_crowd(seconds)
-    app.looked.cache.seconds = seconds
-    app.models.expect_crowd(seconds)
+    app.shared.enable_burst_caching(seconds)
+    app.skill_index_cache.cache.seconds = seconds
+    app.models.enable_burst_caching(seconds)
     # A secret that another process has just stored is masked after this delay at the latest.
-    app.secrecy.expect_crowd(min(seconds, SECRET_SECONDS))
+    app.secrecy.enable_burst_caching(min(seconds, SECRET_SECONDS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.context.engine import BUILT_IN, BuiltInEngine
 from hermes.context.room import CompressionRules
-from hermes.context.watch import Means
+from hermes.context.watch import EngineDeps
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Message
 from hermes.core.ports import Meter
@@ -36,40 +36,40 @@ def context_engine(
     """One of `app.engines` if the settings name it, for the session of this id; else the
     built-in one. Without `rules` a session is told nothing of what is remembered."""
     wanted = app.settings.context.engine
-    if (make := app.engines.get(wanted)) is not None:
+    if (make := app.context_engines.get(wanted)) is not None:
         return make(session_id, opened)
     if wanted != BUILT_IN:
         app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
-    means = means_of(app, session_id, opened)
+    means = engine_deps(app, session_id, opened)
     if rules:
-        means.hints = partial(_saved, app, session_id, opened)
-        means.renew = partial(_renewed, app, session_id, opened)
+        means.hints = partial(_flush_memory, app, session_id, opened)
+        means.renew = partial(_renew_system, app, session_id, opened)
     return BuiltInEngine(means)
 
 
-def plugged(
+def plugin_context_engine(
     app: App, session_id: str, opened: SessionOpened, plugin: PluginEngine
 ) -> ContextEngine:
     """An engine that a plugin brings, for one session, with the built-in one behind it. Plugins
     are named in `app.engines` by a function that calls this with an engine of its own."""
     from hermes.context.plugged import PluggedEngine
 
-    means = means_of(app, session_id, opened)
+    means = engine_deps(app, session_id, opened)
     return PluggedEngine(plugin, BuiltInEngine(means), threshold=means.rules.threshold)
 
 
-def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
+def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
     """What the built-in engine works with, whatever is remembered."""
-    return Means(
+    return EngineDeps(
         session_id,
-        _Summaries(app, session_id),
+        _SummaryWriter(app, session_id),
         clock=app.world.clock,
-        rules=rules_of(app, opened.model),
+        rules=compression_rules(app, opened.model),
         cwd=opened.cwd,
     )
 
 
-def rules_of(app: App, model: str) -> CompressionRules:
+def compression_rules(app: App, model: str) -> CompressionRules:
     own = app.settings.compression
     named = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
@@ -83,28 +83,28 @@ def rules_of(app: App, model: str) -> CompressionRules:
     )
 
 
-async def _saved(
+async def _flush_memory(
     app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
     # Few conversations grow so long.
-    from hermes.memory.flush import Flush
+    from hermes.memory.flush import MemoryFlush
 
-    return await Flush(app.memory, session_id, opened)(messages)
+    return await MemoryFlush(app.memory, session_id, opened)(messages)
 
 
-async def _renewed(
+async def _renew_system(
     app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
 ) -> str:
     """The system text with memory as it is now. The beginning of the requests changes with the
     summary anyway, so this is the time for it."""
-    from hermes.memory.snapshots import renewed
+    from hermes.memory.snapshots import renew_system
 
     if len(transcript.compactions) == 1:
-        app.session(session_id).tell(OFTEN)
-    return await renewed(app.memory, session_id, opened, transcript, window)
+        app.require_session(session_id).tell(OFTEN)
+    return await renew_system(app.memory, session_id, opened, transcript, window)
 
 
-class _Summaries:
+class _SummaryWriter:
     """Asks the model that the settings name for side work of this kind, else the main one."""
 
     def __init__(self, app: App, session_id: str) -> None:
@@ -113,11 +113,11 @@ class _Summaries:
 
     async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
         # Few conversations grow so long.
-        from hermes.models.auxiliary import Auxiliary
+        from hermes.models.auxiliary import SideModel
 
-        session = self._app.session(self._session_id)
+        session = self._app.require_session(self._session_id)
         transcript = session.transcript
-        auxiliary = Auxiliary(
+        auxiliary = SideModel(
             self._app.models,
             self._app.settings,
             main=lambda: (transcript.model, transcript.provider),

@@ -23,9 +23,9 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Image
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.journal.archive import SessionFilter, SessionInfo
-from hermes.journal.feed import Happened, happened_after, happened_since, newest_cursor
+from hermes.journal.feed import FeedItem, events_after, events_since, newest_cursor
 
 SOURCE = "mcp"
 NEW = "new"
@@ -52,30 +52,30 @@ class Conversations:
         self._app = app
         self._running: set[asyncio.Task[None]] = set()
 
-    async def listed(self, platform: str, limit: int, search: str) -> JsonObject:
+    async def list_conversations(self, platform: str, limit: int, search: str) -> JsonObject:
         if search:
-            hits = await self._app.library.search(search, limit=min(limit, 200))
+            hits = await self._app.archive.search(search, limit=min(limit, 200))
             ids = dict.fromkeys(hit.session_id for hit in hits)
-            rows = [await self._app.library.info(each) for each in ids]
+            rows = [await self._app.archive.info(each) for each in ids]
         else:
             wanted = SessionFilter(source=platform or None)
-            rows = list(await self._app.library.recent(wanted, limit=limit))
+            rows = list(await self._app.archive.recent(wanted, limit=limit))
         rows = [row for row in rows if not platform or row.source == platform][:limit]
         return {"count": len(rows), "conversations": [_conversation(row) for row in rows]}
 
     async def beginning_with(self, text: str) -> list[str]:
         """Ids of conversations that a text may become, the newest first."""
-        rows = await self._app.library.recent(limit=200)
+        rows = await self._app.archive.recent(limit=200)
         return [row.id for row in rows if row.id.startswith(text)][:100]
 
     async def get(self, session_key: str) -> JsonObject:
-        info = await self._app.library.info(await self._app.library.find(session_key))
+        info = await self._app.archive.info(await self._app.archive.find(session_key))
         tokens = plain(info.usage)
         return {**_conversation(info), "message_count": info.message_count, "tokens": tokens}
 
     async def messages(self, session_key: str, limit: int) -> JsonObject:
-        session_id = await self._app.library.find(session_key)
-        said = await self._app.library.conversation(session_id)
+        session_id = await self._app.archive.find(session_key)
+        said = await self._app.archive.conversation(session_id)
         found = [each for each in said if each.role in ("user", "assistant") and each.text]
         return {
             "messages": [
@@ -90,7 +90,7 @@ class Conversations:
         }
 
     async def search(self, query: str, limit: int) -> JsonObject:
-        hits = await self._app.library.search(query, limit=limit)
+        hits = await self._app.archive.search(query, limit=limit)
         return {
             "hits": [
                 {
@@ -105,8 +105,8 @@ class Conversations:
         }
 
     async def attachments(self, session_key: str, message_id: int) -> JsonObject:
-        session_id = await self._app.library.find(session_key)
-        for record in await self._app.library.records(session_id):
+        session_id = await self._app.archive.find(session_key)
+        for record in await self._app.archive.records(session_id):
             if record.n == message_id and isinstance(record.event, MessageReceived):
                 parts = record.event.message.parts
                 images = [part for part in parts if isinstance(part, Image)]
@@ -115,10 +115,10 @@ class Conversations:
 
     async def events(self, after: int, session_key: str, limit: int) -> JsonObject:
         """What happened since, and where to go on: nothing that is written meanwhile is missed."""
-        session_id = await self._app.library.find(session_key) if session_key else ""
+        session_id = await self._app.archive.find(session_key) if session_key else ""
         newest = await self._app.journal.reading(newest_cursor)
         found = await self._app.journal.reading(
-            lambda db: happened_after(db, after, KINDS, session_id=session_id, limit=limit)
+            lambda db: events_after(db, after, KINDS, session_id=session_id, limit=limit)
         )
         cursor = found[-1].cursor if found else max(after, newest)
         return {"events": [_event(each) for each in found], "next_cursor": cursor}
@@ -128,7 +128,7 @@ class Conversations:
         deadline = clock.monotonic() + timeout_ms / 1000
         seen: int | None = None
         while True:
-            changed = self._app.journal.changed()
+            changed = self._app.journal.data_version()
             if changed != seen:
                 seen = changed
                 found = await self.events(after, session_key, 1)
@@ -144,23 +144,23 @@ class Conversations:
             raise UsageError("The message is empty.")
         key = self._app.world.new_id("say")
         say = Say(text=message, key=key, origin="message:mcp")
-        resume = "" if target == NEW else await self._app.library.find(target)
-        opening = Opening(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
+        resume = "" if target == NEW else await self._app.archive.find(target)
+        opening = SessionRequest(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
         try:
             session = await self._app.open(opening)
         except SessionBusy:
             await self._app.journal.post(resume, say, key=key)
             return {"success": True, "session_key": resume, "delivered": "left for its owner"}
-        self._app.attend(session)
+        self._app.start_session_tasks(session)
         await session.send(say)
-        task = asyncio.ensure_future(self._see_out(session))
+        task = asyncio.ensure_future(self._finish(session))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return {"success": True, "session_key": session.id, "delivered": "answered here"}
 
     async def channels(self, platform: str) -> JsonObject:
         wanted = SessionFilter(source=platform or None, ended=False)
-        rows = await self._app.library.recent(wanted, limit=200)
+        rows = await self._app.archive.recent(wanted, limit=200)
         channels = [
             {"target": row.id, "name": row.title or row.preview[:80], "type": row.source}
             for row in rows
@@ -186,7 +186,7 @@ class Conversations:
                 answer = Answer(id=approval_id, text=choice, by=SOURCE)
                 key = f"answer:{approval_id}"
                 await self._app.journal.post(record.session_id, answer, key=key)
-                return {"resolved": await self._answered(asked, approval_id)}
+                return {"resolved": await self._wait_for_answer(asked, approval_id)}
         raise NotFound(f"No approval {approval_id} is open.")
 
     async def close(self) -> None:
@@ -194,21 +194,21 @@ class Conversations:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _see_out(self, session: Session) -> None:
+    async def _finish(self, session: Session) -> None:
         try:
-            await session.settled()
+            await session.wait_until_idle()
         finally:
             with suppress(KeyError):
-                await self._app.leave(session)
+                await self._app.close_session(session)
 
-    async def _open_approvals(self) -> list[Happened]:
+    async def _open_approvals(self) -> list[FeedItem]:
         now = self._app.world.clock.now()
         found = await self._app.journal.reading(
-            lambda db: happened_since(
+            lambda db: events_since(
                 db, now - FRESH_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
             )
         )
-        asked: dict[str, Happened] = {}
+        asked: dict[str, FeedItem] = {}
         for each in found:
             record = each.record
             match record.event:
@@ -223,13 +223,13 @@ class Conversations:
                     pass
         return list(asked.values())
 
-    async def _answered(self, asked: Happened, approval_id: str) -> bool:
+    async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
         """Whether the owner has taken the answer, within a few seconds."""
         clock, session_id = self._app.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
             found = await self._app.journal.reading(
-                lambda db: happened_after(
+                lambda db: events_after(
                     db, asked.cursor, ("approval_answered",), session_id=session_id
                 )
             )
@@ -257,7 +257,7 @@ def _conversation(info: SessionInfo) -> JsonObject:
     }
 
 
-def _approval(each: Happened) -> JsonObject:
+def _approval(each: FeedItem) -> JsonObject:
     asked = each.record.event
     assert isinstance(asked, ApprovalAsked)
     return {
@@ -270,7 +270,7 @@ def _approval(each: Happened) -> JsonObject:
     }
 
 
-def _event(each: Happened) -> JsonObject:
+def _event(each: FeedItem) -> JsonObject:
     record = each.record
     common: JsonObject = {
         "cursor": each.cursor,

@@ -6,38 +6,38 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.app.context_engine import plugged
+from hermes.app.context_engine import plugin_context_engine
 from hermes.context.engine import BUILT_IN
-from hermes.plugins.run_plugins import Plugged, PluginHost
+from hermes.plugins.run_plugins import HostServices, RunPlugins
 
 if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.core.parts import Connect
-    from hermes.plugins.joining import ImagePlace
+    from hermes.plugins.joining import ImageRegistrar
 
 
-def joined(app: App) -> Plugged:
+def join_plugins(app: App) -> RunPlugins:
     """The plugins of this run; no place that they add to is made before it is used."""
 
-    def images() -> tuple[ImagePlace, type]:
+    def images() -> tuple[ImageRegistrar, type]:
         from hermes.images.provider import ImageGenProvider
 
-        return app.imaging.providers, ImageGenProvider
+        return app.images.providers, ImageGenProvider
 
-    host = PluginHost(app.run, app.models, app.tools, app.opened, app.hooked.hooks_of)
-    return Plugged(
+    host = HostServices(app.run, app.models, app.tools, app.find_session, app.hooks.hooks_of)
+    return RunPlugins(
         host,
-        context_engines=app.engines,
+        context_engines=app.context_engines,
         memory_providers=app.memory_providers,
-        hooks=lambda: app.hooked.registry,
+        hooks=lambda: app.hooks.registry,
         images=images,
-        fit=partial(plugged, app),
+        fit=partial(plugin_context_engine, app),
     )
 
 
-def selecting(app: App, session_id: str, connect: Connect) -> Connect:
+def select_context(app: App, session_id: str, connect: Connect) -> Connect:
     """The way to models, past a context engine of a plugin; where the settings name none, nothing
     of theirs is loaded."""
-    if not app.plugged.wanted or app.settings.context.engine == BUILT_IN:
+    if not app.plugins.enabled or app.settings.context.engine == BUILT_IN:
         return connect
-    return app.plugged.engines.around(session_id, connect)
+    return app.plugins.engines.wrap(session_id, connect)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.prompt import Prompt
-from hermes.models.auxiliary import Auxiliary
-from hermes.recall.recap import MOST_SHOWN, Teller
+from hermes.models.auxiliary import SideModel
+from hermes.recall.recap import MOST_SHOWN, RecapModel
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -17,11 +17,11 @@ TASK = "session_search"
 CHARS_PER_TOKEN = 2
 
 
-def teller_of(app: App, session_id: str) -> Teller:
+def recap_writer(app: App, session_id: str) -> RecapModel:
     """For as long as one search takes: the session's model may be another one after it."""
-    session = app.session(session_id)
+    session = app.require_session(session_id)
     transcript = session.transcript
-    auxiliary = Auxiliary(
+    auxiliary = SideModel(
         app.models,
         app.settings,
         main=lambda: (transcript.model, transcript.provider),
@@ -33,4 +33,4 @@ def teller_of(app: App, session_id: str) -> Teller:
         return reply.message.text
 
     window = app.window(transcript.model, transcript.provider)
-    return Teller(ask=ask, most_chars=min(MOST_SHOWN, window * CHARS_PER_TOKEN))
+    return RecapModel(ask=ask, most_chars=min(MOST_SHOWN, window * CHARS_PER_TOKEN))

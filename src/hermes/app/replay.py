@@ -10,7 +10,7 @@ from hermes.config.load import Config
 from hermes.learning.deps import LearningDeps
 from hermes.replay.environment import ReplayEnvironment
 from hermes.replay.recording import Recording
-from hermes.replay.replay import Overrides
+from hermes.replay.replay import ReplayOverrides
 from hermes.replay.replay import replay as replay_with
 from hermes.replay.report import Report
 
@@ -21,7 +21,7 @@ def replay_app(config: Config, environment: ReplayEnvironment) -> App:
 
 async def replay(
     session: Path | Recording,
-    overrides: Overrides | None = None,
+    overrides: ReplayOverrides | None = None,
     *,
     env: Mapping[str, str] | None = None,
 ) -> Report:

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-async def follow_choice(app: App, session: Session, transcript: Transcript) -> None:
+async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
     """It keeps its model, unless another was asked for or it is out of reach. A replay is told by
     its record."""
     if app.run.offline:
         return
-    wanted = app.models.asked_for()
-    if not wanted and app.models.reachable(transcript.model, transcript.provider):
+    wanted = app.models.is_explicit()
+    if not wanted and app.models.is_reachable(transcript.model, transcript.provider):
         return
     choice = await app.models.choose()
-    app.announce(choice)
+    app.announce_choice(choice)
     if (choice.model, choice.provider) == (transcript.model, transcript.provider):
         return
     if not wanted:

@@ -13,7 +13,7 @@ from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Limits, View
+from hermes.core.turn import TurnLimits, View
 from hermes.models.limits import TieredConnect
 from hermes.policy.rules import Rules
 
@@ -28,7 +28,7 @@ FAST = "priority"
 EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
-class Tuning:
+class SessionControls:
     """`display` is how the session is shown, `rules` decide about its effects; all else is as its
     newest `Tuned` says, and where that says nothing, as the settings do."""
 
@@ -60,12 +60,12 @@ class Tuning:
         """The one to return to when questions shall be asked again."""
         return "manual" if self._usual_mode == "off" else self._usual_mode
 
-    def changed(self, **changes: str | None) -> Tune:
+    def change(self, **changes: str | None) -> Tune:
         """What to send to the session so that only this changes."""
         now = self._tuned
         return replace(Tune(effort=now.effort, tier=now.tier, mode=now.mode), **changes)
 
-    def follow(self, tuned: Tuned) -> None:
+    def apply(self, tuned: Tuned) -> None:
         """From now on it is so."""
         self._tuned = tuned
         mode = self._usual_mode if tuned.mode is None else tuned.mode
@@ -74,9 +74,9 @@ class Tuning:
     def resume(self, tuned: Tuned) -> None:
         """As it was when the session was left, but for who decides: that was meant for those who
         were there."""
-        self.follow(replace(tuned, mode=None))
+        self.apply(replace(tuned, mode=None))
 
-    def applied(self, view: View) -> View:
+    def wrap_view(self, view: View) -> View:
         """The same view with what is set here; untouched as long as that is nothing."""
 
         def tuned(transcript: Transcript) -> Prompt:
@@ -85,16 +85,16 @@ class Tuning:
 
         return tuned
 
-    def connecting(self, connect: TieredConnect) -> Connect:
+    def wrap_connect(self, connect: TieredConnect) -> Connect:
         """The same way to models, in the tier that is set here."""
 
-        def tuned(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+        def tuned(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
             return connect(model, provider, meter, self._tuned.tier)
 
         return tuned
 
 
-def keep_setting(run: RunContext, path: tuple[str, ...], value: JsonValue) -> None:
+def save_setting(run: RunContext, path: tuple[str, ...], value: JsonValue) -> None:
     """For new sessions too: in the settings of the home."""
     # Few people do, and it takes the library that keeps their comments.
     from hermes.config.edit import write_settings

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.context.context_files import scan_of
+from hermes.context.context_files import file_scan
 from hermes.context.prompting import SystemText, system_text
-from hermes.context.soul import put_soul
+from hermes.context.soul import write_default_soul
 from hermes.context.system import Slots
-from hermes.context.toolchain import peculiarities
-from hermes.core.session_request import Opening
+from hermes.context.toolchain import toolchain_notes
+from hermes.core.session_request import SessionRequest
 from hermes.memory.snapshots import external_block
-from hermes.models.choice import Choice
+from hermes.models.choice import ModelChoice
 from hermes.skills.session_index import skill_index
 from hermes.tools.toolbox import wanted_names
 from hermes.tools.toolsets import SEARCHING, resolve_toolsets
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-class Beginning(NamedTuple):
+class SessionPrompt(NamedTuple):
     """`tools` are those that every request names."""
 
     text: SystemText
     tools: tuple[str, ...]
 
 
-def beginning(
+def session_prompt(
     app: App,
-    opening: Opening,
-    choice: Choice,
+    opening: SessionRequest,
+    choice: ModelChoice,
     cwd: str,
     *,
     memory: str = "",
     only_look: bool = False,
-) -> Beginning:
+) -> SessionPrompt:
     """Who will `only_look` leaves the home as it is."""
     names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
     if opening.toolsets:
         # All of them are named: a way to find others would be a way around the choice.
         chosen = set(resolve_toolsets(opening.toolsets)) - set(SEARCHING)
-        tools = app.tools.known(name for name in names if name in chosen)
+        tools = app.tools.filter_known(name for name in names if name in chosen)
     else:
         tokens = app.settings.context.direct_tool_tokens
-        tools = app.tools.direct(names, tokens, more=opening.brings_tools)
+        tools = app.tools.choose_direct(names, tokens, more=opening.brings_tools)
     skills = skill_index(
         app.settings,
         app.home,
@@ -52,12 +52,12 @@ def beginning(
         cwd=cwd,
         tools=tools,
         only_look=only_look,
-        seed=not app.has_begun,
-        looked=app.looked,
+        seed=not app.is_seeded,
+        looked=app.skill_index_cache,
     )
-    if not only_look and not app.has_begun:
-        put_soul(app.home)
-    app.has_begun = not only_look
+    if not only_look and not app.is_seeded:
+        write_default_soul(app.home)
+    app.is_seeded = not only_look
     text = system_text(
         opening,
         choice,
@@ -68,13 +68,13 @@ def beginning(
         now=app.world.clock.now(),
         slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, opening)),
         session_id=opening.session_id if opening.tell_id else "",
-        scan=scan_of(app.run, cwd),
+        scan=file_scan(app.run, cwd),
         clean=app.secrecy.text,
-        unusual=_unusual(app, tools),
+        unusual=_toolchain_notes(app, tools),
     )
-    return Beginning(text, tools)
+    return SessionPrompt(text, tools)
 
 
-def _unusual(app: App, tools: tuple[str, ...]) -> str:
+def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
     wanted = app.settings.agent.environment_probe and "terminal" in tools
-    return peculiarities(app.env) if wanted else ""
+    return toolchain_notes(app.env) if wanted else ""

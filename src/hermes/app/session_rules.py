@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.session_workspace import confines_unknown
 from hermes.core.ports import Workspace
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
 from hermes.skills.session_index import seeds_of
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def session_rules(
-    app: App, session_id: str, workspace: Workspace, opening: Opening, began: float
+    app: App, session_id: str, workspace: Workspace, opening: SessionRequest, began: float
 ) -> Rules:
     """`began` is when the session did, in seconds since 1970."""
-    suspects: TaintedFiles = app.commons.suspects
+    suspects: TaintedFiles = app.shared.suspects
     copies = None
     if workspace.is_remote:
         from hermes.policy.taint.remote import copies_of  # few sessions work elsewhere
@@ -35,7 +35,7 @@ def session_rules(
         root=workspace.root,
         home=app.person,
         state=app.state,
-        keep=lambda subject: _keep_allowed(app, subject),
+        keep=lambda subject: _save_allowed(app, subject),
         now=app.world.clock.monotonic,
         far=workspace.is_remote,
         shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
@@ -47,7 +47,7 @@ def session_rules(
     )
 
 
-def _keep_allowed(app: App, subject: str) -> None:
+def _save_allowed(app: App, subject: str) -> None:
     """What was allowed for ever goes into the settings, where the person can read it."""
     from hermes.config.edit import allow_always
 

@@ -19,32 +19,32 @@ log = logging.getLogger(__name__)
 INBOX_SECONDS = 0.25
 
 
-def mirror(app: App, session: Session) -> None:
+def write_snapshots(app: App, session: Session) -> None:
     """Write the session to a file too, where the settings want that."""
     if app.settings.sessions.write_json_snapshots:
-        app.commons.mirrors.follow(session)
+        app.shared.json_snapshots.follow(session)
 
 
-async def close(app: App, session: Session, *, soon: bool = False) -> None:
+async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
     """The session ends here, and whoever follows it is told the last of it. `soon` is as for
     `Journal.release`."""
     await session.close(soon=soon)
-    await app.commons.left(session.id)
-    await app.hooked.leave(session.id)
-    await app.plugged.leave(session.id)
+    await app.shared.on_session_closed(session.id)
+    await app.hooks.on_session_closed(session.id)
+    await app.plugins.on_session_closed(session.id)
 
 
-async def inbox(app: App, session: Session) -> None:
+async def watch_inbox(app: App, session: Session) -> None:
     """Carry out what other processes leave for the session."""
     seen = -1
     while True:
-        now = app.journal.changed()
-        if now != seen and await _looked(session):
+        now = app.journal.data_version()
+        if now != seen and await _read_inbox(session):
             seen = now
         await app.world.clock.sleep(INBOX_SECONDS)
 
 
-async def _looked(session: Session) -> bool:
+async def _read_inbox(session: Session) -> bool:
     """Whether the inbox could be read; if not, it is tried again. What others leave must not lie
     there for ever because the disk failed once."""
     try:
@@ -58,22 +58,22 @@ async def _looked(session: Session) -> bool:
     return True
 
 
-async def processes(session: Session) -> None:
+async def watch_processes(session: Session) -> None:
     """Tell the session what its background processes come to."""
     async for notice in session.notices():
         origin = f"process:{notice.process_id}"
         await session.send(Say(text=notice.text, key=notice.key, origin=origin))
 
 
-async def name(app: App, session: Session) -> None:
-    from hermes.models.title_writer import Titles
+async def write_title(app: App, session: Session) -> None:
+    from hermes.models.title_writer import TitleWriter
 
-    titles = Titles(app.models, app.settings, app.library)
-    if titles.wanted(session):
+    titles = TitleWriter(app.models, app.settings, app.archive)
+    if titles.is_enabled(session):
         await titles.follow(session, session.subscribe())
 
 
-async def review(app: App, session: Session) -> None:
+async def review_memory(app: App, session: Session) -> None:
     opened = session.transcript.opened
     if not app.settings.memory.nudge_interval or opened is None or "memory" not in opened.tools:
         return
@@ -84,7 +84,7 @@ async def review(app: App, session: Session) -> None:
     await MemoryReview(app.memory, session, opened).follow(session.subscribe())
 
 
-async def quietly(work: Coroutine[Any, Any, None]) -> None:
+async def log_failure(work: Coroutine[Any, Any, None]) -> None:
     """A watcher that fails is told in the log and takes nothing else down."""
     try:
         await work

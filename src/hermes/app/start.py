@@ -12,12 +12,12 @@ from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
-from hermes.config.secrets import environment
-from hermes.config.switches import is_set
-from hermes.config.zone import use_zone
-from hermes.core.budget import Budget
-from hermes.core.world import World, nothing_here
-from hermes.credentials.redaction import Secrecy
+from hermes.config.secrets import process_environment
+from hermes.config.switches import env_flag
+from hermes.config.zone import set_time_zone
+from hermes.core.budget import StepBudget
+from hermes.core.world import World, no_kill_point
+from hermes.credentials.redaction import SecretRedactor
 
 if TYPE_CHECKING:
     from hermes.core.session import Session
@@ -29,25 +29,25 @@ def start(
     *,
     settings: Mapping[str, JsonValue] | None = None,
     home: str | None = None,
-    budget: Budget | None = None,
+    budget: StepBudget | None = None,
 ) -> App:
     """The app for one run. Nothing is opened, made or contacted yet. `settings` are by key and
     weigh as much as options; `budget` is shared by all turns."""
-    env = environment()
+    env = process_environment()
     place = resolve_home(env, explicit=Path(home) if home else None, profile=options.get("profile"))
     flags = {**flag_values(options), **(settings or {})}
     use_file = not options.get("ignore_config")
     config = load(place, flags=flags, env=env, use_file=use_file)
     zone = config.settings.timezone
-    fault = use_zone(zone) if zone else ""
-    secrecy = Secrecy(config, env)
+    fault = set_time_zone(zone) if zone else ""
+    secrecy = SecretRedactor(config, env)
     log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
-    world = World(reach=_kill_points(env))
+    world = World(kill_point=_kill_points(env))
     app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
     if fault:
         app.news.append(fault)
-    app.beside.append(learn_beside)
-    if is_set(env, "HERMES_DUMP_REQUESTS"):
+    app.session_tasks.append(learn_beside)
+    if env_flag(env, "HERMES_DUMP_REQUESTS"):
         # For who looks for a fault; nobody else loads it.
         from hermes.models.request_dump import dump_requests
 
@@ -69,7 +69,7 @@ async def learn_beside(app: App, session: Session) -> None:
 def _kill_points(env: Mapping[str, str]) -> Any:
     """Tests may end the process at a named point; nobody else can."""
     if env.get("HERMES_TESTING") != "1" or not env.get("HERMES_KILL_AT"):
-        return nothing_here
+        return no_kill_point
     from hermes.testing.kill import kill_points
 
     return kill_points(env["HERMES_KILL_AT"])

@@ -16,22 +16,24 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
     return ServiceRegistry(
         {
             "hermes.core.secret_store:SecretStore": lambda: app.secret_store(session_id),
-            "hermes.images.tools:Drawer": lambda: app.imaging.drawer(session_id),
-            "hermes.memory.tools:Desk": lambda: app.memory.desk(session_id, opened),
-            "hermes.memory.local.tools:UserModel": lambda: app.memory.modelling.local_desk(
+            "hermes.images.tools:ImageService": lambda: app.images.make_service(session_id),
+            "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
             ),
-            "hermes.memory.honcho.tools:HonchoDesk": lambda: app.memory.modelling.honcho_desk(
+            "hermes.memory.local.tools:UserModel": lambda: app.memory.user_model.local_tool_service(
                 session_id, opened
             ),
-            "hermes.mcp.hosting:Hosting": lambda: _mcp_hosting(app, session_id),
+            "hermes.memory.honcho.tools:HonchoService": lambda: (
+                app.memory.user_model.honcho_tool_service(session_id, opened)
+            ),
+            "hermes.mcp.hosting:CallServices": lambda: _mcp_hosting(app, session_id),
             "hermes.plugins.tools:SessionId": lambda: _session_id(session_id),
-            "hermes.recall.tools:Recall": lambda: _recall(app, session_id, opened),
-            "hermes.speech.provider:Speech": lambda: _speech(app),
-            "hermes.web.provider:Web": lambda: _web(app),
-            "hermes.tools.terminal_output:TerminalOutput": lambda: app.hooked.output(session_id),
-            "hermes.tools.discovery:Directory": lambda: _directory(app, opened),
-            "hermes.skills.tools:Skills": lambda: _skills(app, session_id, opened),
+            "hermes.recall.tools:RecallService": lambda: _recall(app, session_id, opened),
+            "hermes.speech.provider:SpeechProviders": lambda: _speech(app),
+            "hermes.web.provider:WebProviders": lambda: _web(app),
+            "hermes.tools.terminal_output:TerminalOutput": lambda: app.hooks.output(session_id),
+            "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened),
+            "hermes.skills.tools:SkillTools": lambda: _skills(app, session_id, opened),
         }
     )
 
@@ -46,22 +48,22 @@ def _mcp_hosting(app: App, session_id: str) -> object:
     from hermes.mcp.session_hosting import hosting_of
     from hermes.mcp.taint_watch import watch_of
 
-    rules = app.tuned[session_id].rules
-    watch = watch_of(rules, lambda: app.commons.suspects, app.secrecy.text)
-    return hosting_of(app.run, app.models, lambda: app.session(session_id), watch)
+    rules = app.controls[session_id].rules
+    watch = watch_of(rules, lambda: app.shared.suspects, app.secrecy.text)
+    return hosting_of(app.run, app.models, lambda: app.require_session(session_id), watch)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
     from hermes.policy.sources import strangers
-    from hermes.recall.archive import Archive
-    from hermes.recall.recap import Teller
-    from hermes.recall.tools import Recall
+    from hermes.recall.archive import PastSessions
+    from hermes.recall.recap import RecapModel
+    from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.
     index = SearchIndex(app.home.index, JournalFile(app.home.journal))
-    archive = Archive(
+    archive = PastSessions(
         app.journal,
         index,
         session_id=session_id,
@@ -70,33 +72,33 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     )
     summarize = app.settings.session_search.summarize
 
-    def teller() -> Teller:
+    def teller() -> RecapModel:
         # Few searches ask for a recap.
-        from hermes.app.recap import teller_of
+        from hermes.app.recap import recap_writer
 
-        return teller_of(app, session_id)
+        return recap_writer(app, session_id)
 
-    return Recall(archive, app.world.clock, teller=teller, summarize=summarize)
+    return RecallService(archive, app.world.clock, teller=teller, summarize=summarize)
 
 
 def _speech(app: App) -> object:
     from hermes.plugins.speech_provider import speech_of
 
-    return speech_of(app.run, app.plugged.services)
+    return speech_of(app.run, app.plugins.services)
 
 
 def _web(app: App) -> object:
     from hermes.plugins.web_provider import web_of
 
-    return web_of(app.plugged.services)
+    return web_of(app.plugins.services)
 
 
 def _directory(app: App, opened: SessionOpened) -> object:
-    from hermes.tools.discovery import Directory
+    from hermes.tools.discovery import ToolDirectory
     from hermes.tools.toolbox import wanted_names
 
     names = wanted_names(app.settings, platform=opened.source)
-    return Directory(lambda: app.tools.hidden(opened.tools, names))
+    return ToolDirectory(lambda: app.tools.hidden(opened.tools, names))
 
 
 def _skills(app: App, session_id: str, opened: SessionOpened) -> object:
@@ -106,6 +108,6 @@ def _skills(app: App, session_id: str, opened: SessionOpened) -> object:
         app.skills(opened.cwd),
         session_id,
         opened,
-        find_session=lambda: app.opened(session_id),
+        find_session=lambda: app.find_session(session_id),
         secrets=app.secret_store(session_id),
     )

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 async def upkeep(app: App, session: Session) -> None:
-    await retain(app, session)
-    await curate(app, session)
-    await to_thread(app.imaging.tidy)
+    await apply_retention(app, session)
+    await run_curator(app, session)
+    await to_thread(app.images.remove_old_images)
 
 
-async def retain(app: App, session: Session) -> None:
+async def apply_retention(app: App, session: Session) -> None:
     """Old sessions go as the settings say, and never without a word."""
-    if words := await app.library.retain_told(app.settings.sessions.retention):
+    if words := await app.archive.report_retention(app.settings.sessions.retention):
         session.tell(words)
 
 
-async def curate(app: App, session: Session) -> None:
+async def run_curator(app: App, session: Session) -> None:
     """Skills of the agent's own that nobody uses are archived, and that is said."""
     from hermes.skills.curator_state import is_due
     from hermes.skills.session_index import skills_folder
@@ -34,7 +34,7 @@ async def curate(app: App, session: Session) -> None:
     folder = skills_folder(app.home)
     if not settings.enabled or not is_due(folder, now, settings.interval_hours):
         return
-    others = [each for each in await app.library.recent(limit=2) if each.id != session.id]
+    others = [each for each in await app.archive.recent(limit=2) if each.id != session.id]
     if others and now - others[0].last_at < settings.min_idle_hours * 3600:
         return
     # Once a week at most.

@@ -36,27 +36,27 @@ _known: dict[Key, Compiled] = {}
 _missing: set[Key] = set()
 
 
-def remember() -> None:
+def load_cache() -> None:
     """Load the file for this process. Each Python version has its own."""
     with contextlib.suppress(OSError):
         data = FILE.read_bytes()
         if int.from_bytes(data[:4], "big") == crc32(data[4:]):
             _known.update(marshal.loads(data[4:]))
-    _compiler.compile = _compiled
+    _compiler.compile = _compile_cached
 
 
-def constant(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def compile_constant(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Compile an expression late that consists only of text from our own files."""
     if (key := (pattern, int(flags))) not in _known:
         _missing.add(key)
     return re.compile(pattern, flags)
 
 
-def keep() -> None:
+def save_cache() -> None:
     """Add the missing expressions to the file, if it can be written."""
     if not _missing or sys.dont_write_bytecode or not os.access(FILE.parent, os.W_OK):
         return
-    new = {key: made for key in _missing if (made := _made(*key))}
+    new = {key: made for key in _missing if (made := _serialize(*key))}
     known = new if len(_known) > MOST else _known | new
     data = marshal.dumps(known)
     beside = FILE.with_name(f"{FILE.name}.{os.getpid()}")
@@ -68,23 +68,23 @@ def keep() -> None:
             beside.unlink(missing_ok=True)
 
 
-def _compiled(pattern: Any, flags: int = 0) -> Any:
+def _compile_cached(pattern: Any, flags: int = 0) -> Any:
     if type(pattern) is not str and type(pattern) is not bytes:
         return _compile(pattern, flags)
     if known := _known.get((pattern, flags)):
-        return _revived(pattern, known)
+        return _restore(pattern, known)
     if _is_loading():
         _missing.add((pattern, flags))
     return _compile(pattern, flags)
 
 
-def _revived(pattern: Pattern, known: Compiled) -> Any:
+def _restore(pattern: Pattern, known: Compiled) -> Any:
     flags, code, groups, numbers, names = known
     words = memoryview(code).cast("I").tolist()
     return _sre.compile(pattern, flags, words, groups, numbers, names)
 
 
-def _made(pattern: Pattern, flags: int) -> Compiled | None:
+def _serialize(pattern: Pattern, flags: int) -> Compiled | None:
     """The compiled form; None if this Python's compiler is not supported."""
     try:
         parsed = _parser.parse(pattern, flags)
@@ -93,7 +93,7 @@ def _made(pattern: Pattern, flags: int) -> Compiled | None:
         names = {number: name for name, number in state.groupdict.items()}
         order = tuple(names.get(number) for number in range(state.groups))
         made = (flags | state.flags, code, state.groups - 1, dict(state.groupdict), order)
-        return made if _revived(pattern, made) == _compile(pattern, flags) else None
+        return made if _restore(pattern, made) == _compile(pattern, flags) else None
     except (AttributeError, TypeError, ValueError, OverflowError):
         return None
 

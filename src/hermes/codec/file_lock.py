@@ -57,7 +57,7 @@ class FileLock:
             self._fd = -1
 
     @contextmanager
-    def held(self, timeout: float | None = None) -> Iterator[bool]:
+    def hold(self, timeout: float | None = None) -> Iterator[bool]:
         """Hold the lock inside of the block; False when it could not be had in time."""
         is_held = self.acquire(timeout)
         try:

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
-V = TypeVar("V")
+CachedValue = TypeVar("CachedValue")
 
 # Sessions share these objects, so there are few in a run.
 FEW = 16
 
 
-class ByIdentity(Generic[K, V]):
+class IdentityCache(Generic[K, CachedValue]):
     """Keeps a few results together with their arguments, so that no id is reused."""
 
-    def __init__(self, work_out: Callable[[K], V]) -> None:
+    def __init__(self, work_out: Callable[[K], CachedValue]) -> None:
         self._work_out = work_out
-        self._known: dict[int, tuple[K, V]] = {}
+        self._known: dict[int, tuple[K, CachedValue]] = {}
 
-    def __call__(self, key: K) -> V:
+    def __call__(self, key: K) -> CachedValue:
         found = self._known.get(id(key))
         if found is None:
             if len(self._known) >= FEW:

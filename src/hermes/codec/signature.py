@@ -32,7 +32,7 @@ class Parameters:
         properties = whole.get("properties", {})
         return {
             "type": "object",
-            "properties": {name: _inlined(node, defs) for name, node in properties.items()},
+            "properties": {name: _inline_refs(node, defs) for name, node in properties.items()},
             "required": whole.get("required", []),
         }
 
@@ -43,7 +43,7 @@ class Parameters:
         try:
             value = convert(self.struct, given, lenient=True)
         except DecodeError:
-            value = convert(self.struct, _unfolded(given), lenient=True)
+            value = convert(self.struct, _decode_quoted(given), lenient=True)
         return {name: getattr(value, name) for name in self.struct.__struct_fields__}
 
 
@@ -64,7 +64,7 @@ def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
     hints = get_type_hints(function, include_extras=True)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
-        hint = _described(hints[name])
+        hint = _describe_hint(hints[name])
         if parameter.default is inspect.Parameter.empty:
             fields.append((name, hint))
         else:
@@ -72,7 +72,7 @@ def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
     return msgspec.defstruct(function.__name__, fields, kw_only=True)
 
 
-def _described(hint: Any) -> Any:
+def _describe_hint(hint: Any) -> Any:
     """`Annotated[str, "words"]` for msgspec: the string becomes the description."""
     if get_origin(hint) is not Annotated:
         return hint
@@ -81,25 +81,25 @@ def _described(hint: Any) -> Any:
     return Annotated[(kind, *metas)]
 
 
-def _inlined(node: Any, defs: JsonObject) -> Any:
+def _inline_refs(node: Any, defs: JsonObject) -> Any:
     if isinstance(node, list):
-        return [_inlined(item, defs) for item in node]
+        return [_inline_refs(item, defs) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _inlined(defs[node["$ref"].rsplit("/", 1)[1]], defs)
+        return _inline_refs(defs[node["$ref"].rsplit("/", 1)[1]], defs)
     if "enum" in node and "type" not in node:
         node = {"type": "string", **node}
     if "anyOf" in node:
         kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
         if len(kinds) == 1:
             rest = {key: value for key, value in node.items() if key != "anyOf"}
-            return _inlined({**kinds[0], **rest}, defs)
+            return _inline_refs({**kinds[0], **rest}, defs)
     kept = {k: v for k, v in node.items() if k != "title" and not (k == "default" and not v)}
-    return {key: _inlined(value, defs) for key, value in kept.items()}
+    return {key: _inline_refs(value, defs) for key, value in kept.items()}
 
 
-def _unfolded(arguments: JsonObject) -> JsonObject:
+def _decode_quoted(arguments: JsonObject) -> JsonObject:
     """Decode strings that hold a JSON array or object: some models quote them."""
     return {name: _maybe_json(value) for name, value in arguments.items()}
 

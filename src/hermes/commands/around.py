@@ -6,12 +6,12 @@ import platform
 import sys
 
 from hermes.codec.json import encode, plain
-from hermes.commands.registry import Here, Outcome, Reloaded, Shown, SlashCommand
+from hermes.commands.registry import CommandContext, Outcome, Reload, ShowText, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
-from hermes.homes.toolsets import ToolsetState, states, switch
-from hermes.models.shelf import ProviderRow, Shelf
+from hermes.homes.toolsets import ToolsetState, switch, toolset_states
+from hermes.models.shelf import ModelBrowser, ProviderRow
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 
@@ -19,22 +19,22 @@ PAGE = 20
 WORDS = 70
 
 
-async def provider(here: Here, argument: str) -> Outcome:
+async def provider(here: CommandContext, argument: str) -> Outcome:
     now = here.session.transcript.provider
-    rows = Shelf(here.app.models).providers()
+    rows = ModelBrowser(here.app.models).providers()
     lines = [_row(row, now) for row in rows if row.usable or row.name == now]
     missing = [row.name for row in rows if not row.usable]
     if missing:
         lines.append(f"No key configured: {', '.join(missing)}. Set one up with `hermes model`.")
-    return Shown(text="\n".join(lines))
+    return ShowText(text="\n".join(lines))
 
 
-async def tools(here: Here, argument: str) -> Outcome:
+async def tools(here: CommandContext, argument: str) -> Outcome:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
         switch(here.app.home, name, on=verb == "enable")
-        return Shown(text=f"{name} is {verb}d in chats that start from now on.")
+        return ShowText(text=f"{name} is {verb}d in chats that start from now on.")
     if verb not in ("", "list"):
         raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
     opened = here.session.transcript.opened
@@ -42,30 +42,33 @@ async def tools(here: Here, argument: str) -> Outcome:
     chosen = here.app.tools.choose(shown, wanted_names(here.app.settings))
     lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
     hidden = ", ".join(spec.name for spec in chosen.hidden)
-    return Shown(
+    return ShowText(
         text="\n".join(
             (*(lines or ["This session has no tools."]), *([f"On demand: {hidden}"] * bool(hidden)))
         )
     )
 
 
-async def toolsets(here: Here, argument: str) -> Outcome:
+async def toolsets(here: CommandContext, argument: str) -> Outcome:
     lines = [
-        f"{_sign(row)} {row.name:<16} {', '.join(row.tools)}" for row in states(here.app.settings)
+        f"{_sign(row)} {row.name:<16} {', '.join(row.tools)}"
+        for row in toolset_states(here.app.settings)
     ]
-    return Shown(text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions.")))
+    return ShowText(
+        text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions."))
+    )
 
 
 def _sign(row: ToolsetState) -> str:
     return "●" if row.enabled else "◐" if row.partly else "○"
 
 
-async def config(here: Here, argument: str) -> Outcome:
+async def config(here: CommandContext, argument: str) -> Outcome:
     if argument:
         found = here.app.config.explain(argument)
         value = encode(plain(found.value)).decode()
         secret = found.setting.secret and found.value
-        return Shown(text=f"{found.key} = {'(set)' if secret else here.app.secrecy.text(value)}")
+        return ShowText(text=f"{found.key} = {'(set)' if secret else here.app.secrecy.text(value)}")
     explained = (here.app.config.explain(key) for key in here.app.config.known_keys())
     lines = [
         f"  {each.key} = {here.app.secrecy.text(encode(plain(each.value)).decode())}"
@@ -73,33 +76,33 @@ async def config(here: Here, argument: str) -> Outcome:
         if each.source.kind != "default" and not each.setting.secret
     ]
     head = f"{here.app.home.config}; `hermes config` changes it."
-    return Shown(text="\n".join((head, *lines)))
+    return ShowText(text="\n".join((head, *lines)))
 
 
-async def reload(here: Here, argument: str) -> Outcome:
+async def reload(here: CommandContext, argument: str) -> Outcome:
     if here.session.busy:
         raise UsageError("A turn is running; wait for its end or interrupt it first.")
-    return Reloaded()
+    return Reload()
 
 
-async def profile(here: Here, argument: str) -> Outcome:
-    return Shown(text=f"{here.app.home.profile} ({here.app.home.root})")
+async def profile(here: CommandContext, argument: str) -> Outcome:
+    return ShowText(text=f"{here.app.home.profile} ({here.app.home.root})")
 
 
-async def commands(here: Here, argument: str) -> Outcome:
+async def commands(here: CommandContext, argument: str) -> Outcome:
     lines = here.registry.lines()
     pages = -(-len(lines) // PAGE)
     page = min(int(argument), pages) if argument.isdecimal() and int(argument) else 1
     shown = lines[(page - 1) * PAGE : page * PAGE]
     more = f"Page {page} of {pages}" + f"; /commands {page + 1} goes on." * (page < pages)
-    return Shown(text="\n".join((*shown, more)))
+    return ShowText(text="\n".join((*shown, more)))
 
 
-async def version(here: Here, argument: str) -> Outcome:
-    return Shown(text=f"Hermes {__version__}, Python {platform.python_version()}")
+async def version(here: CommandContext, argument: str) -> Outcome:
+    return ShowText(text=f"Hermes {__version__}, Python {platform.python_version()}")
 
 
-async def debug(here: Here, argument: str) -> Outcome:
+async def debug(here: CommandContext, argument: str) -> Outcome:
     """Facts for a bug report, without secrets or messages."""
     transcript, settings = here.session.transcript, here.app.settings
     facts = {
@@ -108,14 +111,14 @@ async def debug(here: Here, argument: str) -> Outcome:
         "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
         "model": f"{transcript.model} ({transcript.provider})",
         "terminal": settings.terminal.backend,
-        "approvals": here.app.tuned[here.session.id].mode,
+        "approvals": here.app.controls[here.session.id].mode,
         "messages": len(transcript.messages),
         "compactions": len(transcript.compactions),
         "encoding": sys.stdout.encoding or "",
         "news": "; ".join(map(one_line, here.app.news)) or "none",
     }
     lines = (f"{name:12} {value}" for name, value in facts.items())
-    return Shown(text="\n".join((*lines, "`hermes doctor` checks more.")))
+    return ShowText(text="\n".join((*lines, "`hermes doctor` checks more.")))
 
 
 INFO_COMMANDS = (

@@ -6,8 +6,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from hermes.commands.pictures import keep
-from hermes.commands.registry import Attached, Composing, Here, Outcome, SlashCommand
+from hermes.commands.pictures import store_image
+from hermes.commands.registry import AttachImage, CommandContext, OpenEditor, Outcome, SlashCommand
 from hermes.core.errors import UsageError
 
 PASTE_SECONDS = 5.0
@@ -19,22 +19,24 @@ CLIPBOARDS = (
 )
 
 
-async def image(here: Here, argument: str) -> Outcome:
+async def image(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         raise UsageError("Use /image PATH to attach an image to your next message.")
-    return Attached(path=await asyncio.to_thread(_found, argument, here.session.workspace.root))
+    return AttachImage(
+        path=await asyncio.to_thread(_resolve_path, argument, here.session.workspace.root)
+    )
 
 
-async def paste(here: Here, argument: str) -> Outcome:
-    kept = await keep(here.app, await _clipboard())
-    return Attached(path=kept.file)
+async def paste(here: CommandContext, argument: str) -> Outcome:
+    kept = await store_image(here.app, await _clipboard())
+    return AttachImage(path=kept.file)
 
 
-async def prompt(here: Here, argument: str) -> Outcome:
-    return Composing(draft=argument)
+async def prompt(here: CommandContext, argument: str) -> Outcome:
+    return OpenEditor(draft=argument)
 
 
-def _found(typed: str, root: str) -> str:
+def _resolve_path(typed: str, root: str) -> str:
     path = Path(root) / Path(typed.strip("\"'")).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {path}; give a relative or absolute path.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hermes.commands.amounts import short_count
-from hermes.models.shelf import Card
+from hermes.commands.amounts import format_count
+from hermes.models.shelf import ModelCard
 
 
-def card_words(card: Card) -> str:
+def describe_model(card: ModelCard) -> str:
     """Context window, price, vision and tool support, as far as known."""
-    parts = [f"window {short_count(card.window)}" if card.window else "window unknown"]
-    parts.append(price_words(card))
+    parts = [f"window {format_count(card.window)}" if card.window else "window unknown"]
+    parts.append(describe_price(card))
     if card.vision is not None:
         parts.append("sees pictures" if card.vision else "no pictures")
     if card.tools is False:
@@ -17,7 +17,7 @@ def card_words(card: Card) -> str:
     return ", ".join(parts)
 
 
-def price_words(card: Card) -> str:
+def describe_price(card: ModelCard) -> str:
     if card.included:
         return "no charge per token"
     if card.price_input is None or card.price_output is None:

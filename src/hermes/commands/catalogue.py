@@ -38,4 +38,4 @@ COMMANDS = (
     *INSIGHTS_COMMANDS,
     *SNAPSHOT_COMMANDS,
 )
-EXTRA = QuickCommands(PluginCommands(SkillCommands()))
+DYNAMIC_COMMANDS = QuickCommands(PluginCommands(SkillCommands()))

@@ -5,45 +5,45 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hermes.commands.amounts import short_count
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.commands.amounts import format_count
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.context import personality_choice as personalities
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
 
-PREVIEW = "--preview"
+PREVIEW_FLAG = "--preview"
 _HERE = re.compile(r"here(?:\s+(\d+))?$")
-MANY = 2
+MANY_COMPACTIONS = 2
 
 
-async def compress(here: Here, argument: str) -> Outcome:
-    command = _wanted(" ".join(word for word in argument.split() if word != PREVIEW))
-    if PREVIEW in argument.split():
-        return Shown(text=_outlook(here.session.outlook(command)))
+async def compress(here: CommandContext, argument: str) -> Outcome:
+    command = _compact_command(" ".join(word for word in argument.split() if word != PREVIEW_FLAG))
+    if PREVIEW_FLAG in argument.split():
+        return ShowText(text=_outlook(here.session.preview_compaction(command)))
     await here.session.send(command)
     done = here.session.transcript.compactions
     text = f"{_sizes(done[-1])} The originals can be recalled with session_search."
     if not done[-1].summary:
         text += " The summary failed; older messages were truncated."
-    if len(done) >= MANY:
+    if len(done) >= MANY_COMPACTIONS:
         text += f" This session was shortened {len(done)} times; start a new session with /new."
-    return Shown(text=text)
+    return ShowText(text=text)
 
 
-async def personality(here: Here, argument: str) -> Outcome:
+async def personality(here: CommandContext, argument: str) -> Outcome:
     settings = here.app.settings
     if not argument:
         now = here.session.transcript.overlay.name or "none"
         names = ", ".join(personalities.names(settings))
-        return Shown(text=f"Personality: {now}\nThere are: {names}; none takes it away.")
+        return ShowText(text=f"Personality: {now}\nThere are: {names}; none takes it away.")
     overlay = personalities.overlay(settings, argument)
     await here.session.send(overlay)
     if not overlay.name:
-        return Shown(text="The personality is off.")
-    return Shown(text=f"The personality of this session is now {overlay.name}.")
+        return ShowText(text="The personality is off.")
+    return ShowText(text=f"The personality of this session is now {overlay.name}.")
 
 
-async def personalities_like(here: Here, begun: str) -> Sequence[Suggestion]:
+async def personalities_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     names = ("none", *personalities.names(here.app.settings))
     return [Suggestion(text=name, replaces=len(begun)) for name in names if name.startswith(begun)]
 
@@ -66,7 +66,7 @@ CONTEXT_COMMANDS = (
 )
 
 
-def _wanted(argument: str) -> Compact:
+def _compact_command(argument: str) -> Compact:
     if match := _HERE.match(argument):
         return Compact(keep=int(match[1] or 1))
     return Compact(topic=argument)
@@ -79,5 +79,5 @@ def _outlook(made: Compacted | None) -> str:
 
 
 def _sizes(made: Compacted, verb: str = "became") -> str:
-    before, after = short_count(made.tokens_before), short_count(made.tokens_after)
+    before, after = format_count(made.tokens_before), format_count(made.tokens_after)
     return f"About {before} tokens {verb} {after}."

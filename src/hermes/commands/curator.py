@@ -7,22 +7,22 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
     from hermes.skills.curator import Curator, Move
 
-VERBS = ("status", "run", "pause", "resume")
+CURATOR_VERBS = ("status", "run", "pause", "resume")
 
 
-async def curator(here: Here, argument: str) -> Outcome:
-    verb = argument or VERBS[0]
-    if verb not in VERBS:
-        raise UsageError(f"Use /curator [{'|'.join(VERBS)}]; `hermes curator` does more.")
+async def curator(here: CommandContext, argument: str) -> Outcome:
+    verb = argument or CURATOR_VERBS[0]
+    if verb not in CURATOR_VERBS:
+        raise UsageError(f"Use /curator [{'|'.join(CURATOR_VERBS)}]; `hermes curator` does more.")
     work = here.app.skills().curator()
-    return Shown(text=await asyncio.to_thread(_done, work, verb))
+    return ShowText(text=await asyncio.to_thread(_done, work, verb))
 
 
 def _done(work: Curator, verb: str) -> str:
@@ -42,7 +42,7 @@ def _status(work: Curator) -> str:
     ran = time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else "never"
     lines = [f"{'paused' if state.paused else 'on'}; last run: {ran}"]
     lines += filter(None, [_moves(work.plan(), "would be")])
-    return "\n".join((*lines, f"{len(work.archived())} in the archive"))
+    return "\n".join((*lines, f"{len(work.list_archived())} in the archive"))
 
 
 def _moves(moves: Sequence[Move], verb: str) -> str:
@@ -56,6 +56,6 @@ CURATOR_COMMANDS = (
         curator,
         arguments="[status|run|pause|resume]",
         category="tools",
-        complete=choices(*VERBS),
+        complete=choices(*CURATOR_VERBS),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hermes.codec.values import JsonObject, Value
-from hermes.commands.paths import near_path
+from hermes.commands.paths import short_path
 from hermes.commands.visible import one_line
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import ToolCall, ToolResult
@@ -15,7 +15,7 @@ from hermes.tools.catalogue import declarations
 LONGEST_REASON = 60
 
 
-class Deed(Value):
+class CallDescription(Value):
     """`verb` is one short word, `detail` one line."""
 
     emoji: str
@@ -23,7 +23,9 @@ class Deed(Value):
     detail: str
 
 
-def describe(call: ToolCall, details: JsonObject | None = None, *, root: str = "") -> Deed:
+def describe_call(
+    call: ToolCall, details: JsonObject | None = None, *, root: str = ""
+) -> CallDescription:
     """Describe a call, with the details of its result once there is one. Paths are relative to
     `root`. A tool that `tool_call` uses is described as itself."""
     while call.name == "tool_call" and _text(call, "name") != call.name:
@@ -40,10 +42,10 @@ def describe(call: ToolCall, details: JsonObject | None = None, *, root: str = "
         detail = display.fill(display.detail, call.arguments).strip()
     else:
         detail = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return Deed(emoji=display.icon, verb=verb, detail=one_line(detail))
+    return CallDescription(emoji=display.icon, verb=verb, detail=one_line(detail))
 
 
-def failure(result: ToolResult) -> str:
+def failure_reason(result: ToolResult) -> str:
     """The failure reason in a word or two."""
     details, text = result.details, result.text
     if details.get("timed_out"):
@@ -75,7 +77,7 @@ def _terminal(call: ToolCall, details: JsonObject, root: str) -> Shown:
 
 
 def _read(call: ToolCall, details: JsonObject, root: str) -> Shown:
-    detail = near_path(_text(call, "path"), root)
+    detail = short_path(_text(call, "path"), root)
     start, shown = details.get("start"), details.get("shown")
     if details.get("truncated") and start and shown:
         detail += f" (lines {start}-{start + shown - 1} of {details.get('total_lines')})"
@@ -83,7 +85,7 @@ def _read(call: ToolCall, details: JsonObject, root: str) -> Shown:
 
 
 def _write(call: ToolCall, details: JsonObject, root: str) -> Shown:
-    return near_path(_text(call, "path"), root) + _extent(details)
+    return short_path(_text(call, "path"), root) + _extent(details)
 
 
 def _patch(call: ToolCall, details: JsonObject, root: str) -> Shown:
@@ -92,7 +94,7 @@ def _patch(call: ToolCall, details: JsonObject, root: str) -> Shown:
     if len(files) > 1:
         what = f"{len(files)} files"
     else:
-        what = near_path(str(details.get("path") or _text(call, "path")), root)
+        what = short_path(str(details.get("path") or _text(call, "path")), root)
     return what + _extent(details)
 
 
@@ -101,7 +103,7 @@ def _search(call: ToolCall, details: JsonObject, root: str) -> Shown:
     detail = _text(call, "pattern")
     if glob := _text(call, "file_glob"):
         detail += f" ({glob})"
-    if (where := near_path(_text(call, "path"), root)) not in ("", "."):
+    if (where := short_path(_text(call, "path"), root)) not in ("", "."):
         detail += f" in {where}"
     return "find" if in_names else "grep", detail
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from hermes.commands.language import ENGLISH, Language
+from hermes.commands.language import ENGLISH, Translator
 from hermes.core.events import TurnEnded
 
 
-def explain(ended: TurnEnded, *, answered: bool, say: Language = ENGLISH) -> str:
+def explain_ending(ended: TurnEnded, *, answered: bool, say: Translator = ENGLISH) -> str:
     """Empty when the turn ended normally. `answered` means that its last reply has text."""
     match ended.reason:
         case "done":
@@ -37,7 +37,7 @@ def is_error(ended: TurnEnded) -> bool:
     return ended.reason in ("failed", "crashed")
 
 
-def _unusual(detail: str, answered: bool, say: Language) -> str:
+def _unusual(detail: str, answered: bool, say: Translator) -> str:
     match detail:
         case "text_response(length)":
             return say("The answer was cut at the length limit; say “go on” for the rest.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
-from hermes.commands.visible import clean, one_line
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
+from hermes.commands.visible import one_line, sanitize
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 DAYS = 30
 BAR = 28
-SHOWN = 10
+SHOWN_ROWS = 10
 NAME = 26
-NOTHING = "There was no activity in this period."
+NO_ACTIVITY = "There was no activity in this period."
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _EIGHTHS = "▁▂▃▄▅▆▇█"
 
@@ -32,7 +32,7 @@ def plain(text: str, role: Role) -> str:
 def insight_lines(found: Insights, paint: Paint = plain) -> list[str]:
     """Lines for a terminal; `paint` adds colours."""
     if not found.sessions:
-        return [NOTHING]
+        return [NO_ACTIVITY]
     parts = (
         _overview(found, paint),
         _section("Models", [_model(each) for each in found.models], paint),
@@ -79,7 +79,7 @@ def _model(each: ModelUse) -> str:
 
 
 def _tools(found: Insights, paint: Paint) -> list[str]:
-    shown = found.tools[:SHOWN]
+    shown = found.tools[:SHOWN_ROWS]
     bars = _bars([(each.name, each.calls) for each in shown], paint)
     return [
         f"{bar}  {paint(f'{each.failures} failed', 'error')}" if each.failures else bar
@@ -91,7 +91,7 @@ def _skills(found: Insights) -> list[str]:
     return [
         f"{one_line(each.name, NAME):<{NAME}} {each.loads:>4} loaded  {each.changes:>3} changes  "
         f"{each.well} well, {each.badly} badly  {each.last_at[:10]}"
-        for each in found.skills[:SHOWN]
+        for each in found.skills[:SHOWN_ROWS]
     ]
 
 
@@ -160,7 +160,7 @@ def _price(usage: Usage, unpriced: int) -> str:
     return f"${usage.cost:.4f}" + (f" and {unpriced} of unknown price" if unpriced else "")
 
 
-async def insights(here: Here, argument: str) -> Outcome:
+async def insights(here: CommandContext, argument: str) -> Outcome:
     # Loaded on demand.
     from hermes.homes.insights import insights as found_in
 
@@ -169,9 +169,9 @@ async def insights(here: Here, argument: str) -> Outcome:
         raise UsageError("Use /insights [DAYS], for example /insights 7.")
     app = here.app
     found = await found_in(
-        app.run, app.journal, app.library, app.skills(), app.memory, days=int(text or DAYS)
+        app.run, app.journal, app.archive, app.skills(), app.memory, days=int(text or DAYS)
     )
-    return Shown(text=clean("\n".join(insight_lines(found))))
+    return ShowText(text=sanitize("\n".join(insight_lines(found))))
 
 
 INSIGHTS_COMMANDS = (

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "languages"
 ENGLISH_NAME = "en"
 
 
-class Written(Value):
+class LanguageFile(Value):
     """A language file: sentences by their English text, and answer words."""
 
     phrases: dict[str, str]
@@ -20,11 +20,11 @@ class Written(Value):
     no: tuple[str, ...] = ()
 
 
-class Language:
+class Translator:
     """`say("Stopped after {used} calls.", used=3)` returns the translation, or English without
     one."""
 
-    def __init__(self, name: str = ENGLISH_NAME, written: Written | None = None) -> None:
+    def __init__(self, name: str = ENGLISH_NAME, written: LanguageFile | None = None) -> None:
         self.name = name
         self._phrases: Mapping[str, str] = written.phrases if written else {}
         self.yes = ("y", "yes", *(written.yes if written else ()))
@@ -35,18 +35,18 @@ class Language:
         return phrase.format_map(facts) if facts else phrase
 
 
-ENGLISH = Language()
+ENGLISH = Translator()
 
 
-def language(name: str) -> Language:
+def load_language(name: str) -> Translator:
     """Falls back to English without a file."""
-    if name == ENGLISH_NAME or name not in names():
+    if name == ENGLISH_NAME or name not in list_languages():
         return ENGLISH
     # English needs no file.
     from hermes.codec.json import decode
 
-    return Language(name, decode(Written, (FOLDER / f"{name}.json").read_bytes()))
+    return Translator(name, decode(LanguageFile, (FOLDER / f"{name}.json").read_bytes()))
 
 
-def names() -> tuple[str, ...]:
+def list_languages() -> tuple[str, ...]:
     return (ENGLISH_NAME, *sorted(file.stem for file in FOLDER.glob("*.json")))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
 
 
-async def _reload(here: Here, _argument: str) -> Outcome:
-    return Shown(text=await here.app.foreign.reload())
+async def _reload(here: CommandContext, _argument: str) -> Outcome:
+    return ShowText(text=await here.app.mcp.reload())
 
 
 MCP_COMMANDS = (

@@ -5,42 +5,42 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
-from hermes.commands.visible import clean, one_line
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
+from hermes.commands.visible import one_line, sanitize
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.memory.entries import Change, Entry, Source
-    from hermes.memory.service import Why
+    from hermes.memory.entries import ChangeSource, MemoryChange, MemoryEntry
+    from hermes.memory.service import EntryHistory
 
 USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."
 FORGET = "To delete an entry permanently, leave this session and run `hermes memory forget m1`."
 LINE = 160
 
 
-async def memory(here: Here, argument: str) -> Outcome:
+async def memory(here: CommandContext, argument: str) -> Outcome:
     verb, _, rest = argument.partition(" ")
     memories, source = here.app.memory.of(), here.app.memory.by_hand("slash", here.session.id)
     match verb, rest.strip():
         case (("" | "list"), ""):
-            return Shown(text=_listed(await memories.entries(), await memories.pending()))
+            return ShowText(text=_list_entries(await memories.entries(), await memories.pending()))
         case "pending", "":
-            return Shown(text=_pending(await memories.pending()))
+            return ShowText(text=_pending(await memories.pending()))
         case (("approve" | "accept"), number):
             done = await memories.accept(change_number(number), source=source)
-            return Shown(text=outcome_words(done))
+            return ShowText(text=outcome_words(done))
         case "reject", number:
             done = await memories.reject(change_number(number), source=source)
-            return Shown(text=outcome_words(done))
+            return ShowText(text=outcome_words(done))
         case "why", named if named:
-            return Shown(text="\n".join(why_lines(await here.app.memory.why(named))))
+            return ShowText(text="\n".join(why_lines(await here.app.memory.why(named))))
         case "undo", number:
             back = await memories.undo(change_number(number) if number else 0, source=source)
-            return Shown(text="\n".join(f"Taken back: {change_line(each)}" for each in back))
+            return ShowText(text="\n".join(f"Taken back: {change_line(each)}" for each in back))
         case "approval", ("on" | "off") as word:
-            return Shown(text=here.app.memory.set_approval(word == "on"))
+            return ShowText(text=here.app.memory.set_approval(word == "on"))
         case "forget", _:
-            return Shown(text=FORGET)
+            return ShowText(text=FORGET)
     raise UsageError(USAGE)
 
 
@@ -55,24 +55,24 @@ def change_number(text: str) -> int:
 def outcome_words(outcome: object) -> str:
     """The result of a change, or why it was rejected."""
     words: str = getattr(outcome, "error", "") or getattr(outcome, "message", "")
-    return clean(words)
+    return sanitize(words)
 
 
-def entry_line(entry: Entry) -> str:
+def entry_line(entry: MemoryEntry) -> str:
     hidden = f"  (not shown to models: {entry.finding})" if entry.finding else ""
     return f"m{entry.id:<5} {entry.target:7} {one_line(entry.text, LINE)}{hidden}"
 
 
-def change_line(change: Change) -> str:
+def change_line(change: MemoryChange) -> str:
     text = "[forgotten]" if change.forgotten else one_line(change.text, LINE)
     verb = f"accept {change.action}" if change.settles and change.action != "reject" else ""
     verb = f"undo c{change.reverts}" if change.reverts else verb or change.action
     waits = f"  (waits: {change.held})" if change.open else ""
     target = f"m{change.entry}"
-    return f"c{change.id:<5} {moment(change.at)}  {verb:14} {target:6} {text}{waits}".rstrip()
+    return f"c{change.id:<5} {format_time(change.at)}  {verb:14} {target:6} {text}{waits}".rstrip()
 
 
-def why_lines(why: Why) -> list[str]:
+def why_lines(why: EntryHistory) -> list[str]:
     """An entry and its history."""
     first = why.changes[0]
     head = one_line(why.entry.text) if why.entry else "(nothing any more)"
@@ -85,7 +85,7 @@ def why_lines(why: Why) -> list[str]:
     return lines
 
 
-def source_words(source: Source) -> str:
+def source_words(source: ChangeSource) -> str:
     """Describe the source of a change."""
     match source.kind:
         case "file":
@@ -103,18 +103,18 @@ def source_words(source: Source) -> str:
     return f"{words}, approved by {source.approved_by}" if source.approved_by else words
 
 
-def moment(at: float) -> str:
+def format_time(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def _listed(entries: tuple[Entry, ...], pending: tuple[Change, ...]) -> str:
+def _list_entries(entries: tuple[MemoryEntry, ...], pending: tuple[MemoryChange, ...]) -> str:
     lines = [entry_line(entry) for entry in entries] or ["Memory is empty."]
     if pending:
         lines.append(f"{len(pending)} change(s) wait for approval: /memory pending")
     return "\n".join(lines)
 
 
-def _pending(pending: tuple[Change, ...]) -> str:
+def _pending(pending: tuple[MemoryChange, ...]) -> str:
     if not pending:
         return "Nothing waits."
     lines = [change_line(change) for change in pending]

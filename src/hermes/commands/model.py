@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.codec.values import Value
-from hermes.commands.amounts import short_count
-from hermes.commands.cards import card_words
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.commands.amounts import format_count
+from hermes.commands.cards import describe_model
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.models.choice import WITHIN
+from hermes.models.choice import IN_PROCESS
 from hermes.models.saving import save_choice
-from hermes.models.shelf import Card, Cards, Shelf
+from hermes.models.shelf import ModelBrowser, ModelCard, ModelCards
 from hermes.models.switching import switch
 
 SHOWN = 15
@@ -25,7 +25,7 @@ FLAGS = {
 }
 
 
-class Wanted(Value):
+class ModelArguments(Value):
     """The parsed arguments of `/model`."""
 
     name: str = ""
@@ -33,13 +33,13 @@ class Wanted(Value):
     flags: frozenset[str] = frozenset()
 
 
-async def model(here: Here, argument: str) -> Outcome:
-    wanted = read(argument)
-    shelf = Shelf(here.app.models)
+async def model(here: CommandContext, argument: str) -> Outcome:
+    wanted = parse_arguments(argument)
+    shelf = ModelBrowser(here.app.models)
     if not wanted.name and not wanted.provider:
-        return Shown(text=await _overview(here, shelf, refresh="refresh" in wanted.flags))
+        return ShowText(text=await _overview(here, shelf, refresh="refresh" in wanted.flags))
     now = here.session.transcript
-    name = await _numbered(here, shelf, wanted.name)
+    name = await _resolve_number(here, shelf, wanted.name)
     pick = await shelf.find(
         name,
         provider=wanted.provider,
@@ -47,16 +47,16 @@ async def model(here: Here, argument: str) -> Outcome:
         refresh="refresh" in wanted.flags,
     )
     lines = list(pick.warnings)
-    if "force" not in wanted.flags and (tight := _too_tight(here, pick.card, argument)):
-        return Shown(text="\n".join((*lines, tight)))
+    if "force" not in wanted.flags and (tight := _misfit(here, pick.card, argument)):
+        return ShowText(text="\n".join((*lines, tight)))
     before = (now.model, now.provider)
     await switch(here.session, pick.card.model, pick.card.provider)
-    lines.append(f"{pick.card.model} ({pick.card.provider}): {card_words(pick.card)}.")
-    lines.append(_kept(here, wanted, pick.card, before))
-    return Shown(text="\n".join(lines))
+    lines.append(f"{pick.card.model} ({pick.card.provider}): {describe_model(pick.card)}.")
+    lines.append(_apply_scope(here, wanted, pick.card, before))
+    return ShowText(text="\n".join(lines))
 
 
-def read(argument: str) -> Wanted:
+def parse_arguments(argument: str) -> ModelArguments:
     """UsageError for an unknown option."""
     words, names, provider, flags = argument.split(), [], "", set()
     while words:
@@ -77,10 +77,10 @@ def read(argument: str) -> Wanted:
         raise UsageError("/model takes one name; model names have no spaces.")
     if len(flags & {"session", "global", "once"}) > 1:
         raise UsageError("Give only one of --session, --global and --once.")
-    return Wanted(name="".join(names), provider=provider, flags=frozenset(flags))
+    return ModelArguments(name="".join(names), provider=provider, flags=frozenset(flags))
 
 
-async def models_like(here: Here, begun: str) -> Sequence[Suggestion]:
+async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     """Matching aliases, models of the current provider, and providers."""
     word = begun.rpartition(" ")[2]
     if word.startswith("--"):
@@ -110,16 +110,16 @@ MODEL_COMMANDS = (
 )
 
 
-async def _overview(here: Here, shelf: Shelf, *, refresh: bool) -> str:
+async def _overview(here: CommandContext, shelf: ModelBrowser, *, refresh: bool) -> str:
     now = here.session.transcript
     card = shelf.card(now.model, now.provider)
-    lines = [f"{now.model} ({now.provider}): {card_words(card)}."]
-    listed = await _listed(here, shelf, refresh=refresh)
+    lines = [f"{now.model} ({now.provider}): {describe_model(card)}."]
+    listed = await _list_models(here, shelf, refresh=refresh)
     if listed.problem:
         lines.append(listed.problem)
     for number, each in enumerate(listed.cards[:SHOWN], start=1):
         mark = "  (this one)" if each.model == now.model else ""
-        lines.append(f"{number:3}  {each.model}  {card_words(each)}{mark}")
+        lines.append(f"{number:3}  {each.model}  {describe_model(each)}{mark}")
     if len(listed.cards) > SHOWN:
         lines.append(f"     … and {len(listed.cards) - SHOWN} more; Tab after /model finds them.")
     others = [row.name for row in shelf.providers() if row.usable and row.name != now.provider]
@@ -128,40 +128,44 @@ async def _overview(here: Here, shelf: Shelf, *, refresh: bool) -> str:
     return "\n".join(lines)
 
 
-async def _listed(here: Here, shelf: Shelf, *, refresh: bool = False) -> Cards:
+async def _list_models(
+    here: CommandContext, shelf: ModelBrowser, *, refresh: bool = False
+) -> ModelCards:
     provider = here.session.transcript.provider
-    if provider in WITHIN:
-        return Cards(cards=())
+    if provider in IN_PROCESS:
+        return ModelCards(cards=())
     try:
         return await shelf.cards(provider, refresh=refresh)
     except HermesError as error:
-        return Cards(cards=(), problem=str(error))
+        return ModelCards(cards=(), problem=str(error))
 
 
-async def _numbered(here: Here, shelf: Shelf, name: str) -> str:
+async def _resolve_number(here: CommandContext, shelf: ModelBrowser, name: str) -> str:
     """Resolve a number of the list to its model; other text is returned unchanged."""
     if not (name.isdecimal() and 1 <= int(name) <= SHOWN):
         return name
-    cards = (await _listed(here, shelf)).cards
+    cards = (await _list_models(here, shelf)).cards
     if int(name) > len(cards):
         raise NotFound(f"The list has {len(cards)} models; choose one of these numbers, or a name.")
     return cards[int(name) - 1].model
 
 
-def _too_tight(here: Here, card: Card, argument: str) -> str:
+def _misfit(here: CommandContext, card: ModelCard, argument: str) -> str:
     """Why the conversation does not fit the model, with advice; "" when it fits."""
     used = here.session.transcript.last_prompt
     if not card.window or used <= card.window:
         return ""
     ways = [way for way in ("/compress", "/new") if here.registry.find(way[1:]) is not None]
     return (
-        f"This conversation has {short_count(used)} tokens, and {card.model} holds "
-        f"{short_count(card.window)}; nothing was changed. First use {' or '.join(ways)}, or "
+        f"This conversation has {format_count(used)} tokens, and {card.model} holds "
+        f"{format_count(card.window)}; nothing was changed. First use {' or '.join(ways)}, or "
         f"force the switch with /model {argument} --force."
     )
 
 
-def _kept(here: Here, wanted: Wanted, card: Card, before: tuple[str, str]) -> str:
+def _apply_scope(
+    here: CommandContext, wanted: ModelArguments, card: ModelCard, before: tuple[str, str]
+) -> str:
     """Apply the choice and describe its scope."""
     if "once" in wanted.flags:
         here.app.switch_back(here.session, *before)

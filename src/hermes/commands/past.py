@@ -6,52 +6,59 @@ import asyncio
 import time
 from pathlib import Path
 
-from hermes.app.session_controls import Tuning
+from hermes.app.session_controls import SessionControls
 from hermes.codec.json import encode, plain
-from hermes.commands.amounts import elapsed, money, short_count
-from hermes.commands.recap import Exchange, exchanges, tally
-from hermes.commands.registry import Copied, Here, Moved, Outcome, Shown, SlashCommand
-from hermes.commands.session import confirmed, recent, what_stops
+from hermes.commands.amounts import format_count, format_elapsed, format_money
+from hermes.commands.recap import RecapExchange, count_messages, exchanges
+from hermes.commands.registry import (
+    CommandContext,
+    CopyText,
+    Outcome,
+    ShowText,
+    SlashCommand,
+    SwitchSession,
+)
+from hermes.commands.session import recent, running_work, split_confirmation
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage
 
-SHOWN = 10
+SHOWN_EXCHANGES = 10
 RECAPPED = 2
 
 
-async def sessions(here: Here, argument: str) -> Outcome:
-    return Shown(text=await recent(here))
+async def sessions(here: CommandContext, argument: str) -> Outcome:
+    return ShowText(text=await recent(here))
 
 
-async def branch(here: Here, argument: str) -> Outcome:
+async def branch(here: CommandContext, argument: str) -> Outcome:
     if here.session.busy:
         raise UsageError("A turn is running; wait for its end or interrupt it first.")
     if not here.session.transcript.messages:
         raise UsageError("There is nothing to branch from yet; send a message first.")
     before = here.session.transcript.title or here.session.id
-    title = await here.app.library.free_title(argument) if argument else ""
-    forked = await here.app.library.fork(here.session.id, title=title)
-    return Moved(
+    title = await here.app.archive.free_title(argument) if argument else ""
+    forked = await here.app.archive.fork(here.session.id, title=title)
+    return SwitchSession(
         session_id=forked, text=f"A branch of {one_line(before)}; that one stays as it is."
     )
 
 
-async def clear(here: Here, argument: str) -> Outcome:
-    if loss := await what_stops(here, confirmed(argument)[1]):
-        return Shown(text=f"{loss} Confirm with `/clear --yes`.")
-    return Moved(reason="new", clear=True)
+async def clear(here: CommandContext, argument: str) -> Outcome:
+    if loss := await running_work(here, split_confirmation(argument)[1]):
+        return ShowText(text=f"{loss} Confirm with `/clear --yes`.")
+    return SwitchSession(reason="new", clear=True)
 
 
-async def history(here: Here, argument: str) -> Outcome:
-    wanted = int(argument) if argument.isdecimal() else SHOWN
+async def history(here: CommandContext, argument: str) -> Outcome:
+    wanted = int(argument) if argument.isdecimal() else SHOWN_EXCHANGES
     told = exchanges(here.session.transcript.messages, wanted)
     if not told:
-        return Shown(text="There are no messages yet.")
-    return Shown(text="\n\n".join(map(_told, told)))
+        return ShowText(text="There are no messages yet.")
+    return ShowText(text="\n\n".join(map(_exchange_text, told)))
 
 
-async def save(here: Here, argument: str) -> Outcome:
+async def save(here: CommandContext, argument: str) -> Outcome:
     """Saves to the working folder of the session."""
     transcript, now = here.session.transcript, here.app.world.clock.now()
     if not transcript.messages:
@@ -72,17 +79,17 @@ async def save(here: Here, argument: str) -> Outcome:
         await asyncio.to_thread(_write_new, path, text)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror}).") from error
-    return Shown(text=f"Written to {path}.")
+    return ShowText(text=f"Written to {path}.")
 
 
-async def status(here: Here, argument: str) -> Outcome:
+async def status(here: CommandContext, argument: str) -> Outcome:
     transcript, app = here.session.transcript, here.app
     window = app.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
-    used = short_count(transcript.last_prompt)
-    count, tuned = tally(transcript.messages), app.tuned[here.session.id]
-    spent = "" if transcript.usage.cost is None else f" · {money(transcript.usage.cost)}"
+    used = format_count(transcript.last_prompt)
+    count, tuned = count_messages(transcript.messages), app.controls[here.session.id]
+    spent = "" if transcript.usage.cost is None else f" · {format_money(transcript.usage.cost)}"
     waiting = f" · {len(transcript.waiting)} waiting" if transcript.waiting else ""
     running = [each for each in await here.session.workspace.processes.list() if _runs(each.status)]
     lines = [
@@ -90,20 +97,21 @@ async def status(here: Here, argument: str) -> Outcome:
         f"Model     {transcript.model} ({transcript.provider}){_set(tuned)}",
         f"State     {'working' if here.session.busy else 'idle'}{waiting}",
         f"Messages  {count.messages} ({count.said} user, {count.calls} tool calls)",
-        f"Context   {used} / {short_count(window)} ({share}%){spent}",
+        f"Context   {used} / {format_count(window)} ({share}%){spent}",
         f"Approvals {tuned.mode}",
         f"Folder    {here.session.workspace.cwd}",
     ]
     now = app.world.clock.now()
     lines += [
-        f"Process   {each.id}  {elapsed(now - each.started_at)}  {one_line(each.command, 60)}"
+        f"Process   {each.id}  {format_elapsed(now - each.started_at)}"
+        f"  {one_line(each.command, 60)}"
         for each in running
     ]
     told = exchanges(transcript.messages, RECAPPED)
-    return Shown(text="\n".join((*lines, *("\n" + _told(each) for each in told))))
+    return ShowText(text="\n".join((*lines, *("\n" + _exchange_text(each) for each in told))))
 
 
-async def copy(here: Here, argument: str) -> Outcome:
+async def copy(here: CommandContext, argument: str) -> Outcome:
     """Copies the last answer, or the n-th last."""
     back = int(argument) if argument.isdecimal() and int(argument) else 1
     answers = [
@@ -113,7 +121,7 @@ async def copy(here: Here, argument: str) -> Outcome:
     ]
     if len(answers) < back:
         raise UsageError("There is no such answer; /history shows the conversation.")
-    return Copied(text=answers[-back])
+    return CopyText(text=answers[-back])
 
 
 HISTORY_COMMANDS = (
@@ -137,12 +145,12 @@ HISTORY_COMMANDS = (
 )
 
 
-def _set(tuned: Tuning) -> str:
+def _set(tuned: SessionControls) -> str:
     """The effort and tier, if set."""
     return f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(tuned.tier)
 
 
-def _told(exchange: Exchange) -> str:
+def _exchange_text(exchange: RecapExchange) -> str:
     calls = f"\n┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}" if exchange.calls else ""
     answer = f"\n{exchange.answer}" if exchange.answer else ""
     return f"❯ {exchange.said}{calls}{answer}"

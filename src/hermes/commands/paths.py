@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def near_path(path: str, root: str = "") -> str:
+def short_path(path: str, root: str = "") -> str:
     """Relative to `root`, else to the home folder, if the path is inside."""
     if root and path == root:
         return "."

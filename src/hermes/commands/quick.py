@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hermes.commands.registry import Begun, Extra, Here, Outcome, Shown, Suggestion
-from hermes.commands.visible import clean, one_line
+from hermes.commands.registry import (
+    CommandContext,
+    DynamicCommands,
+    Outcome,
+    ShowText,
+    StartWork,
+    Suggestion,
+)
+from hermes.commands.visible import one_line, sanitize
 from hermes.workspaces.user_commands import Ran, run_by_hand
 
-SECONDS = 30.0
+QUICK_SECONDS = 30.0
 
 
 class QuickCommands:
     """`then` handles commands that are not quick commands."""
 
-    def __init__(self, then: Extra) -> None:
+    def __init__(self, then: DynamicCommands) -> None:
         self._then = then
 
-    async def run(self, here: Here, line: str) -> Outcome | None:
+    async def run(self, here: CommandContext, line: str) -> Outcome | None:
         name, _, argument = line.removeprefix("/").partition(" ")
         quick = here.app.settings.quick_commands.get(name.lower().replace("_", "-"))
         if quick is None:
@@ -26,39 +33,39 @@ class QuickCommands:
         if quick.type == "alias":
             return await self._alias(here, quick.target, argument)
         if not quick.command:
-            return Shown(text=f"quick_commands.{name} has no command to run.")
-        return by_hand(here, quick.command, seconds=SECONDS)
+            return ShowText(text=f"quick_commands.{name} has no command to run.")
+        return shell_command(here, quick.command, seconds=QUICK_SECONDS)
 
-    async def names(self, here: Here) -> Sequence[Suggestion]:
+    async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         own = [
             Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
             for name, quick in here.app.settings.quick_commands.items()
         ]
         return (*own, *await self._then.names(here))
 
-    async def _alias(self, here: Here, target: str, argument: str) -> Outcome:
+    async def _alias(self, here: CommandContext, target: str, argument: str) -> Outcome:
         line = f"/{target.removeprefix('/')} {argument}".strip()
         name = line[1:].partition(" ")[0]
         if name in here.app.settings.quick_commands:
             # An alias of an alias could loop.
-            return Shown(text=f"/{name} is not a built-in command; an alias must name one.")
+            return ShowText(text=f"/{name} is not a built-in command; an alias must name one.")
         return await here.registry.run(line, here)
 
 
-def by_hand(here: Here, script: str, *, seconds: float) -> Begun:
+def shell_command(here: CommandContext, script: str, *, seconds: float) -> StartWork:
     """A shell command of the user, run in the background."""
     app, session, stop = here.app, here.session, asyncio.Event()
 
     async def work() -> str:
         ran = await run_by_hand(app.run, session, script, seconds=seconds, stop=stop)
-        return ran_words(ran, script)
+        return format_result(ran, script)
 
-    return Begun(name=f"$ {one_line(script, 60)}", work=work, stop=stop)
+    return StartWork(name=f"$ {one_line(script, 60)}", work=work, stop=stop)
 
 
-def ran_words(ran: Ran, script: str) -> str:
+def format_result(ran: Ran, script: str) -> str:
     if ran.refused:
-        return clean(ran.refused)
-    output = clean(ran.output).rstrip("\n")
+        return sanitize(ran.refused)
+    output = sanitize(ran.output).rstrip("\n")
     ending = f"[{ran.ending}]" if ran.ending else ""
     return "\n".join(filter(None, (f"$ {one_line(script, 80)}", output, ending)))

@@ -6,11 +6,11 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from hermes.commands.amounts import short_count
-from hermes.commands.registry import Here, Suggestion
-from hermes.context.session_references import files_like
+from hermes.commands.amounts import format_count
+from hermes.commands.registry import CommandContext, Suggestion
+from hermes.context.session_references import complete_path
 
-KINDS = {
+REFERENCE_KINDS = {
     "file:": "a file, or lines of it: @file:path:10-25",
     "folder:": "what is in a folder",
     "diff": "what git says has changed",
@@ -18,11 +18,11 @@ KINDS = {
     "git:": "the last commits: @git:3",
     "url:": "a page",
 }
-_BEGUN = re.compile(r"(?:^|(?<=[\s(\[{]))@(?P<kind>file:|folder:)?(?P<rest>[^\s@]*)$")
+_UNFINISHED = re.compile(r"(?:^|(?<=[\s(\[{]))@(?P<kind>file:|folder:)?(?P<rest>[^\s@]*)$")
 
 
-async def references_like(here: Here, line: str) -> Sequence[Suggestion]:
-    match = _BEGUN.search(line)
+async def references_like(here: CommandContext, line: str) -> Sequence[Suggestion]:
+    match = _UNFINISHED.search(line)
     if match is None:
         return ()
     kind, rest = match["kind"] or "", match["rest"]
@@ -30,13 +30,13 @@ async def references_like(here: Here, line: str) -> Sequence[Suggestion]:
     if not kind:
         suggestions = [
             Suggestion(text=name, words=words, replaces=len(rest))
-            for name, words in KINDS.items()
+            for name, words in REFERENCE_KINDS.items()
             if name.startswith(rest)
         ]
         if suggestions or not rest:
             return suggestions
     folder = rest.rpartition("/")[0]
-    for info in await files_like(here.session, rest):
+    for info in await complete_path(here.session, rest):
         if kind == "folder:" and info.kind != "folder":
             continue
         name = posixpath.join(folder, posixpath.basename(info.path))
@@ -45,7 +45,7 @@ async def references_like(here: Here, line: str) -> Sequence[Suggestion]:
         suggestions.append(
             Suggestion(
                 text=shown if kind else f"file:{shown}",
-                words="" if is_folder else f"{short_count(info.size)} bytes",
+                words="" if is_folder else f"{format_count(info.size)} bytes",
                 replaces=len(rest),
             )
         )

@@ -14,16 +14,16 @@ from hermes.core.errors import HermesError
 from hermes.core.session import Session
 
 # A longer usage shifts only its own description to the right.
-WIDEST = 36
+MAX_USAGE_WIDTH = 36
 
 
-class Shown(Value):
+class ShowText(Value):
     """Show this text."""
 
     text: str
 
 
-class Moved(Value):
+class SwitchSession(Value):
     """Switch to another session, or to a new one when `session_id` is empty. The previous session
     ends with `reason` once the other is open. `clear` clears the screen first."""
 
@@ -34,31 +34,31 @@ class Moved(Value):
     clear: bool = False
 
 
-class Sent(Value):
+class SendMessage(Value):
     """Send this text as a message of `origin`."""
 
     text: str
     origin: str = "user"
 
 
-class Drafted(Value):
+class EditDraft(Value):
     """Put this draft into the input line."""
 
     draft: str
     text: str = ""
 
 
-class Left(Value):
+class Quit(Value):
     """Quit; with `delete` the session is deleted."""
 
     delete: bool = False
 
 
-class Reloaded(Value):
+class Reload(Value):
     """Reopen the session with current settings, keys and skills."""
 
 
-class Begun(Value):
+class StartWork(Value):
     """Background work. Show `text` now and the result of `work` when it is done; cancel it on exit.
     `name` labels the running work. Setting `stop`, if given, ends it early. `said` means that the
     result is a model's answer, which may contain Markdown."""
@@ -70,19 +70,19 @@ class Begun(Value):
     said: bool = False
 
 
-class Attached(Value):
+class AttachImage(Value):
     """Attach an image to the next message."""
 
     path: str
 
 
-class Copied(Value):
+class CopyText(Value):
     """Copy this text to the clipboard."""
 
     text: str
 
 
-class Composing(Value):
+class OpenEditor(Value):
     """Open the user's editor with this draft."""
 
     draft: str = ""
@@ -96,10 +96,21 @@ class Suggestion(Value):
     replaces: int = 0
 
 
-Outcome = Shown | Moved | Sent | Drafted | Left | Reloaded | Begun | Attached | Copied | Composing
+Outcome = (
+    ShowText
+    | SwitchSession
+    | SendMessage
+    | EditDraft
+    | Quit
+    | Reload
+    | StartWork
+    | AttachImage
+    | CopyText
+    | OpenEditor
+)
 
 
-class Here(Protocol):
+class CommandContext(Protocol):
     """The context of a command."""
 
     @property
@@ -109,20 +120,20 @@ class Here(Protocol):
     def session(self) -> Session: ...
 
     @property
-    def registry(self) -> Registry: ...
+    def registry(self) -> CommandRegistry: ...
 
 
-Complete = Callable[[Here, str], Awaitable[Sequence[Suggestion]]]
+Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
-class Extra(Protocol):
+class DynamicCommands(Protocol):
     """Dynamic commands, such as one per skill. Built-in commands take precedence."""
 
-    async def run(self, here: Here, line: str) -> Outcome | None:
+    async def run(self, here: CommandContext, line: str) -> Outcome | None:
         """None when the line is no such command."""
         ...
 
-    async def names(self, here: Here) -> Sequence[Suggestion]: ...
+    async def names(self, here: CommandContext) -> Sequence[Suggestion]: ...
 
 
 class SlashCommand:
@@ -133,13 +144,13 @@ class SlashCommand:
         self,
         name: str,
         words: str,
-        run: Callable[[Here, str], Awaitable[Outcome]],
+        run: Callable[[CommandContext, str], Awaitable[Outcome]],
         *,
         arguments: str = "",
         aliases: tuple[str, ...] = (),
         category: str = "session",
         surfaces: tuple[str, ...] = ("cli", "message"),
-        complete: Complete | None = None,
+        complete: Completer | None = None,
     ) -> None:
         self.name = name
         self.words = words
@@ -151,7 +162,7 @@ class SlashCommand:
         self.complete = complete
 
 
-class Registry:
+class CommandRegistry:
     """The commands of one surface. Names ignore case, `_` equals `-`, and a unique prefix is
     enough. `note` is appended to the help text."""
 
@@ -161,7 +172,7 @@ class Registry:
         surface: str,
         *,
         note: str = "",
-        extra: Extra | None = None,
+        extra: DynamicCommands | None = None,
     ) -> None:
         self._extra = extra
         self.commands = tuple(each for each in commands if surface in each.surfaces)
@@ -177,19 +188,19 @@ class Registry:
         starting = {c.name: c for n, c in self._by_name.items() if plain and n.startswith(plain)}
         return next(iter(starting.values())) if len(starting) == 1 else None
 
-    def meant(self, text: str) -> bool:
+    def is_command(self, text: str) -> bool:
         """Whether the text is a command and not a message that begins with a path."""
         return re.match(r"/[A-Za-z][\w.-]*(?:\s|$)", text) is not None
 
-    async def run(self, line: str, here: Here) -> Outcome:
+    async def run(self, line: str, here: CommandContext) -> Outcome:
         """Run a line that begins with a slash. Errors become text."""
         outcome = await self.run_known(line, here)
         if outcome is not None:
             return outcome
         name = line.removeprefix("/").partition(" ")[0]
-        return Shown(text=f"There is no command /{name}.{self._hint(name)}")
+        return ShowText(text=f"There is no command /{name}.{self._hint(name)}")
 
-    async def run_known(self, line: str, here: Here) -> Outcome | None:
+    async def run_known(self, line: str, here: CommandContext) -> Outcome | None:
         """The same, None when there is no such command."""
         name, _, argument = line.removeprefix("/").partition(" ")
         try:
@@ -203,9 +214,9 @@ class Registry:
                 return None
             return await command.run(here, argument.strip())
         except HermesError as error:
-            return Shown(text=str(error))
+            return ShowText(text=str(error))
 
-    async def complete(self, line: str, here: Here | None) -> Sequence[Suggestion]:
+    async def complete(self, line: str, here: CommandContext | None) -> Sequence[Suggestion]:
         """Completions of an unfinished line; without `here` only built-in names."""
         if not line.startswith("/") or "\n" in line:
             return ()
@@ -220,7 +231,7 @@ class Registry:
             return ()
         return await command.complete(here, argument)
 
-    async def extra_names(self, here: Here) -> Sequence[Suggestion]:
+    async def extra_names(self, here: CommandContext) -> Sequence[Suggestion]:
         """The dynamic commands: quick commands, plugin commands and skills."""
         return await self._extra.names(here) if self._extra is not None else ()
 
@@ -242,7 +253,7 @@ class Registry:
     def help(self) -> str:
         return "\n".join((*self.lines(), *((self._note,) if self._note else ())))
 
-    def about(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """The help of one command, or a hint when it does not exist."""
         command = self.find(name.removeprefix("/"))
         if command is None:
@@ -251,7 +262,7 @@ class Registry:
 
     def lines(self) -> tuple[str, ...]:
         """One line per command."""
-        width = min(WIDEST, max(len(_usage(command)) for command in self.commands))
+        width = min(MAX_USAGE_WIDTH, max(len(_usage(command)) for command in self.commands))
         return tuple(
             f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands
         )

@@ -7,23 +7,25 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
-from hermes.commands.visible import clean, one_line
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
+from hermes.commands.visible import one_line, sanitize
 from hermes.core.commands import Rewind
 from hermes.core.errors import UsageError
 from hermes.core.events import Record, Rewound, TurnStarted
-from hermes.undo.service import undoing
+from hermes.undo.service import make_undo_service
 
 if TYPE_CHECKING:
     from hermes.undo.history import Checkpoint
-    from hermes.undo.plan import Kept, Plan
-    from hermes.undo.restore import Restored
+    from hermes.undo.plan import KeptPath, RestorePlan
+    from hermes.undo.restore import RestoreResult
 
-SHOWN = 20
-USAGE = "Use /rollback N, /rollback --to TURN, /rollback diff N or /rollback N FILE; --preview."
+SHOWN_CHANGES = 20
+ROLLBACK_USAGE = (
+    "Use /rollback N, /rollback --to TURN, /rollback diff N or /rollback N FILE; --preview."
+)
 
 
-class Wish(Value):
+class RollbackArguments(Value):
     """The parsed arguments of `/rollback`."""
 
     number: int = 0
@@ -38,11 +40,11 @@ class Wish(Value):
         return not (self.number or self.turn or self.path or self.preview)
 
 
-def read_wish(argument: str) -> Wish:
+def parse_arguments(argument: str) -> RollbackArguments:
     try:
         words = shlex.split(argument)
     except ValueError as error:
-        raise UsageError(f"{USAGE} ({error})") from error
+        raise UsageError(f"{ROLLBACK_USAGE} ({error})") from error
     number, turn, path = 0, "", ""
     flags = {"--preview", "--overwrite", "diff"}
     given = {word for word in words if word in flags}
@@ -56,8 +58,8 @@ def read_wish(argument: str) -> Wish:
         elif not path and not word.startswith("-"):
             path = word
         else:
-            raise UsageError(USAGE)
-    return Wish(
+            raise UsageError(ROLLBACK_USAGE)
+    return RollbackArguments(
         number=number,
         turn=turn,
         path=path,
@@ -67,13 +69,13 @@ def read_wish(argument: str) -> Wish:
     )
 
 
-async def rollback(here: Here, argument: str) -> Outcome:
-    wish = read_wish(argument)
-    undo = undoing(here.app.run)
+async def rollback(here: CommandContext, argument: str) -> Outcome:
+    wish = parse_arguments(argument)
+    undo = make_undo_service(here.app.run)
     session = here.session.id
     if wish.is_empty:
         listed = await undo.checkpoints(session)
-        return Shown(text=listing(listed, here.app.world.clock.now()))
+        return ShowText(text=listing(listed, here.app.world.clock.now()))
     if here.session.busy:
         raise UsageError("A turn is running; interrupt it first.")
     root = _root(here)
@@ -83,17 +85,17 @@ async def rollback(here: Here, argument: str) -> Outcome:
     )
     if wish.diff:
         text = await undo.differences(plan, root)
-        return Shown(text=clean(text).rstrip() or "No text file would change.")
+        return ShowText(text=sanitize(text).rstrip() or "No text file would change.")
     if wish.preview:
-        return Shown(text=previewed(plan, root))
-    done = await undo.carry_out(plan, session=session, whole=not path)
-    text = told(done, root)
-    turns = 0 if path else turns_back(await here.app.library.records(session), plan.turns)
+        return ShowText(text=preview_lines(plan, root))
+    done = await undo.restore(plan, session=session, whole=not path)
+    text = result_lines(done, root)
+    turns = 0 if path else turns_back(await here.app.archive.records(session), plan.turns)
     if turns:
         await here.session.send(Rewind(turns=turns))
         count = "turn is" if turns == 1 else f"{turns} turns are"
         text += f"\nThe last {count} removed from the conversation."
-    return Shown(text=text)
+    return ShowText(text=text)
 
 
 def turns_back(records: tuple[Record, ...], taken: tuple[str, ...]) -> int:
@@ -114,10 +116,10 @@ def turns_back(records: tuple[Record, ...], taken: tuple[str, ...]) -> int:
 def listing(listed: tuple[Checkpoint, ...], now: float) -> str:
     if not listed:
         return "This session has changed no files."
-    lines = [line_of(each, now) for each in listed[:SHOWN]]
-    if len(listed) > SHOWN:
-        lines.append(f"… and {len(listed) - SHOWN} older ones")
-    return "\n".join((*lines, USAGE))
+    lines = [line_of(each, now) for each in listed[:SHOWN_CHANGES]]
+    if len(listed) > SHOWN_CHANGES:
+        lines.append(f"… and {len(listed) - SHOWN_CHANGES} older ones")
+    return "\n".join((*lines, ROLLBACK_USAGE))
 
 
 def line_of(each: Checkpoint, now: float) -> str:
@@ -135,7 +137,7 @@ def age(seconds: float) -> str:
     return "now"
 
 
-def previewed(plan: Plan, root: str) -> str:
+def preview_lines(plan: RestorePlan, root: str) -> str:
     if not plan.steps and not plan.kept:
         return "Nothing would change."
     verbs = {"delete": "would delete", "restore": "would restore", "change back": "would restore"}
@@ -143,7 +145,7 @@ def previewed(plan: Plan, root: str) -> str:
     return "\n".join((*_cut(lines), *_rest(plan.kept, plan.lost, plan.notes, root)))
 
 
-def told(done: Restored, root: str) -> str:
+def result_lines(done: RestoreResult, root: str) -> str:
     lines = [f"restored       {_short(path, root)}" for path in done.restored]
     lines += [f"deleted        {_short(path, root)}" for path in done.deleted]
     head = f"{len(done.restored)} restored, {len(done.deleted)} deleted, {len(done.kept)} kept."
@@ -151,7 +153,7 @@ def told(done: Restored, root: str) -> str:
 
 
 def _rest(
-    kept: tuple[Kept, ...], lost: tuple[str, ...], notes: tuple[str, ...], root: str
+    kept: tuple[KeptPath, ...], lost: tuple[str, ...], notes: tuple[str, ...], root: str
 ) -> list[str]:
     stays = _cut([f"stays          {_short(each.path, root)}: {each.why}" for each in kept])
     gone = _cut([f"not restored   {_short(each, root)}" for each in lost])
@@ -159,16 +161,16 @@ def _rest(
 
 
 def _cut(lines: list[str]) -> list[str]:
-    if len(lines) <= SHOWN:
+    if len(lines) <= SHOWN_CHANGES:
         return lines
-    return [*lines[:SHOWN], f"… and {len(lines) - SHOWN} more"]
+    return [*lines[:SHOWN_CHANGES], f"… and {len(lines) - SHOWN_CHANGES} more"]
 
 
 def _short(path: str, root: str) -> str:
     return one_line(path.replace(root.rstrip("/") + "/", ""))
 
 
-def _root(here: Here) -> str:
+def _root(here: CommandContext) -> str:
     opened = here.session.transcript.opened
     return opened.cwd if opened and opened.cwd else "/"
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.commands.amounts import money, short_count
+from hermes.commands.amounts import format_count, format_money
 from hermes.commands.registry import (
-    Drafted,
-    Here,
-    Left,
-    Moved,
+    CommandContext,
+    EditDraft,
     Outcome,
-    Sent,
-    Shown,
+    Quit,
+    SendMessage,
+    ShowText,
     SlashCommand,
     Suggestion,
+    SwitchSession,
 )
 from hermes.commands.spent import cap_states
 from hermes.commands.visible import one_line
@@ -25,86 +25,86 @@ from hermes.core.transcript import Transcript
 from hermes.journal.archive import SessionInfo
 
 RECENT = 10
-SURE = "--yes"
+CONFIRM = "--yes"
 
 
-async def new(here: Here, argument: str) -> Outcome:
-    argument, sure = confirmed(argument)
-    if loss := await what_stops(here, sure):
-        return Shown(text=f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`.")
-    title = await here.app.library.free_title(argument) if argument else ""
-    return Moved(title=title, text="A new session.", reason="new")
+async def new(here: CommandContext, argument: str) -> Outcome:
+    argument, sure = split_confirmation(argument)
+    if loss := await running_work(here, sure):
+        return ShowText(text=f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`.")
+    title = await here.app.archive.free_title(argument) if argument else ""
+    return SwitchSession(title=title, text="A new session.", reason="new")
 
 
-async def resume(here: Here, argument: str) -> Outcome:
+async def resume(here: CommandContext, argument: str) -> Outcome:
     if not argument:
-        return Shown(text=await recent(here))
-    session_id = await here.app.library.find(await _numbered(here, argument))
+        return ShowText(text=await recent(here))
+    session_id = await here.app.archive.find(await _resolve_number(here, argument))
     if session_id == here.session.id:
-        return Shown(text="This session is already open.")
-    return Moved(session_id=session_id)
+        return ShowText(text="This session is already open.")
+    return SwitchSession(session_id=session_id)
 
 
-async def title(here: Here, argument: str) -> Outcome:
+async def title(here: CommandContext, argument: str) -> Outcome:
     if not argument:
-        return Shown(text=here.session.transcript.title or "This session has no title.")
-    clean = await here.app.library.free_title(argument)
+        return ShowText(text=here.session.transcript.title or "This session has no title.")
+    clean = await here.app.archive.free_title(argument)
     await here.session.send(Retitle(title=clean))
-    return Shown(text=f"This session is now called {clean!r}.")
+    return ShowText(text=f"This session is now called {clean!r}.")
 
 
-async def retry(here: Here, argument: str) -> Outcome:
-    said = _said(here)
+async def retry(here: CommandContext, argument: str) -> Outcome:
+    said = _user_messages(here)
     if not said:
-        return Shown(text="There is no message to send again.")
+        return ShowText(text="There is no message to send again.")
     await here.session.send(Rewind(turns=1))
-    return Sent(text=said[-1])
+    return SendMessage(text=said[-1])
 
 
-async def undo(here: Here, argument: str) -> Outcome:
-    said = _said(here)
+async def undo(here: CommandContext, argument: str) -> Outcome:
+    said = _user_messages(here)
     if not said:
-        return Shown(text="There is nothing to take back.")
+        return ShowText(text="There is nothing to take back.")
     wanted = int(argument) if argument.isdecimal() else 1
     turns = max(1, min(wanted, len(said)))
     await here.session.send(Rewind(turns=turns))
     count = "The last turn is" if turns == 1 else f"The last {turns} turns are"
-    return Drafted(draft=said[-turns], text=f"{count} undone; nothing was deleted.")
+    return EditDraft(draft=said[-turns], text=f"{count} undone; nothing was deleted.")
 
 
-async def usage(here: Here, argument: str) -> Outcome:
+async def usage(here: CommandContext, argument: str) -> Outcome:
     transcript = here.session.transcript
     window = here.app.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     lines = [
         f"Session   {_tokens(transcript.usage)}",
-        *_assumed(transcript),
-        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)"
+        *_unsettled_line(transcript),
+        f"Context   {format_count(transcript.last_prompt)} / {format_count(window)} ({share}%)"
         + f" · shortened {len(transcript.compactions)}×" * bool(transcript.compactions),
         f"Model     {transcript.model} ({transcript.provider})",
         *(f"Budget    {cap}" for cap in await cap_states(here.app)),
     ]
-    return Shown(text="\n".join(lines))
+    return ShowText(text="\n".join(lines))
 
 
-async def quit_(here: Here, argument: str) -> Outcome:
-    argument, sure = confirmed(argument)
+async def quit_(here: CommandContext, argument: str) -> Outcome:
+    argument, sure = split_confirmation(argument)
     if argument not in ("", "--delete"):
         raise UsageError("Use /quit, or /quit --delete to delete this session.")
     if argument and not sure and _asks(here) and here.session.transcript.messages:
-        return Shown(
+        return ShowText(
             text="This deletes the session permanently. Confirm with `/quit --delete --yes`."
         )
-    return Left(delete=bool(argument))
+    return Quit(delete=bool(argument))
 
 
-def confirmed(argument: str) -> tuple[str, bool]:
+def split_confirmation(argument: str) -> tuple[str, bool]:
     """The argument without `--yes`, and whether it was given."""
     words = argument.split()
-    return " ".join(word for word in words if word != SURE), SURE in words
+    return " ".join(word for word in words if word != CONFIRM), CONFIRM in words
 
 
-async def what_stops(here: Here, sure: bool) -> str:
+async def running_work(here: CommandContext, sure: bool) -> str:
     """What leaving this session would stop; empty when nothing runs."""
     if sure or not _asks(here):
         return ""
@@ -115,17 +115,17 @@ async def what_stops(here: Here, sure: bool) -> str:
     return f"This would stop {' and '.join(what)}." if what else ""
 
 
-def _asks(here: Here) -> bool:
+def _asks(here: CommandContext) -> bool:
     return here.app.settings.approvals.destructive_slash_confirm
 
 
-async def help_(here: Here, argument: str) -> Outcome:
-    return Shown(text=here.registry.about(argument) if argument else here.registry.help())
+async def help_(here: CommandContext, argument: str) -> Outcome:
+    return ShowText(text=here.registry.describe(argument) if argument else here.registry.help())
 
 
-async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
+async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     """Recent sessions by prefix of title or id."""
-    rows = await here.app.library.recent(limit=50)
+    rows = await here.app.archive.recent(limit=50)
     return [
         Suggestion(text=row.title or row.id, words=_about(row), replaces=len(begun))
         for row in rows
@@ -156,8 +156,8 @@ SESSION_COMMANDS = (
 )
 
 
-async def recent(here: Here) -> str:
-    rows = await here.app.library.recent(limit=RECENT)
+async def recent(here: CommandContext) -> str:
+    rows = await here.app.archive.recent(limit=RECENT)
     if not rows:
         return "There is no earlier session."
     lines = (
@@ -168,10 +168,10 @@ async def recent(here: Here) -> str:
     return "\n".join((*lines, "Use /resume with a number, an id or a title."))
 
 
-async def _numbered(here: Here, argument: str) -> str:
+async def _resolve_number(here: CommandContext, argument: str) -> str:
     """Resolve a number of the list to its id; other text is returned unchanged."""
     if argument.isdecimal() and 1 <= int(argument) <= RECENT:
-        rows = await here.app.library.recent(limit=RECENT)
+        rows = await here.app.archive.recent(limit=RECENT)
         if int(argument) <= len(rows):
             return rows[int(argument) - 1].id
     return argument
@@ -181,7 +181,7 @@ def _about(row: SessionInfo) -> str:
     return one_line(f"{row.id if row.title else ''} {row.preview}", 60)
 
 
-def _said(here: Here) -> list[str]:
+def _user_messages(here: CommandContext) -> list[str]:
     """The user messages that started turns, as far as they are in view."""
     messages = here.session.transcript.messages
     firsts = (messages[at] for at in here.session.transcript.turn_starts if at < len(messages))
@@ -190,25 +190,25 @@ def _said(here: Here) -> list[str]:
     ]
 
 
-def _assumed(transcript: Transcript) -> list[str]:
+def _unsettled_line(transcript: Transcript) -> list[str]:
     """Model calls without a recorded end."""
     calls = transcript.unsettled.values()
     if not calls:
         return []
     most = sum((call.usage for call in calls), Usage())
-    count = short_count(most.prompt + most.output)
-    price = "" if most.cost is None else f", {money(most.cost)}"
+    count = format_count(most.prompt + most.output)
+    price = "" if most.cost is None else f", {format_money(most.cost)}"
     words = "1 call" if len(calls) == 1 else f"{len(calls)} calls"
     return [f"Assumed   {words} whose end is not known: up to {count} tokens{price}"]
 
 
 def _tokens(used: Usage) -> str:
-    parts = [f"in {short_count(used.prompt)}", f"out {short_count(used.output)}"]
+    parts = [f"in {format_count(used.prompt)}", f"out {format_count(used.output)}"]
     if used.cache_read:
         share = used.cache_read * 100 // used.prompt
-        parts.append(f"cache read {short_count(used.cache_read)} ({share}%)")
+        parts.append(f"cache read {format_count(used.cache_read)} ({share}%)")
     if used.reasoning:
-        parts.append(f"reasoning {short_count(used.reasoning)}")
+        parts.append(f"reasoning {format_count(used.reasoning)}")
     parts.append(f"{used.requests} calls")
-    parts.append("cost unknown" if used.cost is None else money(used.cost))
+    parts.append("cost unknown" if used.cost is None else format_money(used.cost))
     return " · ".join(parts) + (" (estimated)" if used.estimated else "")

@@ -11,22 +11,22 @@ from hermes.commands.visible import one_line
 
 if TYPE_CHECKING:
     from hermes.skills.history import Version
-    from hermes.skills.hub.listing import Listing
-    from hermes.skills.scan import Scanned
-    from hermes.skills.shelf import Shelf
+    from hermes.skills.hub.listing import SkillListing
+    from hermes.skills.scan import SkillScan
+    from hermes.skills.shelf import SkillStore
 
-WORDS = 70
+MAX_DESCRIPTION = 70
 # Separates the user's text from the skills that it invokes.
-CALLED = "[The person calls for the skills below. Follow them.]"
+SKILLS_MARKER = "[The person calls for the skills below. Follow them.]"
 
 
-def typed_part(text: str) -> str:
+def user_text(text: str) -> str:
     """The user's text of a message with skills."""
-    before, found, _ = text.partition(f"\n\n{CALLED}\n")
+    before, found, _ = text.partition(f"\n\n{SKILLS_MARKER}\n")
     return before if found and before.startswith("/") else text
 
 
-def shelf_lines(scanned: Scanned, disabled: Collection[str]) -> list[str]:
+def skill_list_lines(scanned: SkillScan, disabled: Collection[str]) -> list[str]:
     """Lines by category; disabled skills are marked."""
     lines: list[str] = []
     category = None
@@ -36,13 +36,15 @@ def shelf_lines(scanned: Scanned, disabled: Collection[str]) -> list[str]:
             lines.append(category or "general")
         off = " (off)" if entry.name in disabled else ""
         where = "" if entry.kind == "home" else f" [{entry.kind}]"
-        lines.append(f"  {entry.name:<24} {one_line(entry.skill.description, WORDS)}{where}{off}")
+        lines.append(
+            f"  {entry.name:<24} {one_line(entry.skill.description, MAX_DESCRIPTION)}{where}{off}"
+        )
     return [*lines, *(f"⚠ {each.folder}: {each.problem}" for each in scanned.broken)]
 
 
-def listing_lines(found: Sequence[Listing]) -> list[str]:
+def listing_lines(found: Sequence[SkillListing]) -> list[str]:
     return [
-        f"{each.identifier}  [{each.trust}]\n    {one_line(each.description, WORDS)}"
+        f"{each.identifier}  [{each.trust}]\n    {one_line(each.description, MAX_DESCRIPTION)}"
         for each in found
     ]
 
@@ -64,7 +66,7 @@ def proposal_line(version: Version) -> str:
     return f"{version.id}  {version.name}: {version.action}, by {version.cause.who}"
 
 
-def difference(shelf: Shelf, version: Version, other: Version | None = None) -> str:
+def difference(shelf: SkillStore, version: Version, other: Version | None = None) -> str:
     """The diff of a version against another, or against its parent."""
     before = other or next(
         (one for one in shelf.history(version.name) if one.hash and one.hash == version.base), None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes.app.build import App
 from hermes.codec.values import Value
-from hermes.commands.amounts import money, short_count
+from hermes.commands.amounts import format_count, format_money
 from hermes.core.caps import DAY_SECONDS, Cap, first_day_of_month
 from hermes.journal.archive import Spending
 
@@ -28,8 +28,8 @@ async def cap_states(app: App) -> tuple[CapState, ...]:
     caps, now = app.caps, app.world.clock.now()
     if not (caps.day.is_set or caps.month.is_set):
         return ()
-    month = await app.library.spending(since=first_day_of_month(now) * DAY_SECONDS)
-    day = await app.library.spending(since=now)
+    month = await app.archive.spending(since=first_day_of_month(now) * DAY_SECONDS)
+    day = await app.archive.spending(since=now)
     return (
         *_states("today", "day", caps.day, day),
         *_states("month", "month", caps.month, month),
@@ -40,13 +40,13 @@ def _states(name: str, scope: str, cap: Cap, lines: Sequence[Spending]) -> list[
     found = []
     if cap.usd is not None:
         dollars = sum((line.usage.cost or 0) + (line.assumed.cost or 0) for line in lines)
-        words = (money(dollars), money(cap.usd))
+        words = (format_money(dollars), format_money(cap.usd))
         found.append(CapState(name=name, spent=words[0], cap=words[1], setting=f"budget.{scope}"))
     if cap.tokens is not None:
         tokens = sum(
             each.prompt + each.output for line in lines for each in (line.usage, line.assumed)
         )
-        words = (short_count(tokens), f"{short_count(cap.tokens)} tokens")
+        words = (format_count(tokens), f"{format_count(cap.tokens)} tokens")
         setting = f"budget.{scope}.tokens"
         found.append(CapState(name=name, spent=words[0], cap=words[1], setting=setting))
     return found

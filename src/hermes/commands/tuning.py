@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from hermes.app.session_controls import EFFORTS, FAST, MODES, Tuning, keep_setting
+from hermes.app.session_controls import EFFORTS, FAST, MODES, SessionControls, save_setting
 from hermes.codec.values import replace
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.core.errors import UsageError
 
 PROGRESS = ("off", "new", "all", "verbose")
@@ -21,104 +21,104 @@ MODE_WORDS = {
 }
 
 
-async def reasoning(here: Here, argument: str) -> Outcome:
-    tuned, words = _tuned(here), argument.split()
+async def reasoning(here: CommandContext, argument: str) -> Outcome:
+    tuned, words = _session_tuning(here), argument.split()
     keep = GLOBAL in words
     rest = [word for word in words if word != GLOBAL]
     match rest:
         case []:
             shown = "shown" if tuned.display.show_reasoning else "hidden"
             effort = tuned.effort or "the provider's default"
-            return Shown(
+            return ShowText(
                 text=f"Reasoning: {effort}, {shown}. Use {', '.join(EFFORTS)}, show, hide."
             )
         case ["show" | "hide" as word]:
             _display(here, "show_reasoning", word == "show", keep=keep)
-            return Shown(
+            return ShowText(
                 text=f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
             )
         case [level] if level in EFFORTS:
-            await here.session.send(tuned.changed(effort=level))
+            await here.session.send(tuned.change(effort=level))
             if keep:
-                keep_setting(here.app.run, ("agent", "reasoning_effort"), level)
-            return Shown(text=f"The model thinks with effort {level}{_for(keep)}.")
+                save_setting(here.app.run, ("agent", "reasoning_effort"), level)
+            return ShowText(text=f"The model thinks with effort {level}{_for(keep)}.")
     raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
 
 
-async def fast(here: Here, argument: str) -> Outcome:
+async def fast(here: CommandContext, argument: str) -> Outcome:
     if argument not in ("", "on", "off"):
         raise UsageError("Use /fast [on|off].")
-    tuned, transcript = _tuned(here), here.session.transcript
+    tuned, transcript = _session_tuning(here), here.session.transcript
     on = argument == "on" if argument else tuned.tier != FAST
     if on and not here.app.models.takes_tier(transcript.model, transcript.provider, FAST):
         raise UsageError(f"{transcript.provider} has no faster tier; nothing changed.")
-    await here.session.send(tuned.changed(tier=FAST if on else ""))
-    return Shown(
+    await here.session.send(tuned.change(tier=FAST if on else ""))
+    return ShowText(
         text="Fast: requests have priority at a higher price in this session. /fast off ends it."
         if on
         else "Fast is off: requests have the normal priority and price."
     )
 
 
-async def permission(here: Here, argument: str) -> Outcome:
-    tuned = _tuned(here)
+async def permission(here: CommandContext, argument: str) -> Outcome:
+    tuned = _session_tuning(here)
     if argument and argument not in MODES:
         raise UsageError(f"Use /permission [{'|'.join(MODES)}].")
     if argument:
         _owners_only(here)
-        await here.session.send(tuned.changed(mode=argument))
-    return Shown(
+        await here.session.send(tuned.change(mode=argument))
+    return ShowText(
         text=f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)
     )
 
 
-async def yolo(here: Here, argument: str) -> Outcome:
+async def yolo(here: CommandContext, argument: str) -> Outcome:
     _owners_only(here)
-    tuned = _tuned(here)
+    tuned = _session_tuning(here)
     mode = tuned.careful_mode if tuned.mode == "off" else "off"
-    await here.session.send(tuned.changed(mode=mode))
-    return Shown(text=MODE_WORDS[tuned.mode])
+    await here.session.send(tuned.change(mode=mode))
+    return ShowText(text=MODE_WORDS[tuned.mode])
 
 
-async def verbose(here: Here, argument: str) -> Outcome:
-    now = _tuned(here).display.tool_progress
+async def verbose(here: CommandContext, argument: str) -> Outcome:
+    now = _session_tuning(here).display.tool_progress
     wanted = argument or PROGRESS[(PROGRESS.index(now) + 1) % len(PROGRESS)]
     if wanted not in PROGRESS:
         raise UsageError(f"Use /verbose [{'|'.join(PROGRESS)}].")
     _display(here, "tool_progress", wanted)
-    return Shown(text=f"Tool lines: {wanted}.")
+    return ShowText(text=f"Tool lines: {wanted}.")
 
 
-async def busy(here: Here, argument: str) -> Outcome:
+async def busy(here: CommandContext, argument: str) -> Outcome:
     if argument and argument not in BUSY:
         raise UsageError(f"Use /busy [{'|'.join(BUSY)}].")
     if argument:
         _display(here, "busy_input_mode", argument)
-    mode = _tuned(here).display.busy_input_mode
+    mode = _session_tuning(here).display.busy_input_mode
     words = {
         "interrupt": "stops it and comes next",
         "queue": "waits for its end",
         "steer": "is read at its next step",
     }
-    return Shown(text=f"{mode}: what you send while a turn runs {words[mode]}.")
+    return ShowText(text=f"{mode}: what you send while a turn runs {words[mode]}.")
 
 
-def _switch(key: str, name: str) -> Callable[[Here, str], Awaitable[Outcome]]:
-    async def run(here: Here, argument: str) -> Outcome:
+def _switch(key: str, name: str) -> Callable[[CommandContext, str], Awaitable[Outcome]]:
+    async def run(here: CommandContext, argument: str) -> Outcome:
         if argument not in ("", "on", "off"):
             raise UsageError("Use on, off, or nothing to change it.")
-        now = bool(getattr(_tuned(here).display, key))
+        now = bool(getattr(_session_tuning(here).display, key))
         wanted = argument == "on" if argument else not now
         _display(here, key, wanted)
-        return Shown(text=f"{name}: {'on' if wanted else 'off'}.")
+        return ShowText(text=f"{name}: {'on' if wanted else 'off'}.")
 
     return run
 
 
-def choices(*words: str) -> Callable[[Here, str], Awaitable[Sequence[Suggestion]]]:
+def choices(*words: str) -> Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]:
     """Completes the first argument to one of these words."""
 
-    async def complete(here: Here, begun: str) -> Sequence[Suggestion]:
+    async def complete(here: CommandContext, begun: str) -> Sequence[Suggestion]:
         return [Suggestion(text=w, replaces=len(begun)) for w in words if w.startswith(begun)]
 
     return complete
@@ -183,21 +183,21 @@ TUNING_COMMANDS = (
 )
 
 
-def _tuned(here: Here) -> Tuning:
-    return here.app.tuned[here.session.id]
+def _session_tuning(here: CommandContext) -> SessionControls:
+    return here.app.controls[here.session.id]
 
 
-def _owners_only(here: Here) -> None:
+def _owners_only(here: CommandContext) -> None:
     opened = here.session.transcript.opened
     if opened is not None and opened.principal != "owner":
         raise UsageError("Only the owner can change who approves risky effects.")
 
 
-def _display(here: Here, key: str, value: Any, *, keep: bool = False) -> None:
-    tuned = _tuned(here)
+def _display(here: CommandContext, key: str, value: Any, *, keep: bool = False) -> None:
+    tuned = _session_tuning(here)
     tuned.display = replace(tuned.display, **{key: value})
     if keep:
-        keep_setting(here.app.run, ("display", key), value)
+        save_setting(here.app.run, ("display", key), value)
 
 
 def _for(keep: bool) -> str:

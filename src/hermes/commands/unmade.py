@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hermes.commands.describe import describe
+from hermes.commands.describe import describe_call
 from hermes.core.messages import ToolCall, ToolResult
 
-EDITS = frozenset(("write_file", "patch"))
-NAMED = 3
+EDIT_TOOLS = frozenset(("write_file", "patch"))
+SHOWN_FILES = 3
 
 
-class Unmade:
+class FailedEdits:
     """The edits of one turn."""
 
     def __init__(self, root: str = "") -> None:
@@ -18,17 +18,17 @@ class Unmade:
         self._any_made = False
 
     def note(self, call: ToolCall, result: ToolResult) -> None:
-        if call.name not in EDITS:
+        if call.name not in EDIT_TOOLS:
             return
         self._any_made |= not result.failed
         if result.failed:
-            self._failed[describe(call, root=self._root).detail or "a file"] = None
+            self._failed[describe_call(call, root=self._root).detail or "a file"] = None
 
-    def words(self) -> str:
+    def warning(self) -> str:
         """A warning when every edit failed, else empty."""
         if self._any_made or not self._failed:
             return ""
-        named = list(self._failed)[:NAMED]
+        named = list(self._failed)[:SHOWN_FILES]
         more = len(self._failed) - len(named)
         files = ", ".join(named) + (f" and {more} more" if more else "")
         return f"No file was changed: every edit failed ({files})."

@@ -8,20 +8,20 @@ import unicodedata
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def clean(text: str) -> str:
+def sanitize(text: str) -> str:
     """For prose: keeps line breaks, expands tabs, escapes other control characters."""
     plain = text.replace("\r\n", "\n").expandtabs(4)
     return _CONTROLS.sub(_sign, plain)
 
 
-def exposed(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """For approvals: escapes every invisible character."""
-    return "".join(letter if _shows(letter) else _spelled(letter) for letter in text)
+    return "".join(letter if _shows(letter) else _escape(letter) for letter in text)
 
 
 def one_line(text: str, most: int = 0) -> str:
     """The text on one line, cut to `most` characters if given."""
-    plain = " ".join(clean(text).split())
+    plain = " ".join(sanitize(text).split())
     return plain if not most or len(plain) <= most else plain[: most - 1] + "…"
 
 
@@ -39,7 +39,7 @@ def _shows(letter: str) -> bool:
     return letter.isprintable() and unicodedata.category(letter) != "Cf"
 
 
-def _spelled(letter: str) -> str:
+def _escape(letter: str) -> str:
     code = ord(letter)
     if letter == "\t":
         return "\\t"

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from hermes.app.side_questions import Aside, in_background, side_answer
-from hermes.commands.endings import explain
-from hermes.commands.registry import Begun, Here, Outcome, Sent, Shown, SlashCommand
-from hermes.commands.visible import clean, one_line
+from hermes.app.side_questions import SideAnswer, in_background, side_answer
+from hermes.commands.endings import explain_ending
+from hermes.commands.registry import (
+    CommandContext,
+    Outcome,
+    SendMessage,
+    ShowText,
+    SlashCommand,
+    StartWork,
+)
+from hermes.commands.visible import one_line, sanitize
 from hermes.core.commands import Interrupt, Steer
 from hermes.core.errors import HermesError, UsageError
 
 NAMED = 40
 
 
-async def queue(here: Here, argument: str) -> Outcome:
+async def queue(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         waiting = [each.message.text for each in here.session.transcript.waiting.values()]
         lines = [f"{n:3}  {one_line(text, 80)}" for n, text in enumerate(waiting, 1)]
-        return Shown(text="\n".join(lines) or "The queue is empty. Use /queue TEXT.")
-    return Sent(text=argument)
+        return ShowText(text="\n".join(lines) or "The queue is empty. Use /queue TEXT.")
+    return SendMessage(text=argument)
 
 
-async def steer(here: Here, argument: str) -> Outcome:
+async def steer(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         raise UsageError("Use /steer TEXT; the running turn reads it at its next step.")
     running = here.session.busy
     await here.session.send(Steer(text=argument))
-    return Shown(text="The running turn reads this at its next step." if running else "")
+    return ShowText(text="The running turn reads this at its next step." if running else "")
 
 
-async def stop(here: Here, argument: str) -> Outcome:
+async def stop(here: CommandContext, argument: str) -> Outcome:
     processes = here.session.workspace.processes
     running = [each for each in await processes.list() if each.status == "running"]
     for each in running:
@@ -37,10 +44,10 @@ async def stop(here: Here, argument: str) -> Outcome:
     if here.session.busy:
         await here.session.send(Interrupt())
         lines.append("Stopping the running turn.")
-    return Shown(text="\n".join(lines) or "Nothing runs.")
+    return ShowText(text="\n".join(lines) or "Nothing runs.")
 
 
-async def background(here: Here, argument: str) -> Outcome:
+async def background(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         raise UsageError("Use /background TEXT to run it in another session.")
     app, session = here.app, here.session
@@ -50,10 +57,10 @@ async def background(here: Here, argument: str) -> Outcome:
 
     name = one_line(argument, NAMED)
     text = f"Another session works on “{name}”."
-    return Begun(name=name, work=work, text=text, said=True)
+    return StartWork(name=name, work=work, text=text, said=True)
 
 
-async def btw(here: Here, argument: str) -> Outcome:
+async def btw(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         raise UsageError("Use /btw QUESTION; the answer is not added to the conversation.")
     app, session = here.app, here.session
@@ -63,17 +70,17 @@ async def btw(here: Here, argument: str) -> Outcome:
             answer = await side_answer(app, session, argument)
         except HermesError as error:
             answer = str(error)
-        return f"↪ {one_line(argument, 80)}\n{clean(answer.strip())}"
+        return f"↪ {one_line(argument, 80)}\n{sanitize(answer.strip())}"
 
-    return Begun(name=f"by the way: {one_line(argument, NAMED)}", work=work, said=True)
+    return StartWork(name=f"by the way: {one_line(argument, NAMED)}", work=work, said=True)
 
 
-def report(done: Aside, asked: str) -> str:
+def report(done: SideAnswer, asked: str) -> str:
     """The result of background work, and how to open its session."""
     head = f"↪ done in the background: {one_line(asked, 80)}"
-    body = clean(done.answer.strip())
-    ending = explain(done.ended, answered=bool(body)) if done.ended else "It was stopped."
-    lines = [head, *filter(None, (body, clean(ending)))]
+    body = sanitize(done.answer.strip())
+    ending = explain_ending(done.ended, answered=bool(body)) if done.ended else "It was stopped."
+    lines = [head, *filter(None, (body, sanitize(ending)))]
     return "\n".join((*lines, f"/resume {done.session_id} continues it."))
 
 

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from hermes.config.document import literal_secrets, read_document
-from hermes.config.findings import Finding, fault, fine, warning
+from hermes.config.findings import Diagnostic, fault, ok, warning
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.schema import format_key
@@ -16,23 +16,23 @@ _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 
 
-def check_files(config: Config) -> tuple[Finding, ...]:
+def check_files(config: Config) -> tuple[Diagnostic, ...]:
     """Checks config.yaml and `.env`: the findings of the loader, and file modes."""
     home = config.home
-    found: list[Finding] = []
+    found: list[Diagnostic] = []
     for path in (home.config, home.env_file):
         if not path.exists():
-            found.append(fine(f"{path} does not exist; it is optional"))
-        elif (mode := _too_open(path, _PRIVATE_FILE)) is not None:
+            found.append(ok(f"{path} does not exist; it is optional"))
+        elif (mode := _excess_mode(path, _PRIVATE_FILE)) is not None:
             text = f"{path} can be read by others (mode {mode:o})"
             fix = f"`hermes doctor --fix`, or chmod 600 {path}"
             found.append(warning("permissions", text, fix=fix))
         else:
-            found.append(fine(f"{path} is private"))
-    return (*found, *config.findings, *_literal_secret_findings(home))
+            found.append(ok(f"{path} is private"))
+    return (*found, *config.diagnostics, *_literal_secret_findings(home))
 
 
-def _literal_secret_findings(home: Home) -> list[Finding]:
+def _literal_secret_findings(home: Home) -> list[Diagnostic]:
     return [
         warning(
             "literal_secret",
@@ -44,22 +44,22 @@ def _literal_secret_findings(home: Home) -> list[Finding]:
     ]
 
 
-def check_home(home: Home) -> tuple[Finding, ...]:
+def check_home(home: Home) -> tuple[Diagnostic, ...]:
     """Checks that the home is writable and private."""
     if not home.root.exists():
-        return (fine(f"{home.root} does not exist yet; the first session creates it"),)
+        return (ok(f"{home.root} does not exist yet; the first session creates it"),)
     if not home.root.is_dir() or not os.access(home.root, os.W_OK | os.X_OK):
         text = f"{home.root} cannot be written"
         fix = "give yourself write access, or set HERMES_HOME to another folder"
         return (fault("permissions", text, fix=fix),)
-    if (mode := _too_open(home.root, _PRIVATE_FOLDER)) is not None:
+    if (mode := _excess_mode(home.root, _PRIVATE_FOLDER)) is not None:
         text = f"{home.root} can be entered by others (mode {mode:o})"
         fix = f"`hermes doctor --fix`, or chmod 700 {home.root}"
         return (warning("permissions", text, fix=fix),)
-    return (fine(f"{home.root} is writable and private"),)
+    return (ok(f"{home.root} is writable and private"),)
 
 
-def mend_permissions(home: Home) -> tuple[Path, ...]:
+def repair_permissions(home: Home) -> tuple[Path, ...]:
     """Makes the home and its secrets private; returns the changed paths."""
     wanted = (
         (home.root, _PRIVATE_FOLDER),
@@ -68,13 +68,13 @@ def mend_permissions(home: Home) -> tuple[Path, ...]:
     )
     repaired = []
     for path, mode in wanted:
-        if path.exists() and _too_open(path, mode) is not None:
+        if path.exists() and _excess_mode(path, mode) is not None:
             path.chmod(mode)
             repaired.append(path)
     return tuple(repaired)
 
 
-def _too_open(path: Path, wanted: int) -> int | None:
+def _excess_mode(path: Path, wanted: int) -> int | None:
     """The mode, if it allows more than `wanted`."""
     mode = stat.S_IMODE(path.stat().st_mode)
     return mode if mode & ~wanted & 0o777 else None

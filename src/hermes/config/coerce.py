@@ -6,13 +6,13 @@ from typing import Any, Literal, get_args, get_origin
 
 from hermes.codec.json import DecodeError, convert, decode
 from hermes.codec.values import JsonValue
-from hermes.config.schema import alternatives, describe, without_bounds
+from hermes.config.schema import alternatives, describe_type, strip_bounds
 from hermes.config.switches import TRUE_WORDS
 
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 
-class WrongKind(ValueError):
+class WrongType(ValueError):
     """The value has the wrong type; the message says what it must be."""
 
 
@@ -21,15 +21,15 @@ def from_data(kind: Any, value: JsonValue) -> Any:
     choice means "off" or "none", whichever it offers."""
     members = _members(kind)
     if isinstance(value, str) and bool in members and str not in members:
-        value = _truth(value)
+        value = _parse_bool(value)
     if value is False or value in ("off", "disabled"):
         value = next((word for word in ("off", "none") if word in _choices(kind)), value)
     if isinstance(value, list) and tuple in _origins(kind):
-        value = [item if isinstance(item, str) else _word(item) for item in value]
+        value = [item if isinstance(item, str) else _as_text(item) for item in value]
     try:
         return convert(kind, value)
     except DecodeError as error:
-        raise WrongKind(f"must be {describe(kind)}") from error
+        raise WrongType(f"must be {describe_type(kind)}") from error
 
 
 def from_text(kind: Any, text: str) -> Any:
@@ -44,7 +44,7 @@ def from_text(kind: Any, text: str) -> Any:
     return from_data(kind, _as_json(text))
 
 
-def guessed(text: str) -> JsonValue:
+def guess_value(text: str) -> JsonValue:
     """The value of an unknown key: parsed as JSON if possible, else the text."""
     lowered = text.strip().lower()
     if lowered in ("true", "yes", "on"):
@@ -61,20 +61,20 @@ def _as_json(text: str) -> JsonValue:
         return text
 
 
-def _truth(word: str) -> bool | str:
+def _parse_bool(word: str) -> bool | str:
     lowered = word.strip().lower()
     if lowered in TRUE_WORDS:
         return True
     return False if lowered in FALSE_WORDS else word
 
 
-def _word(item: JsonValue) -> JsonValue:
+def _as_text(item: JsonValue) -> JsonValue:
     """YAML reads `- 8080` as a number; a list of text needs "8080"."""
     return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    return tuple(without_bounds(member)[0] for member in alternatives(without_bounds(kind)[0]))
+    return tuple(strip_bounds(member)[0] for member in alternatives(strip_bounds(kind)[0]))
 
 
 def _origins(kind: Any) -> tuple[Any, ...]:

@@ -8,9 +8,9 @@ import time
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.files import replace_file
-from hermes.config.findings import Finding, fault
+from hermes.config.findings import Diagnostic, fault
 from hermes.config.home import Home
-from hermes.config.schema import Path, find_setting
+from hermes.config.schema import KeyPath, find_setting
 from hermes.config.settings import Settings
 from hermes.core.errors import ConfigError
 from hermes.version import __version__
@@ -21,33 +21,33 @@ COPY_NAME = "config.json"
 SETTLED_NS = 50_000_000
 
 
-class Document(Value):
+class ConfigDocument(Value):
     """The content of config.yaml, with only its syntax checked."""
 
     data: JsonObject = {}
-    findings: tuple[Finding, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     exists: bool = False
 
 
-class Copy(Value):
+class CachedDocument(Value):
     stamp: str
     data: JsonObject
 
 
-def read_document(home: Home) -> Document:
+def read_document(home: Home) -> ConfigDocument:
     """Never raises: an unreadable file gives a finding and empty content."""
     try:
         info = home.config.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return Document()
+        return ConfigDocument()
     except OSError as error:
-        return _unusable(home, error.strerror or "cannot be opened")
+        return _invalid_document(home, error.strerror or "cannot be opened")
     stamp = _stamp(info)
-    if (data := _copied(home, stamp)) is not None:
-        return Document(data=data, exists=True)
-    document = _parsed(home)
-    if not document.findings and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
-        _keep_copy(home, Copy(stamp=stamp, data=document.data))
+    if (data := _read_cache(home, stamp)) is not None:
+        return ConfigDocument(data=data, exists=True)
+    document = _parse(home)
+    if not document.diagnostics and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
+        _write_cache(home, CachedDocument(stamp=stamp, data=document.data))
     return document
 
 
@@ -55,15 +55,15 @@ def _stamp(info: os.stat_result) -> str:
     return f"{__version__}:{info.st_ino}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_size}"
 
 
-def _copied(home: Home, stamp: str) -> JsonObject | None:
+def _read_cache(home: Home, stamp: str) -> JsonObject | None:
     try:
-        copy = decode(Copy, (home.cache / COPY_NAME).read_bytes())
+        copy = decode(CachedDocument, (home.cache / COPY_NAME).read_bytes())
     except (OSError, DecodeError):
         return None
     return copy.data if copy.stamp == stamp else None
 
 
-def _keep_copy(home: Home, copy: Copy) -> None:
+def _write_cache(home: Home, copy: CachedDocument) -> None:
     if literal_secrets(copy.data):
         return  # do not store a secret in a second file
     try:
@@ -72,31 +72,31 @@ def _keep_copy(home: Home, copy: Copy) -> None:
         return  # a read-only home still has settings
 
 
-def _parsed(home: Home) -> Document:
+def _parse(home: Home) -> ConfigDocument:
     # The YAML library takes as long to load as the rest of a start.
     from hermes.config.yaml_read import BadYaml, parse_yaml
 
     try:
         data = parse_yaml(home.config.read_bytes())
     except OSError as error:
-        return _unusable(home, error.strerror or "cannot be opened")
+        return _invalid_document(home, error.strerror or "cannot be opened")
     except BadYaml as error:
-        return _unusable(home, str(error))
-    return Document(data=data, exists=True)
+        return _invalid_document(home, str(error))
+    return ConfigDocument(data=data, exists=True)
 
 
-def _unusable(home: Home, why: str) -> Document:
+def _invalid_document(home: Home, why: str) -> ConfigDocument:
     found = fault(
         "syntax",
         f"{home.config} is not used: {why}",
         fix="fix it with `hermes config edit`; until then the defaults apply",
     )
-    return Document(findings=(found,), exists=True)
+    return ConfigDocument(diagnostics=(found,), exists=True)
 
 
-def literal_secrets(data: JsonObject, before: Path = ()) -> list[Path]:
+def literal_secrets(data: JsonObject, before: KeyPath = ()) -> list[KeyPath]:
     """Keys of secrets that are written in config.yaml instead of `.env`."""
-    found: list[Path] = []
+    found: list[KeyPath] = []
     for name, value in data.items():
         path = (*before, name)
         setting = find_setting(Settings, path)

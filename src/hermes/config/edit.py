@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongKind, from_data, from_text, guessed
+from hermes.config.coerce import WrongType, from_data, from_text, guess_value
 from hermes.config.env_edit import set_variable, unset_variable
-from hermes.config.files import sole_writer
+from hermes.config.files import config_lock
 from hermes.config.home import Home
 from hermes.config.migrate import MIGRATIONS, REMOVED, Changes, Migration, Removed
 from hermes.config.schema import (
-    Path,
+    KeyPath,
     Setting,
     find_setting,
     format_key,
     is_section,
+    mapping_section,
     parse_key,
-    section_by_name,
 )
-from hermes.config.secrets import masked, shown
+from hermes.config.secrets import display_value, mask
 from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
 
 
-class Edited(Value):
+class SettingChange(Value):
     """A change; `shown` is the new value with secrets masked, "" if it was removed."""
 
     key: str
@@ -39,25 +39,27 @@ class Edited(Value):
     shown: str = ""
 
 
-def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Edited:
+def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> SettingChange:
     """Sets a key to typed text. A name in capitals is a variable and goes to `.env`. An unknown key
     raises NotFound unless `force`."""
     if re.fullmatch(_VARIABLE, key):
         _refuse_override(key)
-        with sole_writer(home):
+        with config_lock(home):
             set_variable(home, key, text)
-        return Edited(key=key, place=".env", shown=masked(text))
+        return SettingChange(key=key, place=".env", shown=mask(text))
     path = _long_path(parse_key(key))
     setting = find_setting(Settings, path)
     if setting is None and not force:
         raise _unknown(path)
-    value = _typed(setting, key, text) if setting is not None else guessed(text)
+    value = _parse_value(setting, key, text) if setting is not None else guess_value(text)
     write_settings(home, {path: value})
     secret = setting is not None and setting.secret
-    return Edited(key=format_key(path), place="config.yaml", shown=str(shown(text, secret=secret)))
+    return SettingChange(
+        key=format_key(path), place="config.yaml", shown=str(display_value(text, secret=secret))
+    )
 
 
-def unset(home: Home, key: str) -> Edited:
+def unset(home: Home, key: str) -> SettingChange:
     """Removes a key from config.yaml or a variable from `.env`; raises NotFound if not set."""
     place: Literal["config.yaml", ".env"] = (
         ".env" if re.fullmatch(_VARIABLE, key) else "config.yaml"
@@ -66,18 +68,18 @@ def unset(home: Home, key: str) -> Edited:
     if not (home.root / place).exists():
         raise NotFound(f"{place} does not set {key}.")
     if place == ".env":
-        with sole_writer(home):
+        with config_lock(home):
             if not unset_variable(home, key):
                 raise NotFound(f".env does not set {key}.")
-        return Edited(key=key, place=place)
-    with sole_writer(home):
+        return SettingChange(key=key, place=place)
+    with config_lock(home):
         file = _settings_file(home)
         if _long_path(path[:1]) == path and isinstance(file.data.get(path[0]), str):
             path = path[:1]
-        if not _holds(file.data, path):
+        if not _contains(file.data, path):
             raise NotFound(f"config.yaml does not set {key}.")
         file.write({path: REMOVED})
-    return Edited(key=key, place=place)
+    return SettingChange(key=key, place=place)
 
 
 def write_settings(home: Home, changes: Changes) -> None:
@@ -85,13 +87,13 @@ def write_settings(home: Home, changes: Changes) -> None:
     raises ConfigError."""
     for path, value in changes.items():
         _check(path, value)
-    with sole_writer(home):
+    with config_lock(home):
         _settings_file(home).write(changes)
 
 
 def allow_always(home: Home, effect: str) -> None:
     """Adds an effect to `command_allowlist`."""
-    with sole_writer(home):
+    with config_lock(home):
         file = _settings_file(home)
         known = file.data.get("command_allowlist")
         allowed = known if isinstance(known, list) else []
@@ -103,7 +105,7 @@ def migrate_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Changes
     """Backs up config.yaml and migrates it to the newest version; returns the changes."""
     if not home.config.exists():
         return {}
-    with sole_writer(home):
+    with config_lock(home):
         return _settings_file(home, steps).migrate()
 
 
@@ -124,42 +126,42 @@ def _refuse_override(name: str) -> None:
             )
 
 
-def _long_path(path: Path) -> Path:
+def _long_path(path: KeyPath) -> KeyPath:
     inner = SHORT_FORMS.get(format_key(path))
     return (*path, inner) if inner else path
 
 
-def _check(path: Path, value: JsonValue) -> None:
+def _check(path: KeyPath, value: JsonValue) -> None:
     """Raises ConfigError for a value of the wrong type, before anything is written."""
     setting = find_setting(Settings, path)
     if setting is None or isinstance(value, Removed) or _is_group(setting):
         return
     try:
         from_data(setting.kind, value)
-    except WrongKind as error:
+    except WrongType as error:
         raise ConfigError(f"{format_key(path)} {error}, not {value!r}.") from error
 
 
-def _typed(setting: Setting, key: str, text: str) -> JsonValue:
+def _parse_value(setting: Setting, key: str, text: str) -> JsonValue:
     if _is_group(setting):
         raise ConfigError(f"{key} is a section; name a key below it.")
     try:
         value = from_text(setting.kind, text)
-    except WrongKind as error:
-        value = shown(text, secret=setting.secret)
+    except WrongType as error:
+        value = display_value(text, secret=setting.secret)
         raise ConfigError(f"{key} {error}, not {value!r}; nothing was written.") from error
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _is_group(setting: Setting) -> bool:
-    return is_section(setting.kind) or section_by_name(setting.kind) is not None
+    return is_section(setting.kind) or mapping_section(setting.kind) is not None
 
 
-def _unknown(path: Path) -> NotFound:
+def _unknown(path: KeyPath) -> NotFound:
     # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.nearest import nearest_keys
+    from hermes.config.nearest import suggest_keys
 
-    near = nearest_keys(path)
+    near = suggest_keys(path)
     guess = f" (did you mean {near[0]}?)" if near else ""
     return NotFound(
         f"Unknown setting {format_key(path)}{guess}; nothing was written. "
@@ -168,7 +170,7 @@ def _unknown(path: Path) -> NotFound:
     )
 
 
-def _holds(data: JsonObject, path: Path) -> bool:
+def _contains(data: JsonObject, path: KeyPath) -> bool:
     held: JsonValue = data
     for name in path:
         if not isinstance(held, dict) or name not in held:

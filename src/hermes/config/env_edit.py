@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hermes.config.files import replace_file
 from hermes.config.home import Home
-from hermes.config.secrets import env_assignment, env_line, env_lines
+from hermes.config.secrets import env_lines, format_env_line, parse_assignment
 from hermes.core.errors import ConfigError
 
 
 def set_variable(home: Home, name: str, value: str) -> None:
     """Replaces the last line that sets the variable, or appends a line."""
     lines, mine = _lines(home, name)
-    fresh = env_line(name, value)
+    fresh = format_env_line(name, value)
     if mine:
         lines[mine[-1]] = fresh
     else:
@@ -36,7 +36,9 @@ def _lines(home: Home, name: str) -> tuple[list[str], list[int]]:
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"Cannot read {home.env_file} ({error}).") from error
     mine = [
-        number - 1 for number, line in env_lines(text) if (env_assignment(line) or ("",))[0] == name
+        number - 1
+        for number, line in env_lines(text)
+        if (parse_assignment(line) or ("",))[0] == name
     ]
     return text.split("\n"), mine
 

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 Level = Literal["ok", "warn", "error"]
 
 
-class Finding(Value):
+class Diagnostic(Value):
     """`kind` is for scripts, `fix` is the next step, `key` the setting or variable concerned."""
 
     level: Level
@@ -19,13 +19,13 @@ class Finding(Value):
     key: str = ""
 
 
-def fine(text: str) -> Finding:
-    return Finding(level="ok", kind="ok", text=text)
+def ok(text: str) -> Diagnostic:
+    return Diagnostic(level="ok", kind="ok", text=text)
 
 
-def warning(kind: str, text: str, *, fix: str = "", key: str = "") -> Finding:
-    return Finding(level="warn", kind=kind, text=text, fix=fix, key=key)
+def warning(kind: str, text: str, *, fix: str = "", key: str = "") -> Diagnostic:
+    return Diagnostic(level="warn", kind=kind, text=text, fix=fix, key=key)
 
 
-def fault(kind: str, text: str, *, fix: str = "", key: str = "") -> Finding:
-    return Finding(level="error", kind=kind, text=text, fix=fix, key=key)
+def fault(kind: str, text: str, *, fix: str = "", key: str = "") -> Diagnostic:
+    return Diagnostic(level="error", kind=kind, text=text, fix=fix, key=key)

@@ -43,20 +43,20 @@ class Home:
         """The profile name of this home; "default" for a root home."""
         return self.root.name if self.root.parent.name == PROFILES else "default"
 
-    def folder(self, path: Path) -> Path:
+    def ensure_folder(self, path: Path) -> Path:
         """Creates a folder and its parents with mode 0700; raises ConfigError."""
         try:
-            for missing in _missing(path):
+            for missing in _missing_parents(path):
                 missing.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise unwritable_error(path, error) from error
         return path
 
     def __repr__(self) -> str:
         return f"Home({str(self.root)!r})"
 
 
-def unwritable(path: Path, error: OSError) -> ConfigError:
+def unwritable_error(path: Path, error: OSError) -> ConfigError:
     why = (error.strerror or type(error).__name__).lower()
     return ConfigError(
         f"Cannot write to {path} ({why}); make it writable, or set HERMES_HOME to another folder."
@@ -73,7 +73,7 @@ def resolve_home(
     if name:
         return profile_home(Home(_root_of(start)), name)
     home = Home(start)
-    if home.profile != "default" or not (sticky := sticky_profile(home)):
+    if home.profile != "default" or not (sticky := default_profile(home)):
         return home
     try:
         return profile_home(home, sticky)
@@ -109,7 +109,7 @@ def _root_of(path: Path) -> Path:
     return path.parent.parent if path.parent.name == PROFILES else path
 
 
-def sticky_profile(home: Home) -> str:
+def default_profile(home: Home) -> str:
     """The profile used when none is named; "" for the root home."""
     try:
         return home.active_profile.read_text(encoding="utf-8").strip()
@@ -145,7 +145,7 @@ def profile_names(root: Home) -> tuple[str, ...]:
         return ()
 
 
-def _missing(path: Path) -> list[Path]:
+def _missing_parents(path: Path) -> list[Path]:
     """The folders to create, outermost first. `mkdir(parents=True)` would not make all private."""
     found: list[Path] = []
     while not path.is_dir():

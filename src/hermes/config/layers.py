@@ -9,19 +9,19 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongKind, from_data, from_text
-from hermes.config.findings import Finding, warning
+from hermes.config.coerce import WrongType, from_data, from_text
+from hermes.config.findings import Diagnostic, warning
 from hermes.config.migrate import VERSION_KEY
 from hermes.config.schema import (
-    Path,
+    KeyPath,
     Setting,
-    describe,
+    describe_type,
     field_of,
     find_setting,
     format_key,
     is_section,
+    mapping_section,
     parse_key,
-    section_by_name,
 )
 from hermes.config.settings import SHORT_FORMS, Override, Settings
 from hermes.config.switches import TRUE_WORDS
@@ -33,7 +33,7 @@ VariablePlace = Literal["environment", "env_file"]
 SourceKind = Literal["flag", "session", "environment", "env_file", "file", "default"]
 
 
-class Source(Value):
+class SettingSource(Value):
     """The origin of a value; `name` is the variable, if any."""
 
     kind: SourceKind
@@ -51,27 +51,27 @@ class Source(Value):
         return labels[self.kind]
 
 
-class Held(Value):
+class SourcedValue(Value):
     """A value with its origin."""
 
     value: Any
-    source: Source
+    source: SettingSource
 
 
-Layer = dict[Path, Held]
+Layer = dict[KeyPath, SourcedValue]
 
 
-def given_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]) -> Layer:
+def explicit_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]) -> Layer:
     """Values from the command line or the session, by key; raises UsageError for a bad value."""
-    source = Source(kind=kind)
+    source = SettingSource(kind=kind)
     found: Layer = {}
     for key, value in given.items():
         setting = find_setting(Settings, parse_key(key))
         if setting is None:
             raise UsageError(f"Unknown setting {key}.")
         try:
-            found[setting.path] = Held(value=from_data(setting.kind, value), source=source)
-        except WrongKind as error:
+            found[setting.path] = SourcedValue(value=from_data(setting.kind, value), source=source)
+        except WrongType as error:
             raise UsageError(f"{key} {error}, not {value!r}.") from error
     return found
 
@@ -79,7 +79,7 @@ def given_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]
 def variable_layers(
     overrides: Iterable[Override],
     places: Sequence[tuple[VariablePlace, Mapping[str, str]]],
-    findings: list[Finding],
+    findings: list[Diagnostic],
 ) -> list[Layer]:
     """One layer per variable and place, strongest first: several variables may set one key."""
     overrides = tuple(overrides)
@@ -87,13 +87,13 @@ def variable_layers(
     for kind, variables in places:
         for override in overrides:
             if text := variables.get(override.variable, ""):
-                source = Source(kind=kind, name=override.variable)
+                source = SettingSource(kind=kind, name=override.variable)
                 layers += _variable_layer(override, text, source, findings)
     return layers
 
 
 def _variable_layer(
-    override: Override, text: str, source: Source, findings: list[Finding]
+    override: Override, text: str, source: SettingSource, findings: list[Diagnostic]
 ) -> list[Layer]:
     if override.when_true:
         if text.strip().lower() not in TRUE_WORDS:
@@ -103,18 +103,18 @@ def _variable_layer(
     assert setting is not None
     try:
         value = from_text(setting.kind, text)
-    except WrongKind as error:
+    except WrongType as error:
         message = f"{source} is ignored: {override.key} {error}, not {text!r}"
         fix = f"unset {source.name}"
         findings.append(warning("wrong_type", message, fix=fix, key=override.key))
         return []
-    return [{setting.path: Held(value=value, source=source)}]
+    return [{setting.path: SourcedValue(value=value, source=source)}]
 
 
 class FileReader:
     """Reads the data of config.yaml into a layer. Bad values become findings."""
 
-    def __init__(self, variables: Mapping[str, str], findings: list[Finding]) -> None:
+    def __init__(self, variables: Mapping[str, str], findings: list[Diagnostic]) -> None:
         self._variables = variables
         self._findings = findings
         self._layer: Layer = {}
@@ -124,62 +124,62 @@ class FileReader:
         self._read_section(Settings, known, ())
         return self._layer
 
-    def _read_section(self, section: type[Struct], data: JsonObject, before: Path) -> None:
+    def _read_section(self, section: type[Struct], data: JsonObject, before: KeyPath) -> None:
         for name, value in data.items():
             path = (*before, name)
             if (setting := field_of(section, name)) is None:
                 self._report_unknown(path)
             elif is_section(setting.kind):
                 self._read_mapping(setting.kind, _long_form(path, value), path)
-            elif (inner_section := section_by_name(setting.kind)) is not None:
+            elif (inner_section := mapping_section(setting.kind)) is not None:
                 for own, inner in self._entries(value, path):
                     self._read_mapping(inner_section, inner, (*path, own))
             else:
                 self._read_value(setting, value, path)
 
-    def _read_mapping(self, section: type[Struct], value: JsonValue, path: Path) -> None:
+    def _read_mapping(self, section: type[Struct], value: JsonValue, path: KeyPath) -> None:
         self._read_section(section, dict(self._entries(value, path)), path)
 
-    def _entries(self, value: JsonValue, path: Path) -> Iterable[tuple[str, JsonValue]]:
+    def _entries(self, value: JsonValue, path: KeyPath) -> Iterable[tuple[str, JsonValue]]:
         if isinstance(value, dict):
             return value.items()
         if value is not None:  # `agent:` with nothing below it is allowed
             self._report_kind(path, "must be a mapping", value)
         return ()
 
-    def _read_value(self, setting: Setting, value: JsonValue, path: Path) -> None:
-        resolved = expanded(value, self._variables)
+    def _read_value(self, setting: Setting, value: JsonValue, path: KeyPath) -> None:
+        resolved = expand_variables(value, self._variables)
         try:
             if isinstance(resolved, str) and resolved != value:
                 result = from_text(setting.kind, resolved)
             else:
                 result = from_data(setting.kind, resolved)
-        except WrongKind:
+        except WrongType:
             self._report_kind(
-                path, f"must be {describe(setting.kind)}", "***" if setting.secret else value
+                path, f"must be {describe_type(setting.kind)}", "***" if setting.secret else value
             )
         else:
-            self._layer[path] = Held(value=result, source=Source(kind="file"))
+            self._layer[path] = SourcedValue(value=result, source=SettingSource(kind="file"))
 
-    def _report_kind(self, path: Path, wanted: str, value: JsonValue) -> None:
+    def _report_kind(self, path: KeyPath, wanted: str, value: JsonValue) -> None:
         key = format_key(path)
         message = f"config.yaml: {key} {wanted}, not {_short(value)}; the default is used"
         fix = f"correct it, or remove it with `hermes config unset {key}`"
         self._findings.append(warning("wrong_type", message, fix=fix, key=key))
 
-    def _report_unknown(self, path: Path) -> None:
+    def _report_unknown(self, path: KeyPath) -> None:
         # Loaded only for an unknown key: difflib and the list of all keys are slow.
-        from hermes.config.nearest import nearest_keys
+        from hermes.config.nearest import suggest_keys
 
         key = format_key(path)
-        near = nearest_keys(path)
+        near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
         fix = f"rename it to {near[0]}" if near else f"remove it with `hermes config unset {key}`"
         message = f"config.yaml: unknown setting {key}{hint}"
         self._findings.append(warning("unknown_key", message, fix=fix, key=key))
 
 
-def _long_form(path: Path, value: JsonValue) -> JsonValue:
+def _long_form(path: KeyPath, value: JsonValue) -> JsonValue:
     short = SHORT_FORMS.get(format_key(path))
     return {short: value} if short and isinstance(value, str | int | float) else value
 
@@ -189,14 +189,14 @@ def _short(value: JsonValue) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def expanded(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
+def expand_variables(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
     """Replaces `${NAME}` in strings; a variable without a value stays as written."""
     if isinstance(value, str):
         if "${" not in value:
             return value
         return re.sub(_VARIABLE, lambda found: variables.get(found[1]) or found[0], value)
     if isinstance(value, list):
-        return [expanded(item, variables) for item in value]
+        return [expand_variables(item, variables) for item in value]
     if isinstance(value, dict):
-        return {name: expanded(item, variables) for name, item in value.items()}
+        return {name: expand_variables(item, variables) for name, item in value.items()}
     return value

@@ -25,27 +25,30 @@ _RETENTION = {
 }
 
 
-def modernised(data: JsonObject) -> JsonObject:
+def translate_legacy(data: JsonObject) -> JsonObject:
     """The settings under current keys; the same object if nothing changes. If both forms of a
     setting are present, the current one wins."""
     found = dict(data)
     if isinstance(listed := found.pop("custom_providers", None), list):
-        found["providers"] = {**_by_name(listed), **_mapping(found.get("providers"))}
+        found["providers"] = {**_index_by_name(listed), **_mapping(found.get("providers"))}
     elif listed is not None:
         found["custom_providers"] = listed
     if isinstance(providers := found.get("providers"), dict):
-        found["providers"] = {name: _endpoint(held) for name, held in providers.items()}
+        found["providers"] = {name: _translate_endpoint(held) for name, held in providers.items()}
     if (spare := found.pop("fallback_model", None)) is not None:
         chain = found.get("fallback_providers")
-        found["fallback_providers"] = [*(chain if isinstance(chain, list) else ()), _spare(spare)]
+        found["fallback_providers"] = [
+            *(chain if isinstance(chain, list) else ()),
+            _fallback_entry(spare),
+        ]
     if isinstance(sessions := found.get("sessions"), dict):
-        found["sessions"] = _sessions(sessions)
+        found["sessions"] = _translate_sessions(sessions)
     if isinstance(compression := found.get("compression"), dict):
-        found |= _summaries(compression, _mapping(found.get("auxiliary")))
+        found |= _translate_summaries(compression, _mapping(found.get("auxiliary")))
     return found if found != data else data
 
 
-def _summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
+def _translate_summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
     """`compression.summary_…` moved to `auxiliary.compression`."""
     renamed = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
                if key.startswith(_SUMMARY))  # fmt: skip
@@ -57,7 +60,7 @@ def _summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
     return {"compression": kept, "auxiliary": {**auxiliary, "compression": task}}
 
 
-def _by_name(listed: list[JsonValue]) -> JsonObject:
+def _index_by_name(listed: list[JsonValue]) -> JsonObject:
     """An entry without a name is named after its position."""
     found: JsonObject = {}
     for position, entry in enumerate(listed, start=1):
@@ -72,7 +75,7 @@ def _plain(name: JsonValue) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()) if isinstance(name, str) else ""
 
 
-def _endpoint(held: JsonValue) -> JsonValue:
+def _translate_endpoint(held: JsonValue) -> JsonValue:
     if not isinstance(held, dict):
         return held
     renamed = {_NAMES.get(key, key): value for key, value in held.items() if key in _NAMES}
@@ -85,7 +88,7 @@ def _endpoint(held: JsonValue) -> JsonValue:
     return whole if whole != held else held
 
 
-def _sessions(held: JsonObject) -> JsonObject:
+def _translate_sessions(held: JsonObject) -> JsonObject:
     """`auto_prune`, `retention_days` and `min_interval_hours` moved to `retention`."""
     kept = {key: value for key, value in held.items() if key not in _RETENTION}
     given: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
@@ -94,7 +97,7 @@ def _sessions(held: JsonObject) -> JsonObject:
     return {**kept, "retention": {**given, **_mapping(kept.get("retention"))}} if given else held
 
 
-def _spare(given: JsonValue) -> JsonValue:
+def _fallback_entry(given: JsonValue) -> JsonValue:
     return {"model": given} if isinstance(given, str) else given
 
 

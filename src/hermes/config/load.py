@@ -10,43 +10,49 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.document import Document, read_document
-from hermes.config.findings import Finding, warning
+from hermes.config.document import ConfigDocument, read_document
+from hermes.config.findings import Diagnostic, warning
 from hermes.config.home import Home
 from hermes.config.layers import (
     FileReader,
-    Held,
     Layer,
-    Source,
+    SettingSource,
+    SourcedValue,
     VariablePlace,
-    given_layer,
+    explicit_layer,
     variable_layers,
 )
-from hermes.config.legacy import modernised
-from hermes.config.migrate import MIGRATIONS, Migration, migrated, newest_version, version_of
+from hermes.config.legacy import translate_legacy
+from hermes.config.migrate import (
+    MIGRATIONS,
+    Migration,
+    migrate_document,
+    newest_version,
+    version_of,
+)
 from hermes.config.schema import (
     ANY_NAME,
-    Path,
+    KeyPath,
     Setting,
     all_settings,
     field_of,
     find_setting,
     format_key,
     is_section,
+    mapping_section,
     parse_key,
-    section_by_name,
 )
 from hermes.config.secrets import (
-    SHORTEST_MASKED,
+    MIN_MASKED_LENGTH,
     Secrets,
-    environment,
-    looks_secret,
+    is_secret_name,
+    process_environment,
     read_env_file,
 )
 from hermes.config.settings import OVERRIDES, Settings
 from hermes.core.errors import ConfigError, NotFound
 
-DEFAULT = Source(kind="default")
+DEFAULT = SettingSource(kind="default")
 
 
 class Explanation(Value):
@@ -54,8 +60,8 @@ class Explanation(Value):
 
     setting: Setting
     value: Any
-    source: Source
-    shadows: tuple[Held, ...]
+    source: SettingSource
+    shadows: tuple[SourcedValue, ...]
 
     @property
     def key(self) -> str:
@@ -71,19 +77,19 @@ class Config:
         home: Home,
         layers: Sequence[Layer],
         secrets: Secrets,
-        findings: Iterable[Finding],
+        diagnostics: Iterable[Diagnostic],
     ) -> None:
         self.home = home
         self.secrets = secrets
-        self.findings = tuple(findings)
-        self.settings = _built(layers)
+        self.diagnostics = tuple(diagnostics)
+        self.settings = _build_settings(layers)
         self._layers = tuple(layers)
 
     def explain(self, key: str) -> Explanation:
         """Raises NotFound for an unknown key."""
-        setting = _leaf(key)
+        setting = _find_leaf(key)
         held = [layer[setting.path] for layer in self._layers if setting.path in layer]
-        held.append(Held(value=setting.default, source=DEFAULT))
+        held.append(SourcedValue(value=setting.default, source=DEFAULT))
         return Explanation(
             setting=setting, value=held[0].value, source=held[0].source, shadows=tuple(held[1:])
         )
@@ -99,11 +105,11 @@ class Config:
         found: set[str] = set(self.secrets.values())
         for path, entry in items:
             setting = find_setting(Settings, path)
-            if setting is not None and (setting.secret or looks_secret(path[-1])):
-                found.update(_texts(entry.value))
+            if setting is not None and (setting.secret or is_secret_name(path[-1])):
+                found.update(_strings(entry.value))
             elif isinstance(entry.value, dict):
-                found.update(named_secrets(entry.value))
-        return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
+                found.update(find_named_secrets(entry.value))
+        return frozenset(value for value in found if len(value) >= MIN_MASKED_LENGTH)
 
 
 @lru_cache(maxsize=1)
@@ -123,12 +129,12 @@ def load(
 ) -> Config:
     """Loads the settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
     Errors in files and variables become findings; only a bad flag raises."""
-    process = environment() if env is None else env
+    process = process_environment() if env is None else env
     env_file = read_env_file(home)
-    document = read_document(home) if use_file else Document()
-    findings = [*env_file.findings, *document.findings]
+    document = read_document(home) if use_file else ConfigDocument()
+    findings = [*env_file.diagnostics, *document.diagnostics]
     variables = {**process, **env_file.variables}
-    data = modernised(_current(document.data, findings, steps))
+    data = translate_legacy(_migrate(document.data, findings, steps))
     file_layer = FileReader(variables, findings).read(data) if data else {}
     places: list[tuple[VariablePlace, Mapping[str, str]]] = [
         ("environment", process),
@@ -136,17 +142,19 @@ def load(
     ]
     strong = variable_layers((o for o in OVERRIDES if not o.weak), places, findings)
     weak = variable_layers((o for o in OVERRIDES if o.weak), places, findings)
-    findings += _shadowing(strong, file_layer)
-    given = [given_layer("flag", flags or {}), given_layer("session", session or {})]
+    findings += _find_overrides(strong, file_layer)
+    given = [explicit_layer("flag", flags or {}), explicit_layer("session", session or {})]
     return Config(
         home=home,
         layers=[*given, *strong, file_layer, *weak],
         secrets=Secrets(env_file.variables, process),
-        findings=findings,
+        diagnostics=findings,
     )
 
 
-def _current(data: JsonObject, findings: list[Finding], steps: Sequence[Migration]) -> JsonObject:
+def _migrate(
+    data: JsonObject, findings: list[Diagnostic], steps: Sequence[Migration]
+) -> JsonObject:
     version, newest = version_of(data), newest_version(steps)
     if version > newest:
         message = f"config.yaml has version {version}; this program supports up to {newest}"
@@ -157,15 +165,15 @@ def _current(data: JsonObject, findings: list[Finding], steps: Sequence[Migratio
         message = f"config.yaml has version {version}, the newest is {newest}; it still works"
         findings.append(warning("version", message, fix="run `hermes config migrate`"))
     try:
-        return migrated(data, steps)
+        return migrate_document(data, steps)
     except ConfigError as error:
         findings.append(warning("version", f"{error} It is used unmigrated."))
         return data
 
 
-def _shadowing(strong: Sequence[Layer], file_layer: Layer) -> list[Finding]:
+def _find_overrides(strong: Sequence[Layer], file_layer: Layer) -> list[Diagnostic]:
     """A forgotten variable is the usual cause of "my setting does nothing"."""
-    found: dict[Path, Finding] = {}
+    found: dict[KeyPath, Diagnostic] = {}
     for layer in strong:
         for path, held in layer.items():
             if path in file_layer and file_layer[path].value != held.value:
@@ -177,37 +185,37 @@ def _shadowing(strong: Sequence[Layer], file_layer: Layer) -> list[Finding]:
 
 
 @lru_cache(maxsize=512)
-def _leaf(key: str) -> Setting:
+def _find_leaf(key: str) -> Setting:
     path = parse_key(key)
     setting = find_setting(Settings, path)
-    if setting is not None and not is_section(setting.kind) and not section_by_name(setting.kind):
+    if setting is not None and not is_section(setting.kind) and not mapping_section(setting.kind):
         return setting
     # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.nearest import nearest_keys
+    from hermes.config.nearest import suggest_keys
 
     if setting is not None:
         raise NotFound(f"{key} is a section; see `hermes config show`.")
-    near = nearest_keys(path)
+    near = suggest_keys(path)
     hint = f"; did you mean {near[0]}?" if near else "; see `hermes config show`."
     raise NotFound(f"Unknown setting {key}{hint}", near=near)
 
 
-def _texts(value: Any) -> Iterable[str]:
+def _strings(value: Any) -> Iterable[str]:
     if isinstance(value, dict):
-        return [text for held in value.values() for text in _texts(held)]
+        return [text for held in value.values() for text in _strings(held)]
     return [value] if isinstance(value, str) else []
 
 
-def named_secrets(value: dict[str, Any]) -> Iterable[str]:
+def find_named_secrets(value: dict[str, Any]) -> Iterable[str]:
     """Values under names that mark a secret, at any depth."""
     for name, held in value.items():
-        if looks_secret(name) or name.lower() == "authorization":
-            yield from _texts(held)
+        if is_secret_name(name) or name.lower() == "authorization":
+            yield from _strings(held)
         elif isinstance(held, dict):
-            yield from named_secrets(held)
+            yield from find_named_secrets(held)
         elif isinstance(held, list):
             yield from (
-                text for item in held if isinstance(item, dict) for text in named_secrets(item)
+                text for item in held if isinstance(item, dict) for text in find_named_secrets(item)
             )
 
 
@@ -221,7 +229,7 @@ class _Leaf:
 _Tree = dict[str, Any]
 
 
-def _built(layers: Sequence[Layer]) -> Settings:
+def _build_settings(layers: Sequence[Layer]) -> Settings:
     tree: _Tree = {}
     for layer in reversed(layers):
         for path, held in layer.items():
@@ -229,21 +237,21 @@ def _built(layers: Sequence[Layer]) -> Settings:
             for name in path[:-1]:
                 node = node.setdefault(name, {})
             node[path[-1]] = _Leaf(held.value)
-    return _section(Settings, tree) if tree else Settings()  # type: ignore[return-value]
+    return _build_section(Settings, tree) if tree else Settings()  # type: ignore[return-value]
 
 
-def _section(section: type[Struct], tree: _Tree) -> Struct:
-    return section(**{name: _value(section, name, node) for name, node in tree.items()})
+def _build_section(section: type[Struct], tree: _Tree) -> Struct:
+    return section(**{name: _build_value(section, name, node) for name, node in tree.items()})
 
 
-def _value(section: type[Struct], name: str, node: Any) -> Any:
+def _build_value(section: type[Struct], name: str, node: Any) -> Any:
     if isinstance(node, _Leaf):
         return node.value
     setting = field_of(section, name)
     assert setting is not None
     kind = setting.kind
     if is_section(kind):
-        return _section(kind, node)
-    held = section_by_name(kind)
+        return _build_section(kind, node)
+    held = mapping_section(kind)
     assert held is not None
-    return {own: _section(held, inner) for own, inner in node.items()}
+    return {own: _build_section(held, inner) for own, inner in node.items()}

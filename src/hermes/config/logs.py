@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from hermes.config.load import Config
 from hermes.config.rotation import RotatingFile
-from hermes.config.secrets import SHORTEST_MASKED, masked
+from hermes.config.secrets import MIN_MASKED_LENGTH, mask
 
 # The session of the running task, shown in each log line.
 session_tag: ContextVar[str] = ContextVar("session_tag", default="")
@@ -31,14 +31,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 Redact = Callable[[str], str]
 
 
-def masking(values: Iterable[str]) -> Redact:
+def mask_values(values: Iterable[str]) -> Redact:
     """Returns a function that masks these values in a text."""
-    known = sorted({v for v in values if len(v) >= SHORTEST_MASKED}, key=len, reverse=True)
+    known = sorted({v for v in values if len(v) >= MIN_MASKED_LENGTH}, key=len, reverse=True)
 
     def redact(text: str) -> str:
         for value in known:
             if value in text:
-                text = text.replace(value, masked(value))
+                text = text.replace(value, mask(value))
         return text
 
     return redact
@@ -60,7 +60,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _body(record: logging.LogRecord) -> str:
-    body = _one_line(fault_text(record))
+    body = _one_line(record_text(record))
     if repeated := getattr(record, "repeated", 0):
         body += f" (and {repeated} more times since)"
     if record.exc_info:
@@ -69,7 +69,7 @@ def _body(record: logging.LogRecord) -> str:
     return body
 
 
-def fault_text(record: logging.LogRecord) -> str:
+def record_text(record: logging.LogRecord) -> str:
     """The message of a record with its `extra` fields."""
     facts = [f" {k}={v}" for k, v in record.__dict__.items() if k not in _OWN_FIELDS]
     try:
@@ -84,7 +84,7 @@ def _one_line(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-class OncePerMinute(logging.Filter):
+class RepeatFilter(logging.Filter):
     """Passes one of several identical warnings per minute, with the number suppressed."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class OncePerMinute(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        fault = (record.name, record.levelno, fault_text(record), _error_kind(record))
+        fault = (record.name, record.levelno, record_text(record), _error_kind(record))
         since, count = self._seen.get(fault, (0.0, 0))
         if since and 0 <= record.created - since < REPEAT_SECONDS:
             self._seen[fault] = (since, count + 1)
@@ -111,7 +111,7 @@ def _error_kind(record: logging.LogRecord) -> object:
     return (record.exc_info[0], str(record.exc_info[1])) if record.exc_info else None
 
 
-class Logging:
+class LogHandlers:
     """The log handlers of this process, until closed. No file exists before the first line."""
 
     def __init__(self, handlers: Iterable[logging.Handler]) -> None:
@@ -131,12 +131,12 @@ class Logging:
 
 def start_logging(
     config: Config, *, redact: Redact | None = None, verbose: bool = False
-) -> Logging:
+) -> LogHandlers:
     """Logs to `agent.log` from the configured level, to `errors.log` from WARNING, and with
     `verbose` to the terminal. `redact` filters every line; by default it masks the configured
     secrets. No setting disables redaction."""
     home, settings = config.home, config.settings.logging
-    formatter = LineFormatter(redact or masking(config.secret_values()))
+    formatter = LineFormatter(redact or mask_values(config.secret_values()))
     handlers: list[logging.Handler] = []
     for name, level in ((AGENT_LOG, settings.level), (ERRORS_LOG, "WARNING")):
         size = settings.max_size_mb * 1_000_000
@@ -148,7 +148,7 @@ def start_logging(
         handlers.append(logging.StreamHandler())
     for handler in handlers:
         handler.setFormatter(formatter)
-        handler.addFilter(OncePerMinute())
+        handler.addFilter(RepeatFilter())
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
-    return Logging(handlers)
+    return LogHandlers(handlers)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hermes.codec.values import Value
-from hermes.config.kinds import Count, Positive, Price, Seconds
+from hermes.config.kinds import Count, NonNegative, Positive, Seconds
 from hermes.config.schema import SECRET
 
 Registry = Annotated[str, "Registry that `hermes mcp catalog --online` searches."]
@@ -74,8 +74,10 @@ class McpServerSettings(Value):
     timeout: Annotated[Seconds, "Timeout of one call, in seconds."] = 300
     connect_timeout: Annotated[Seconds, "Timeout of connecting, in seconds."] = 60
     keepalive_interval: Annotated[Interval, "Idle seconds after which a ping is sent."] = 180
-    idle_timeout_seconds: Annotated[Price, "Disconnect after this idle time; 0 for never."] = 0
-    max_lifetime_seconds: Annotated[Price, "Reconnect after this time; 0 for never."] = 0
+    idle_timeout_seconds: Annotated[
+        NonNegative, "Disconnect after this idle time; 0 for never."
+    ] = 0
+    max_lifetime_seconds: Annotated[NonNegative, "Reconnect after this time; 0 for never."] = 0
     supports_parallel_tool_calls: Annotated[bool, "The server accepts parallel tool calls."] = False
     trust: Annotated[
         Literal["full", "untrusted"],

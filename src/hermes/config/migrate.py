@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hermes.codec.json import decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.schema import Path
+from hermes.config.schema import KeyPath
 from hermes.core.errors import ConfigError
 
 VERSION_KEY = "_config_version"
@@ -36,7 +36,7 @@ def version_of(document: JsonObject) -> int:
     return 1
 
 
-def migrated(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:
+def migrate_document(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:
     """A copy of the document in the newest version; raises ConfigError if a step fails on it."""
     version = version_of(document)
     if version >= newest_version(steps):
@@ -44,11 +44,11 @@ def migrated(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> J
     result = decode(JsonObject, encode(document))
     for step in steps:
         if step.to > version:
-            result = _changed(step, result)
+            result = _apply_step(step, result)
     return {**result, VERSION_KEY: newest_version(steps)}
 
 
-def _changed(step: Migration, document: JsonObject) -> JsonObject:
+def _apply_step(step: Migration, document: JsonObject) -> JsonObject:
     try:
         return step.change(document)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -62,10 +62,10 @@ class Removed(Value):
 
 
 REMOVED = Removed()
-Changes = dict[Path, JsonValue]
+Changes = dict[KeyPath, JsonValue]
 
 
-def changes_between(old: JsonObject, new: JsonObject, before: Path = ()) -> Changes:
+def changes_between(old: JsonObject, new: JsonObject, before: KeyPath = ()) -> Changes:
     """The keys to set or remove (REMOVED) that turn `old` into `new`."""
     found: Changes = {}
     for name in {**old, **new}:

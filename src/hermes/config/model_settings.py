@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import JsonObject, Value
-from hermes.config.kinds import Count, Effort, Positive, Price, Seconds
+from hermes.config.kinds import Count, Effort, NonNegative, Positive, Seconds
 from hermes.config.schema import SECRET
 
 ApiMode = Literal["", "chat_completions", "codex_responses", "anthropic_messages"]
@@ -38,13 +38,13 @@ class ProviderModelSettings(Value):
     context_length: Annotated[Positive | None, "Context window in tokens."] = None
     max_output_tokens: Annotated[Positive | None, "Maximum answer length in tokens."] = None
     timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
-    price_input: Annotated[Price | None, "Dollars per million input tokens."] = None
-    price_output: Annotated[Price | None, "Dollars per million output tokens."] = None
-    price_cache_read: Annotated[Price | None, "Dollars per million tokens read from the cache."] = (
-        None
-    )
+    price_input: Annotated[NonNegative | None, "Dollars per million input tokens."] = None
+    price_output: Annotated[NonNegative | None, "Dollars per million output tokens."] = None
+    price_cache_read: Annotated[
+        NonNegative | None, "Dollars per million tokens read from the cache."
+    ] = None
     price_cache_write: Annotated[
-        Price | None, "Dollars per million tokens written to the cache."
+        NonNegative | None, "Dollars per million tokens written to the cache."
     ] = None
     tool_calls: Annotated[
         str, "Format of tool calls written as text, e.g. `hermes`, `qwen`, `auto`."
@@ -114,7 +114,7 @@ class CooldownSettings(Value):
 class CapSettings(Value):
     """A limit in dollars, in tokens, or both."""
 
-    usd: Annotated[Price | None, "Dollars."] = None
+    usd: Annotated[NonNegative | None, "Dollars."] = None
     tokens: Annotated[Positive | None, "Tokens, including models without a known price."] = None
 
 

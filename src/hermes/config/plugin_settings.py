@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
-from hermes.config.kinds import Positive, Price, Seconds
+from hermes.config.kinds import NonNegative, Positive, Seconds
 
 
 class PluginGrantSettings(Value):
@@ -51,7 +51,7 @@ class PluginSettings(Value):
     ] = ()
     load_timeout: Annotated[Seconds, "Timeout of loading a plugin, in seconds."] = 20
     tool_timeout: Annotated[Seconds, "Timeout of a plugin tool call, in seconds."] = 120
-    hook_timeout: Annotated[Price, "Timeout of a plugin hook, in seconds; 0 for none."] = 30
+    hook_timeout: Annotated[NonNegative, "Timeout of a plugin hook, in seconds; 0 for none."] = 30
     data_mb: Annotated[Positive, "Maximum size of a plugin's data folder, in MB."] = 512
     entries: dict[str, PluginEntrySettings] = {}
 

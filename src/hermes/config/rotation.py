@@ -81,7 +81,7 @@ class RotatingFile(logging.Handler):
         if self._file is not None and not self._is_at_path(self._file):
             self._close_file()
         if self._file is None:
-            self._home.folder(self._path.parent)
+            self._home.ensure_folder(self._path.parent)
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._file = os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
         self._file.seek(0, os.SEEK_END)

@@ -40,6 +40,6 @@ class RunContext:
         self.redactor = redactor
         self.user_home = str(Path.home())
         self.state_dir = str(config.home.root.resolve())
-        self.notices = [redactor.known(finding.text) for finding in config.findings]
+        self.notices = [redactor.known(finding.text) for finding in config.diagnostics]
         self.exit_notices: list[str] = []
         self.offline = False

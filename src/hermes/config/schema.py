@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 # Placeholder in a path for a user-defined name.
 ANY_NAME = "<name>"
 _SEGMENT = r'"((?:[^"\\]|\\.)*)"|([^."]+)'
@@ -30,7 +30,7 @@ SECRET = Secret()
 class Setting(Value):
     """One key. `kind` includes the bounds of a number; `path` may contain ANY_NAME."""
 
-    path: Path
+    path: KeyPath
     kind: Any
     default: Any
     meaning: str
@@ -41,7 +41,7 @@ class Setting(Value):
         return format_key(self.path)
 
 
-def parse_key(key: str) -> Path:
+def parse_key(key: str) -> KeyPath:
     """Parses `a.b."c.d"`; raises UsageError."""
     path: list[str] = []
     end = 0
@@ -55,11 +55,11 @@ def parse_key(key: str) -> Path:
     return tuple(path)
 
 
-def format_key(path: Path) -> str:
-    return ".".join(part if part and not {*part} & {*'."'} else _quoted(part) for part in path)
+def format_key(path: KeyPath) -> str:
+    return ".".join(part if part and not {*part} & {*'."'} else _quote(part) for part in path)
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", part) + '"'
 
 
@@ -95,42 +95,42 @@ def is_section(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Struct)
 
 
-def section_by_name(kind: Any) -> type[Struct] | None:
+def mapping_section(kind: Any) -> type[Struct] | None:
     """The section type of a `dict[str, Section]`."""
     if get_origin(kind) is dict and is_section(held := get_args(kind)[1]):
         return held  # type: ignore[no-any-return]
     return None
 
 
-def all_settings(section: type[Struct], before: Path = ()) -> Iterator[Setting]:
+def all_settings(section: type[Struct], before: KeyPath = ()) -> Iterator[Setting]:
     """Every leaf below a section, depth first, in schema order."""
     for name, setting in fields_of(section).items():
         path = (*before, name)
         if is_section(setting.kind):
             yield from all_settings(setting.kind, path)
-        elif held := section_by_name(setting.kind):
+        elif held := mapping_section(setting.kind):
             yield from all_settings(held, (*path, ANY_NAME))
         else:
-            yield _moved(setting, path)
+            yield _with_path(setting, path)
 
 
-def find_setting(section: type[Struct], path: Path) -> Setting | None:
+def find_setting(section: type[Struct], path: KeyPath) -> Setting | None:
     """The setting or section at a path, with its full path."""
     if not path or (setting := field_of(section, path[0])) is None:
         return None
     kind: Any = setting.kind
     rest = path[1:]
-    if rest and (held := section_by_name(kind)) is not None:
+    if rest and (held := mapping_section(kind)) is not None:
         kind, rest = held, rest[1:]
         setting = Setting(path=(), kind=held, default=held(), meaning=setting.meaning)
     if not rest:
-        return _moved(setting, path)
+        return _with_path(setting, path)
     if not is_section(kind) or (found := find_setting(kind, rest)) is None:
         return None
-    return _moved(found, path)
+    return _with_path(found, path)
 
 
-def _moved(setting: Setting, path: Path) -> Setting:
+def _with_path(setting: Setting, path: KeyPath) -> Setting:
     return Setting(
         path=path,
         kind=setting.kind,
@@ -140,7 +140,7 @@ def _moved(setting: Setting, path: Path) -> Setting:
     )
 
 
-def without_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
+def strip_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
     if get_origin(kind) is Annotated:
         return kind.__origin__, tuple(note for note in kind.__metadata__ if isinstance(note, Meta))
     return kind, ()
@@ -160,12 +160,12 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def describe(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """Describes a type so that it completes "must be …"."""
-    plain, metas = without_bounds(kind)
+    plain, metas = strip_bounds(kind)
     members = alternatives(plain)
     if len(members) > 1:
-        return " or ".join(describe(member) for member in members)
+        return " or ".join(describe_type(member) for member in members)
     if get_origin(plain) is Literal:
         return "one of " + ", ".join(word or "''" for word in get_args(plain))
     if get_origin(plain) is tuple:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from hermes.codec.values import JsonValue, Value
-from hermes.config.findings import Finding, warning
+from hermes.config.findings import Diagnostic, warning
 from hermes.config.home import Home
 
 # Patterns are compiled on first use: most starts need none of them.
@@ -21,7 +21,7 @@ _BARE_VALUE = r"[A-Za-z0-9_./:@%+,=~^-]*"
 _USER_INFO = r"://[^/@\s]+@"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 # Shorter values occur in ordinary words; masking them would garble every line.
-SHORTEST_MASKED = 8
+MIN_MASKED_LENGTH = 8
 
 # Placeholders that people write instead of a secret.
 _NO_SECRETS = frozenset(
@@ -34,34 +34,34 @@ _NO_SECRETS = frozenset(
 SecretSource = Literal[".env", "environment"]
 
 
-def environment() -> dict[str, str]:
+def process_environment() -> dict[str, str]:
     """A copy of the variables of this process."""
     return dict(os.environ)
 
 
-def looks_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Whether a variable of this name holds a key, token or password."""
     return re.search(_SECRET_NAME, name) is not None
 
 
-def masked(value: str) -> str:
+def mask(value: str) -> str:
     """Shortens a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(value) < 18 else f"{value[:6]}...{value[-4:]}"
 
 
-def shown(value: JsonValue, *, secret: bool = False) -> JsonValue:
+def display_value(value: JsonValue, *, secret: bool = False) -> JsonValue:
     """A setting's value for display: secrets and passwords in URLs are masked."""
     if isinstance(value, dict):
-        return {name: shown(held, secret=secret) for name, held in value.items()}
+        return {name: display_value(held, secret=secret) for name, held in value.items()}
     if isinstance(value, str) and value:
-        return masked(value) if secret else re.sub(_USER_INFO, "://***@", value)
+        return mask(value) if secret else re.sub(_USER_INFO, "://***@", value)
     return value
 
 
-def worth_hiding(value: str) -> bool:
+def is_maskable(value: str) -> bool:
     """Whether a configured value should be masked: masking a common word, a path or a small number
     everywhere would make texts unreadable."""
-    if len(value) < SHORTEST_MASKED or value.lower() in _NO_SECRETS:
+    if len(value) < MIN_MASKED_LENGTH or value.lower() in _NO_SECRETS:
         return False
     if value.startswith(("/", "~/", "./")) and " " not in value and "=" not in value:
         return False
@@ -72,10 +72,10 @@ class EnvFile(Value):
     """The variables of a `.env` file, and its errors."""
 
     variables: dict[str, str] = {}
-    findings: tuple[Finding, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def secret_values(self) -> list[str]:
-        return [value for name, value in self.variables.items() if looks_secret(name)]
+        return [value for name, value in self.variables.items() if is_secret_name(name)]
 
 
 def read_env_file(home: Home) -> EnvFile:
@@ -86,22 +86,22 @@ def read_env_file(home: Home) -> EnvFile:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         found = warning("not_readable", f"{home.env_file} cannot be read ({why}) and is ignored")
-        return EnvFile(findings=(found,))
+        return EnvFile(diagnostics=(found,))
     return parse_env(text)
 
 
 def parse_env(text: str) -> EnvFile:
     """Parses `NAME=value` lines, with optional `export` and quotes. Bad lines become findings."""
     variables: dict[str, str] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for number, line in env_lines(text):
-        if (found := env_assignment(line)) is None:
+        if (found := parse_assignment(line)) is None:
             findings.append(
                 warning("env_file", f".env line {number} is not NAME=value and is ignored")
             )
         else:
             variables[found[0]] = found[1]
-    return EnvFile(variables=variables, findings=tuple(findings))
+    return EnvFile(variables=variables, diagnostics=tuple(findings))
 
 
 def env_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -111,24 +111,24 @@ def env_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def env_assignment(line: str) -> tuple[str, str] | None:
+def parse_assignment(line: str) -> tuple[str, str] | None:
     match = re.match(_LINE, line)
-    if match is None or (value := _unquoted(match[2])) is None:
+    if match is None or (value := _unquote(match[2])) is None:
         return None
     return match[1], value
 
 
-def _unquoted(text: str) -> str | None:
+def _unquote(text: str) -> str | None:
     """The value of the right-hand side; None for an unclosed quote."""
     if text[:1] == "'":
         inner, quote, rest = text[1:].partition("'")
         return inner if quote and _only_comment(rest) else None
     if text[:1] == '"':
-        return _unescaped(text[1:])
+        return _unescape(text[1:])
     return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
 
 
-def _unescaped(text: str) -> str | None:
+def _unescape(text: str) -> str | None:
     found: list[str] = []
     letters = iter(text)
     for letter in letters:
@@ -145,7 +145,7 @@ def _only_comment(rest: str) -> bool:
     return not rest.strip() or rest.lstrip().startswith("#")
 
 
-def env_line(name: str, value: str) -> str:
+def format_env_line(name: str, value: str) -> str:
     """The line that `parse_env` reads as this value."""
     if re.fullmatch(_BARE_VALUE, value):
         return f"{name}={value}"
@@ -177,13 +177,15 @@ class Secrets:
     def names(self) -> tuple[str, ...]:
         """The names of non-empty variables that look like secrets."""
         known = {*self._file, *self._process}
-        return tuple(sorted(name for name in known if looks_secret(name) and self.get(name)))
+        return tuple(sorted(name for name in known if is_secret_name(name) and self.get(name)))
 
     def values(self) -> frozenset[str]:
         """All secret values, including overridden ones."""
         pairs = (*self._file.items(), *self._process.items())
         return frozenset(
-            value for name, value in pairs if looks_secret(name) and len(value) >= SHORTEST_MASKED
+            value
+            for name, value in pairs
+            if is_secret_name(name) and len(value) >= MIN_MASKED_LENGTH
         )
 
     def __repr__(self) -> str:

@@ -13,13 +13,13 @@ from hermes.config.migrate import (
     Changes,
     Migration,
     changes_between,
-    migrated,
+    migrate_document,
     newest_version,
     version_of,
 )
 from hermes.config.settings import SHORT_FORMS
-from hermes.config.yaml_edit import changed
-from hermes.config.yaml_read import BadYaml, parse_text, text_of
+from hermes.config.yaml_edit import apply_changes
+from hermes.config.yaml_read import BadYaml, decode_text, parse_text
 from hermes.core.errors import ConfigError
 
 
@@ -30,7 +30,7 @@ class SettingsFile:
         self._home = home
         self._steps = steps
         try:
-            self._text = text_of(home.config.read_bytes())
+            self._text = decode_text(home.config.read_bytes())
             self.data: JsonObject = parse_text(self._text)
         except FileNotFoundError:
             self._text, self.data = "", {}
@@ -51,7 +51,7 @@ class SettingsFile:
         if not self.data:
             changes = {(VERSION_KEY,): newest_version(self._steps), **changes}
         try:
-            fresh = changed(self._text, {**self._long_forms(changes), **changes})
+            fresh = apply_changes(self._text, {**self._long_forms(changes), **changes})
         except BadYaml as error:
             raise ConfigError(f"{self._home.config}: {error}.") from error
         if fresh != self._text:
@@ -59,7 +59,11 @@ class SettingsFile:
 
     def migrate(self) -> Changes:
         """Backs up the file and migrates it to the newest version; returns the changes."""
-        changes = changes_between(self.data, migrated(self.data, self._steps)) if self.data else {}
+        changes = (
+            changes_between(self.data, migrate_document(self.data, self._steps))
+            if self.data
+            else {}
+        )
         if changes:
             config = self._home.config
             backup = config.with_name(f"{config.name}.bak.{version_of(self.data)}")

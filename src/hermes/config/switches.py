@@ -7,6 +7,6 @@ from collections.abc import Mapping
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 
 
-def is_set(env: Mapping[str, str], name: str) -> bool:
+def env_flag(env: Mapping[str, str], name: str) -> bool:
     """Whether a variable is set to a true word."""
     return env.get(name, "").strip().lower() in TRUE_WORDS

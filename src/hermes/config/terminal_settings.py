@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
-from hermes.config.kinds import Count, Positive, Price, Seconds
+from hermes.config.kinds import Count, NonNegative, Positive, Seconds
 
 Backend = Literal["local", "ssh", "docker", "podman", "singularity", "modal", "daytona"]
 IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20"
@@ -66,7 +66,7 @@ class TerminalSettings(Value):
     scratch_dir: Annotated[str, "singularity: folder for changes."] = ""
     modal_image: Annotated[str, "modal: image."] = IMAGE
     daytona_image: Annotated[str, "daytona: image; empty uses the default of the service."] = ""
-    container_cpu: Annotated[Price, "CPUs of a container or sandbox; 0 for no limit."] = 1
+    container_cpu: Annotated[NonNegative, "CPUs of a container or sandbox; 0 for no limit."] = 1
     container_memory: Annotated[Count, "Memory of a container in MB; 0 for no limit."] = 5_120
     container_disk: Annotated[Count, "Disk of a container in MB, if it can be limited."] = 51_200
     container_persistent: Annotated[bool, "Keep the files of a container after a session."] = True

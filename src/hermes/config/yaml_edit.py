@@ -16,37 +16,37 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.migrate import Changes, Removed
-from hermes.config.schema import Path, format_key
+from hermes.config.schema import KeyPath, format_key
 from hermes.config.yaml_read import BadYaml, compose_text, parse_text
 from hermes.config.yaml_write import block_lines, flow, flow_pair
 
 
-def changed(text: str, changes: Changes) -> str:
+def apply_changes(text: str, changes: Changes) -> str:
     """Sets keys, or removes those whose value is REMOVED; raises BadYaml."""
     for path, value in changes.items():
-        text = _with_change(text, path, value)
+        text = _apply_change(text, path, value)
     return text
 
 
-def _with_change(text: str, path: Path, value: JsonValue) -> str:
+def _apply_change(text: str, path: KeyPath, value: JsonValue) -> str:
     data = parse_text(text)
-    wanted = _wanted(data, path, value)
+    wanted = _expected_data(data, path, value)
     if encode(wanted) == encode(data):
         return text
-    for attempt in (_edited, _rewritten):
+    for attempt in (_edit_in_place, _rewrite):
         result = attempt(text, path, value)
         if result is not None and _reads_as(result, wanted):
             return result
     raise BadYaml(f"{format_key(path)} cannot be changed in place; edit the file by hand")
 
 
-def _wanted(data: JsonObject, path: Path, value: JsonValue) -> JsonObject:
+def _expected_data(data: JsonObject, path: KeyPath, value: JsonValue) -> JsonObject:
     name, rest = path[0], path[1:]
     if rest:
         inner = data.get(name)
         if isinstance(value, Removed) and not isinstance(inner, dict):
             return data
-        return {**data, name: _wanted(inner if isinstance(inner, dict) else {}, rest, value)}
+        return {**data, name: _expected_data(inner if isinstance(inner, dict) else {}, rest, value)}
     if isinstance(value, Removed):
         return {own: held for own, held in data.items() if own != name}
     return {**data, name: value}
@@ -54,19 +54,19 @@ def _wanted(data: JsonObject, path: Path, value: JsonValue) -> JsonObject:
 
 def _reads_as(text: str, wanted: JsonObject) -> bool:
     try:
-        return encode(_normal(parse_text(text))) == encode(_normal(wanted))
+        return encode(_normalise(parse_text(text))) == encode(_normalise(wanted))
     except BadYaml:
         return False
 
 
-def _normal(value: JsonValue) -> JsonValue:
+def _normalise(value: JsonValue) -> JsonValue:
     """Sorts keys, and treats `a:` and an empty `a` as equal."""
     if isinstance(value, dict):
-        return {name: _normal(value[name]) for name in sorted(value)} or None
+        return {name: _normalise(value[name]) for name in sorted(value)} or None
     return value
 
 
-def _edited(text: str, path: Path, value: JsonValue) -> str | None:
+def _edit_in_place(text: str, path: KeyPath, value: JsonValue) -> str | None:
     root = compose_text(text)
     if root is None:
         gap = "" if not text or text.endswith("\n") else "\n"
@@ -81,7 +81,7 @@ class _Editor:
         self._text = text
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def apply(self, node: Node, path: Path, value: JsonValue) -> str | None:
+    def apply(self, node: Node, path: KeyPath, value: JsonValue) -> str | None:
         if not isinstance(node, MappingNode):
             return None
         pair = next((pair for pair in node.value if pair[0].value == path[0]), None)
@@ -96,39 +96,39 @@ class _Editor:
             return None if node.flow_style else self._remove(key, held)
         return self._replace(key, held, value)
 
-    def _insert(self, node: MappingNode, path: Path, value: JsonValue) -> str:
+    def _insert(self, node: MappingNode, path: KeyPath, value: JsonValue) -> str:
         if node.flow_style:
             end = node.end_mark.index - 1
             comma = ", " if node.value else ""
-            return self._spliced(end, end, comma + flow_pair(path, value))
+            return self._splice(end, end, comma + flow_pair(path, value))
         lines = block_lines(path, value, node.value[0][0].start_mark.column)
         return self._with_lines(self._line_end(_end(node)), lines)
 
-    def _fill(self, key: Node, path: Path, value: JsonValue) -> str:
+    def _fill(self, key: Node, path: KeyPath, value: JsonValue) -> str:
         """Inserts the first key below a bare `name:`; a comment on that line stays."""
         lines = block_lines(path, value, key.start_mark.column + 2)
-        return self._with_lines(self._line_end(self._behind_colon(key)), lines)
+        return self._with_lines(self._line_end(self._after_colon(key)), lines)
 
     def _replace(self, key: Node, held: Node, value: JsonValue) -> str:
         start, end = held.start_mark.index, _end(held)
-        colon = self._behind_colon(key)
+        colon = self._after_colon(key)
         if _is_empty(held):
-            return self._spliced(colon, colon, f" {flow(value)}")
+            return self._splice(colon, colon, f" {flow(value)}")
         if "\n" in self._text[colon:start]:
             # The old value is on its own lines; the new one follows the colon.
             kept = self._text[colon:start].rstrip()
-            return self._spliced(colon, end, f" {flow(value)}{kept}")
+            return self._splice(colon, end, f" {flow(value)}{kept}")
         tail = self._newline if self._text[end - 1] == "\n" else ""
-        return self._spliced(start, end, flow(value) + tail)
+        return self._splice(start, end, flow(value) + tail)
 
     def _remove(self, key: Node, held: Node) -> str:
         start = self._text.rfind("\n", 0, key.start_mark.index) + 1
-        end = self._behind_colon(key) if _is_empty(held) else _end(held)
+        end = self._after_colon(key) if _is_empty(held) else _end(held)
         if self._text[end - 1] != "\n":
             end = min(self._line_end(end) + len(self._newline), len(self._text))
-        return self._spliced(start, end, "")
+        return self._splice(start, end, "")
 
-    def _behind_colon(self, key: Node) -> int:
+    def _after_colon(self, key: Node) -> int:
         return self._text.index(":", key.end_mark.index) + 1
 
     def _line_end(self, index: int) -> int:
@@ -140,9 +140,9 @@ class _Editor:
         return index - 1 if self._text[index - 1] == "\r" else index
 
     def _with_lines(self, at: int, lines: list[str]) -> str:
-        return self._spliced(at, at, "".join(self._newline + line for line in lines))
+        return self._splice(at, at, "".join(self._newline + line for line in lines))
 
-    def _spliced(self, start: int, end: int, fresh: str) -> str:
+    def _splice(self, start: int, end: int, fresh: str) -> str:
         return self._text[:start] + fresh + self._text[end:]
 
 
@@ -160,7 +160,7 @@ def _end(node: Node) -> int:
     return int(node.end_mark.index)
 
 
-def _rewritten(text: str, path: Path, value: JsonValue) -> str:
+def _rewrite(text: str, path: KeyPath, value: JsonValue) -> str:
     yaml: Any = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
     yaml.width = 1_000_000

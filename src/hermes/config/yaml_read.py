@@ -12,7 +12,7 @@ from hermes.codec.json import decode, encode
 from hermes.codec.values import JsonObject
 
 # Limit of nesting; it also stops a value that contains itself.
-DEEPEST = 50
+MAX_DEPTH = 50
 
 
 class BadYaml(ValueError):
@@ -21,10 +21,10 @@ class BadYaml(ValueError):
 
 def parse_yaml(raw: bytes) -> JsonObject:
     """The mapping of a document as JSON data; an empty document is an empty mapping."""
-    return parse_text(text_of(raw))
+    return parse_text(decode_text(raw))
 
 
-def text_of(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -36,7 +36,7 @@ def parse_text(text: str) -> JsonObject:
     try:
         data = _library().load(text)
     except MarkedYAMLError as error:
-        raise BadYaml(_located(error)) from error
+        raise BadYaml(_format_error(error)) from error
     except (YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise BadYaml(str(error).partition("\n")[0] or type(error).__name__) from error
     if data is None:
@@ -58,18 +58,18 @@ def _library() -> Any:
 
 def _as_json(data: dict[Any, Any]) -> JsonObject:
     try:
-        return decode(JsonObject, encode(_plain(data, 0)))
+        return decode(JsonObject, encode(_to_plain(data, 0)))
     except (TypeError, ValueError, OverflowError) as error:
         raise BadYaml(f"a value cannot be used: {error}") from error
 
 
-def _plain(value: Any, depth: int) -> Any:
-    if depth > DEEPEST:
-        raise BadYaml(f"it is nested deeper than {DEEPEST} levels")
+def _to_plain(value: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise BadYaml(f"it is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
-        return {_key_text(key): _plain(item, depth + 1) for key, item in value.items()}
+        return {_key_text(key): _to_plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(item, depth + 1) for item in value]
+        return [_to_plain(item, depth + 1) for item in value]
     return value
 
 
@@ -77,7 +77,7 @@ def _key_text(key: Any) -> str:
     return key if isinstance(key, str) else encode(key).decode().strip('"')
 
 
-def _located(error: MarkedYAMLError) -> str:
+def _format_error(error: MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     return where + str(error.problem or error.context or "it is not YAML").partition("\n")[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
-from hermes.config.schema import Path
+from hermes.config.schema import KeyPath
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.@+-]*(?::[A-Za-z0-9_/][A-Za-z0-9_/.@+-]*)*")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -16,7 +16,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def block_lines(path: Path, value: JsonValue, indent: int) -> list[str]:
+def block_lines(path: KeyPath, value: JsonValue, indent: int) -> list[str]:
     """The lines of a new key, including its missing parents."""
     margin = " " * indent
     if len(path) > 1:
@@ -27,7 +27,7 @@ def block_lines(path: Path, value: JsonValue, indent: int) -> list[str]:
     return [f"{margin}{scalar(path[0])}: {flow(value)}"]
 
 
-def flow_pair(path: Path, value: JsonValue) -> str:
+def flow_pair(path: KeyPath, value: JsonValue) -> str:
     held = flow(value) if len(path) == 1 else "{" + flow_pair(path[1:], value) + "}"
     return f"{scalar(path[0])}: {held}"
 

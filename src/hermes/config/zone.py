@@ -6,7 +6,7 @@ import os
 import time
 
 
-def use_zone(name: str) -> str:
+def set_time_zone(name: str) -> str:
     """Sets the time zone of this process and its children. Returns an error message for an unknown
     name, else ""."""
     # Slow to load and rarely needed.

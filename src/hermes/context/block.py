@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from hermes.codec.values import Value
 from hermes.context.carried import FileSeen
 from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
-from hermes.context.pruning import cut_to
-from hermes.context.room import Room, lessened
+from hermes.context.pruning import elide
+from hermes.context.room import TokenBudget, reduce_budget
 from hermes.context.tokens import CHARS_PER_TOKEN, text_tokens
 
 SEARCH_TOOL = "session_search"
@@ -34,17 +34,17 @@ class Carried(Value):
     request: tuple[tuple[int, str], ...] = ()
 
 
-def fitting_block(carried: Carried, room: Room, tokens: int) -> str:
+def fitting_block(carried: Carried, room: TokenBudget, tokens: int) -> str:
     """Builds the block within a token limit; rules and the request shrink last."""
     text = ""
     for percent in (100, 60, 30):
-        text = block_text(carried, lessened(room, percent))
+        text = block_text(carried, reduce_budget(room, percent))
         if text_tokens(text) <= tokens:
             break
     return text
 
 
-def block_text(carried: Carried, room: Room) -> str:
+def block_text(carried: Carried, room: TokenBudget) -> str:
     """Builds the block; truncated parts say how much is missing."""
     sections = (
         _section("Standing rules of the user, verbatim", _rules(carried, room)),
@@ -53,9 +53,9 @@ def block_text(carried: Carried, room: Room) -> str:
         _section("Open to-dos", _fit_lines(carried.todos, room.todos, "to-dos")),
         _section(
             "Files already read or written; do not read them again unless they changed",
-            _files(carried, room),
+            _format_files(carried, room),
         ),
-        _section("Names in use", _names(carried.names, room.names)),
+        _section("Names in use", _fit_names(carried.names, room.names)),
         _section(
             "Tools found so far, for tool_call", _fit_lines(carried.tools, room.todos, "tools")
         ),
@@ -82,7 +82,7 @@ def _section(title: str, text: str) -> str:
     return f"## {title}\n{text}" if text else ""
 
 
-def _rules(carried: Carried, room: Room) -> str:
+def _rules(carried: Carried, room: TokenBudget) -> str:
     """Lists rules, then wishes in the remaining space."""
     rules = _fit_newest([_rule(each) for each in carried.rules], room.rules, "older rules")
     left = (room.rules - text_tokens(rules)) // 2
@@ -95,17 +95,17 @@ def _rule(rule: tuple[int, str]) -> str:
     return f"- [{number}] {text}" if number else f"- {text}"
 
 
-def _first(carried: Carried, room: Room) -> str:
+def _first(carried: Carried, room: TokenBudget) -> str:
     number, text = carried.first
-    return cut_to(text, room.request * CHARS_PER_TOKEN // 4, number)
+    return elide(text, room.request * CHARS_PER_TOKEN // 4, number)
 
 
-def _request(carried: Carried, room: Room) -> str:
+def _request(carried: Carried, room: TokenBudget) -> str:
     most = room.request * CHARS_PER_TOKEN // max(1, len(carried.request))
-    return "\n\n".join(cut_to(text, most, number) for number, text in carried.request)
+    return "\n\n".join(elide(text, most, number) for number, text in carried.request)
 
 
-def _files(carried: Carried, room: Room) -> str:
+def _format_files(carried: Carried, room: TokenBudget) -> str:
     folders: dict[str, list[str]] = {}
     for seen in carried.files:
         path = seen.path
@@ -113,7 +113,7 @@ def _files(carried: Carried, room: Room) -> str:
             path = posixpath.relpath(path, carried.cwd)
         folder, name = posixpath.split(path)
         mark = f", #{seen.digest[:6]}" if seen.digest else ""
-        folders.setdefault(folder or ".", []).append(f"{name} ({_lines(seen.lines)}{mark})")
+        folders.setdefault(folder or ".", []).append(f"{name} ({_line_range(seen.lines)}{mark})")
     lines = [f"{folder}/: {', '.join(names)}" for folder, names in folders.items()]
     if sum(map(text_tokens, lines)) > room.files:
         # Names alone tell which files need not be read again.
@@ -124,13 +124,13 @@ def _files(carried: Carried, room: Room) -> str:
     return _fit_newest(lines, room.files, "folders")
 
 
-def _lines(lines: str) -> str:
+def _line_range(lines: str) -> str:
     """Shortens "1-80 of 80" to "80 lines"."""
     first, _, total = lines.partition(" of ")
     return f"{total} lines" if total and first == f"1-{total}" else lines
 
 
-def _names(names: Sequence[str], tokens: int) -> str:
+def _fit_names(names: Sequence[str], tokens: int) -> str:
     kept: list[str] = []
     for name in names:
         tokens -= text_tokens(name) + 1

@@ -71,12 +71,12 @@ def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
                 continue
             number, details = transcript.number_of(result), result.details
             if result.name == "read_file" and isinstance(path := details.get("path"), str):
-                seen = _read(path, details, number, found.pop(path, None))
+                seen = _file_seen(path, details, number, found.pop(path, None))
                 found.update({path: seen} if seen else {})
-            for path in _paths(details, "files_modified", "files_created"):
+            for path in _detail_paths(details, "files_modified", "files_created"):
                 found.pop(path, None)
                 found[path] = FileSeen(path=path, lines="written by you", number=number)
-            for path in _paths(details, "files_deleted"):
+            for path in _detail_paths(details, "files_deleted"):
                 found.pop(path, None)
     return list(found.values())
 
@@ -87,7 +87,7 @@ def tools_found(transcript: Transcript, upto: int) -> list[str]:
     for message in transcript.messages[:upto]:
         for result in message.results if isinstance(message, ToolMessage) else ():
             if result.name == "tool_search":
-                found.update(dict.fromkeys(_paths(result.details, "found")))
+                found.update(dict.fromkeys(_detail_paths(result.details, "found")))
     return list(found)
 
 
@@ -96,7 +96,7 @@ def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]
     last: dict[str, int] = {}
     count: dict[str, int] = {}
     for place, message in enumerate(messages):
-        for name in _NAME.findall(_words(message)):
+        for name in _NAME.findall(_message_text(message)):
             if len(name) <= _LONGEST_NAME:
                 last[name] = place
                 count[name] = count.get(name, 0) + 1
@@ -106,7 +106,7 @@ def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]
     return [name for name in ranked if name not in already_listed]
 
 
-def _words(message: Message) -> str:
+def _message_text(message: Message) -> str:
     match message:
         case UserMessage():
             return message.text.partition(ATTACHED)[0][:4_000]
@@ -122,7 +122,7 @@ def _words(message: Message) -> str:
             return ""
 
 
-def _read(
+def _file_seen(
     path: str, details: dict[str, JsonValue], number: int, before: FileSeen | None
 ) -> FileSeen | None:
     if details.get("status") == "unchanged":
@@ -138,6 +138,6 @@ def _read(
     return FileSeen(path=path, lines=lines, digest=digest, number=number)
 
 
-def _paths(details: dict[str, JsonValue], *keys: str) -> list[str]:
+def _detail_paths(details: dict[str, JsonValue], *keys: str) -> list[str]:
     values = (details.get(key) for key in keys)
     return [str(each) for value in values if isinstance(value, list) for each in value]

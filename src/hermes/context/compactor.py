@@ -13,20 +13,20 @@ from hermes.context.carried import (
     open_todos,
     tools_found,
 )
-from hermes.context.pruning import pruned
-from hermes.context.room import LEAST_SUMMARY, Room
-from hermes.context.shrinking import squeezed
+from hermes.context.pruning import prune
+from hermes.context.room import LEAST_SUMMARY, TokenBudget
+from hermes.context.shrinking import shrink
 from hermes.context.standing import standing_rules
-from hermes.context.summary import cleaned, local_notes, request
-from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
-from hermes.context.watch import Means, Watch
+from hermes.context.summary import clean_summary, local_notes, summary_prompt
+from hermes.context.tokens import CHARS_PER_TOKEN, messages_tokens
+from hermes.context.watch import EngineDeps, SizeMonitor
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.messages import Message, ToolMessage, UserMessage, user_says
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Occasion
+from hermes.core.turn import CompactionRequest
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _PASSING = ("timeout", "overloaded", "server_error", "rate_limit", "upstream_rat
 class Compactor:
     """For one session. Its only state is the cool-down after a failed summary."""
 
-    def __init__(self, means: Means, watch: Watch) -> None:
+    def __init__(self, means: EngineDeps, watch: SizeMonitor) -> None:
         self._means = means
         self._rules = means.rules
         self._watch = watch
@@ -47,9 +47,9 @@ class Compactor:
         self._cool_until = 0.0
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        room = self._watch.room(transcript, prompt, occasion.window)
+        room = self._watch.budget(transcript, prompt, occasion.window)
         shortened = self._prune(transcript, prompt, occasion)
         size = self._size(transcript, prompt, shortened)
         cut = self._cut(transcript, prompt, room, occasion)
@@ -67,35 +67,39 @@ class Compactor:
         return replace(done, system=await self._means.renew(transcript, occasion.window))
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
-        room = self._watch.room(transcript, prompt, occasion.window)
+        room = self._watch.budget(transcript, prompt, occasion.window)
         shortened = self._prune(transcript, prompt, occasion)
         if cut := self._cut(transcript, prompt, room, occasion):
             notes = "x" * (self._summary_tokens(transcript, cut, room) * CHARS_PER_TOKEN)
             shortened = self._with_summary(transcript, prompt, occasion, cut, notes)
         return self._finish(transcript, prompt, shortened, room)
 
-    def _prune(self, transcript: Transcript, prompt: Prompt, occasion: Occasion) -> Compacted:
+    def _prune(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+    ) -> Compacted:
         """Keeps the existing block and the tail, and prunes the messages between."""
-        room = self._watch.room(transcript, prompt, occasion.window)
+        room = self._watch.budget(transcript, prompt, occasion.window)
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
         tail = self._tail_tokens(transcript, prompt, room.content // 3, occasion)
         upto = max(upto, self._tail(transcript, tail, occasion.keep, least=summarised))
         block = newest.head[:1] if newest and summarised else ()
         chars = room.request * CHARS_PER_TOKEN
-        lines = pruned(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
+        lines = prune(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
         return _compaction(occasion, upto=upto, head=(*block, *lines), summarised=summarised)
 
-    def _wants_summary(self, shortened: Compacted, size: int, room: Room) -> bool:
+    def _wants_summary(self, shortened: Compacted, size: int, room: TokenBudget) -> bool:
         """Returns whether a summary would gain enough beyond pruning."""
         if shortened.cause != "threshold" or size > room.limit:
             return True
         lines = shortened.head[1:] if shortened.summarised else shortened.head
-        return size > room.content and all_tokens(lines) > (room.content - room.tail) // 10
+        return size > room.content and messages_tokens(lines) > (room.content - room.tail) // 10
 
-    def _cut(self, transcript: Transcript, prompt: Prompt, room: Room, occasion: Occasion) -> int:
+    def _cut(
+        self, transcript: Transcript, prompt: Prompt, room: TokenBudget, occasion: CompactionRequest
+    ) -> int:
         """Returns how many messages to summarise; 0 when there are no new ones."""
         before = transcript.compactions[-1].summarised if transcript.compactions else 0
         tail = self._tail_tokens(transcript, prompt, room.tail, occasion)
@@ -103,12 +107,12 @@ class Compactor:
         return cut if cut > before else 0
 
     def _tail_tokens(
-        self, transcript: Transcript, prompt: Prompt, tokens: int, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, tokens: int, occasion: CompactionRequest
     ) -> int:
         """Limits the tail; an explicit request always leaves something to compact."""
         if occasion.cause == "threshold":
             return tokens
-        spoken = self._gauge.estimated(transcript, prompt) - self._gauge.fixed(prompt)
+        spoken = self._gauge.request_tokens(transcript, prompt) - self._gauge.fixed_tokens(prompt)
         return min(tokens, spoken // 4)
 
     def _tail(self, transcript: Transcript, tokens: int, keep: int, *, least: int) -> int:
@@ -120,7 +124,7 @@ class Compactor:
             return starts[-keep] if len(starts) >= keep else least
         start, protected = len(messages), self._rules.protect_last
         while start > least:
-            size = self._gauge.between(messages, start - 1, len(messages))
+            size = self._gauge.range_tokens(messages, start - 1, len(messages))
             count = len(messages) - start
             if size > tokens and not (count < protected and size <= tokens * 3 // 2):
                 break
@@ -130,20 +134,25 @@ class Compactor:
             start -= 1
         return start
 
-    def _summary_tokens(self, transcript: Transcript, cut: int, room: Room) -> int:
+    def _summary_tokens(self, transcript: Transcript, cut: int, room: TokenBudget) -> int:
         """Limits a summary to a fifth of what it covers."""
-        told = self._gauge.between(transcript.messages, 0, cut)
+        told = self._gauge.range_tokens(transcript.messages, 0, cut)
         return max(LEAST_SUMMARY, min(room.summary, told // 5))
 
     async def _notes(
-        self, transcript: Transcript, cut: int, room: Room, occasion: Occasion, meter: Meter
+        self,
+        transcript: Transcript,
+        cut: int,
+        room: TokenBudget,
+        occasion: CompactionRequest,
+        meter: Meter,
     ) -> str:
         """Asks a model for a summary; "" when that fails."""
         if self._means.clock.monotonic() < self._cool_until and occasion.cause != "asked":
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
         part = tuple(transcript.messages[known.summarised if known else 0 : cut])
-        asked = request(
+        asked = summary_prompt(
             part,
             transcript.number_of,
             before=known.summary if known else "",
@@ -158,7 +167,7 @@ class Compactor:
         except HermesError as error:
             self._note_failure(error)
             return ""
-        notes = cleaned(reply.message.text, most)
+        notes = clean_summary(reply.message.text, most)
         if not notes:
             self._note_failure(ProviderError("The summary was empty.", reason="cut"))
         return notes
@@ -170,12 +179,17 @@ class Compactor:
         log.warning("no summary", extra={"why": str(error)})
 
     def _with_summary(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, cut: int, notes: str
+        self,
+        transcript: Transcript,
+        prompt: Prompt,
+        occasion: CompactionRequest,
+        cut: int,
+        notes: str,
     ) -> Compacted:
-        room = self._watch.room(transcript, prompt, occasion.window)
+        room = self._watch.budget(transcript, prompt, occasion.window)
         text = notes or local_notes(transcript.messages[:cut], transcript.number_of, room.summary)
         carried = self._collect_carried(transcript, prompt, cut, text)
-        most = (room.threshold - self._gauge.fixed(prompt)) * 6 // 10
+        most = (room.threshold - self._gauge.fixed_tokens(prompt)) * 6 // 10
         block = user_says(fitting_block(carried, room, most), origin=OWN_WORDS)
         return _compaction(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
 
@@ -204,14 +218,14 @@ class Compactor:
         )
 
     def _finish(
-        self, transcript: Transcript, prompt: Prompt, shortened: Compacted, room: Room
+        self, transcript: Transcript, prompt: Prompt, shortened: Compacted, room: TokenBudget
     ) -> Compacted | None:
         """Adds sizes and shrinks further where needed; None for no gain."""
-        before = self._gauge.estimated(transcript, prompt)
+        before = self._gauge.request_tokens(transcript, prompt)
         size = self._size(transcript, prompt, shortened)
         if size > room.limit:
-            spare = room.limit - self._gauge.fixed(prompt)
-            shortened = squeezed(shortened, transcript, spare)
+            spare = room.limit - self._gauge.fixed_tokens(prompt)
+            shortened = shrink(shortened, transcript, spare)
             size = self._size(transcript, prompt, shortened)
         if before - size < self._least_gain(prompt, before, shortened):
             return None
@@ -227,16 +241,16 @@ class Compactor:
         """An explicit compaction invalidates caches, so it must save a tenth."""
         if shortened.cause != "asked":
             return 1
-        return max(1, (before - self._gauge.fixed(prompt)) // 10)
+        return max(1, (before - self._gauge.fixed_tokens(prompt)) // 10)
 
     def _size(self, transcript: Transcript, prompt: Prompt, shortened: Compacted) -> int:
         messages = transcript.messages
-        rest = self._gauge.between(messages, shortened.upto, len(messages))
-        return self._gauge.fixed(prompt) + all_tokens(shortened.head) + rest
+        rest = self._gauge.range_tokens(messages, shortened.upto, len(messages))
+        return self._gauge.fixed_tokens(prompt) + messages_tokens(shortened.head) + rest
 
 
 def _compaction(
-    occasion: Occasion,
+    occasion: CompactionRequest,
     *,
     upto: int,
     head: tuple[Message, ...],

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.context.files import Scan, unscanned
-from hermes.context.harmless import Harmless
+from hermes.context.files import Scan, no_scan
+from hermes.context.harmless import ScanCache
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 
-def nearby(run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:
+def nearby_files(
+    run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
+) -> Remark:
     """What context files of folders say that the session comes to later on."""
 
     def permits(path: str) -> bool:
         effect = ReadPath(path=path)
         return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
 
-    return _LazyNearby(workspace, permits, scan_of(run, opened.cwd))
+    return _LazyNearby(workspace, permits, file_scan(run, opened.cwd))
 
 
 class _LazyNearby:
@@ -39,32 +41,32 @@ class _LazyNearby:
 
     async def __call__(self, call: ToolCall, result: ToolResult) -> str:
         if self._inner is None:
-            from hermes.context.nearby import Nearby
+            from hermes.context.nearby import FolderContext
 
-            self._inner = Nearby(self._workspace, self._permits, known=(), scan=self._scan)
+            self._inner = FolderContext(self._workspace, self._permits, known=(), scan=self._scan)
         return await self._inner(call, result)
 
 
-def scan_of(run: RunContext, cwd: str) -> Scan:
+def file_scan(run: RunContext, cwd: str) -> Scan:
     """What files pass before they are shown to a model that works in this folder. A person is told
     what was found; folders that they trust are only warned about."""
     wanted = run.settings.security.context_scan
     if wanted == "off":
-        return unscanned
+        return no_scan
     if wanted == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
         wanted = "warn"
 
-    harmless = Harmless(run.home)
+    harmless = ScanCache(run.home)
 
     def scan(name: str, text: str) -> str:
-        if harmless.knows(text):
+        if harmless.is_known_safe(text):
             return text
         # Few folders have such files, and fewer have new ones.
         from hermes.policy.scan.context import judge_context
 
         found = judge_context(text)
         if not found.suspicious:
-            harmless.keep(text)
+            harmless.add(text)
             return text
         if wanted == "block":
             run.notices.append(found.blocked(name))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.context.watch import Means, Watch
+from hermes.context.watch import EngineDeps, SizeMonitor
 from hermes.core.events import Compacted
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Occasion
+from hermes.core.turn import CompactionRequest
 
 if TYPE_CHECKING:
     from hermes.context.compactor import Compactor
@@ -26,9 +26,9 @@ BUILT_IN = "compressor"
 class BuiltInEngine:
     """`core.turn.ContextEngine`, for one session."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: EngineDeps) -> None:
         self._means = means
-        self._watch = Watch(means.rules)
+        self._watch = SizeMonitor(means.rules)
         self._compactor: Compactor | None = None
         self._fruitless_at = 0
 
@@ -36,12 +36,12 @@ class BuiltInEngine:
         rules = self._means.rules
         if not rules.enabled:
             return False
-        estimated = self._watch.gauge.estimated(transcript, prompt)
+        estimated = self._watch.gauge.request_tokens(transcript, prompt)
         share = min(rules.threshold, 0.5)
         if estimated * 2 < window * share and len(prompt.messages) < rules.message_limit:
             # Provider token counts do not exceed our estimate by that factor.
             return False
-        room = self._watch.room(transcript, prompt, window)
+        room = self._watch.budget(transcript, prompt, window)
         if estimated > room.limit:
             return True
         if estimated < room.threshold and len(prompt.messages) < rules.message_limit:
@@ -49,11 +49,11 @@ class BuiltInEngine:
         return not self._is_stuck(transcript)
 
     def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        room = self._watch.room(transcript, prompt, window)
-        return self._watch.gauge.estimated(transcript, prompt) <= room.limit
+        room = self._watch.budget(transcript, prompt, window)
+        return self._watch.gauge.request_tokens(transcript, prompt) <= room.limit
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         made = await self._get_compactor().compact(transcript, prompt, occasion, meter)
         if made is None:
@@ -61,7 +61,7 @@ class BuiltInEngine:
         return made
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
         return self._get_compactor().preview(transcript, prompt, occasion)
 

@@ -21,7 +21,7 @@ HEAD, TAIL = 0.7, 0.2
 Scan = Callable[[str, str], str]
 
 
-def unscanned(_name: str, text: str) -> str:
+def no_scan(_name: str, text: str) -> str:
     return text
 
 
@@ -34,7 +34,7 @@ class ProjectContext(Value):
 
 
 def project_context(
-    cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = unscanned
+    cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = no_scan
 ) -> ProjectContext:
     """Returns the first kind of context file that exists and is not empty; kinds are not mixed."""
     found = _find(cwd)

@@ -16,7 +16,7 @@ MOST_KNOWN = 400
 SCANNER = Path(__file__).parents[1] / "policy" / "scan"
 
 
-class Harmless:
+class ScanCache:
     """Kept as digests in the cache of a home, the newest last. Another scanner looks again."""
 
     def __init__(self, home: Home, scanner: Path = SCANNER) -> None:
@@ -24,10 +24,10 @@ class Harmless:
         self._path = home.cache / "harmless.txt"
         self._scanner = scanner
 
-    def knows(self, text: str) -> bool:
+    def is_known_safe(self, text: str) -> bool:
         return self._digest(text) in self._known()
 
-    def keep(self, text: str) -> None:
+    def add(self, text: str) -> None:
         known = [*self._known(), self._digest(text)]
         try:
             data = "\n".join(known[-MOST_KNOWN:]).encode()
@@ -44,10 +44,10 @@ class Harmless:
 
     def _digest(self, text: str) -> str:
         data = text.encode("utf-8", "surrogatepass")
-        return blake2b(data, digest_size=20, key=self._of_scanner).hexdigest()
+        return blake2b(data, digest_size=20, key=self._scanner_key).hexdigest()
 
     @cached_property
-    def _of_scanner(self) -> bytes:
+    def _scanner_key(self) -> bytes:
         """Differs when any of its files does."""
         with os.scandir(self._scanner) as entries:
             files = sorted((each.name, each.stat()) for each in entries if each.is_file())

@@ -6,19 +6,19 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 
-from hermes.context.files import Scan, cut_middle, unscanned
+from hermes.context.files import Scan, cut_middle, no_scan
 from hermes.core.errors import ToolError
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.ports import Workspace
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 ARGUMENTS = ("path", "file_path", "workdir")
-MOST_CHARS = 8_000
+FOLDER_CONTEXT_CHARS = 8_000
 MOST_PARENTS = 5
 _WORD = re.compile(r"(?:[\w.@+-]*/)+[\w.@+-]*")
 
 
-class Nearby:
+class FolderContext:
     """For one session; a `core.turn.Remark`. `permits` tells whether a path may be read without
     asking; folders in `known` are skipped."""
 
@@ -28,8 +28,8 @@ class Nearby:
         permits: Callable[[str], bool],
         *,
         known: Iterable[str],
-        scan: Scan = unscanned,
-        max_chars: int = MOST_CHARS,
+        scan: Scan = no_scan,
+        max_chars: int = FOLDER_CONTEXT_CHARS,
     ) -> None:
         self._workspace = workspace
         self._permits = permits
@@ -45,14 +45,14 @@ class Nearby:
         """Returns new folders inside the workspace, outermost first."""
         root = self._workspace.root.rstrip("/")
         folders: dict[str, None] = {}
-        for path in _paths(call):
+        for path in _call_paths(call):
             try:
                 folder = posixpath.dirname(self._workspace.resolve(path))
                 candidates = (posixpath.join(folder, posixpath.basename(path)), folder)
             except (ToolError, OSError, ValueError):
                 continue
             for start in candidates:
-                folders.update(dict.fromkeys(reversed(_up(start, root))))
+                folders.update(dict.fromkeys(reversed(_parents_below(start, root))))
         new = [folder for folder in folders if folder not in self._seen]
         self._seen.update(new)
         return new
@@ -76,7 +76,7 @@ class Nearby:
         return ""
 
 
-def _paths(call: ToolCall) -> list[str]:
+def _call_paths(call: ToolCall) -> list[str]:
     named = [value for name in ARGUMENTS if isinstance(value := call.arguments.get(name), str)]
     command = call.arguments.get("command")
     if isinstance(command, str):
@@ -84,7 +84,7 @@ def _paths(call: ToolCall) -> list[str]:
     return [path for path in named if path.strip() and "\0" not in path]
 
 
-def _up(folder: str, root: str) -> list[str]:
+def _parents_below(folder: str, root: str) -> list[str]:
     """Returns the folder and some of its parents below the root."""
     found: list[str] = []
     while folder.startswith(root + "/") and len(found) <= MOST_PARENTS:

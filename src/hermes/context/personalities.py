@@ -29,12 +29,14 @@ BUILT_IN = {
 }
 
 
-def known(own: Mapping[str, object]) -> dict[str, str]:
+def all_personalities(own: Mapping[str, object]) -> dict[str, str]:
     """Returns all personalities by name; the user's override built-in ones."""
-    return BUILT_IN | {name.lower(): text for name, value in own.items() if (text := words(value))}
+    return BUILT_IN | {
+        name.lower(): text for name, value in own.items() if (text := personality_text(value))
+    }
 
 
-def words(value: object) -> str:
+def personality_text(value: object) -> str:
     """Returns a string, or the joined `system_prompt`, `tone` and `style`."""
     if isinstance(value, str):
         return value.strip()
@@ -45,12 +47,12 @@ def words(value: object) -> str:
     return "\n".join(parts).strip()
 
 
-def find(name: str, own: Mapping[str, object]) -> tuple[str, str]:
+def find_personality(name: str, own: Mapping[str, object]) -> tuple[str, str]:
     """Returns the stored name and text, both empty for none; NotFound."""
     plain = name.strip().lower()
     if not plain or plain in NONE:
         return "", ""
-    there = known(own)
+    there = all_personalities(own)
     if plain not in there:
         names = ", ".join(sorted(there))
         raise NotFound(f"There is no personality {name!r}. Available: {names}.", tuple(there))

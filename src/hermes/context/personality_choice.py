@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from hermes.config.settings import Settings
-from hermes.context.personalities import find, known
+from hermes.context.personalities import all_personalities, find_personality
 from hermes.core.commands import Overlay
 
 
 def names(settings: Settings) -> list[str]:
-    return sorted(known(_own(settings)))
+    return sorted(all_personalities(_own(settings)))
 
 
 def overlay(settings: Settings, name: str) -> Overlay:
     """What lets a session speak that way; NotFound. "none" takes away what is there."""
-    found, text = find(name, _own(settings))
+    found, text = find_personality(name, _own(settings))
     return Overlay(name=found, text=text)
 
 

@@ -23,7 +23,7 @@ def hides_people(source: str, *, wanted: bool) -> bool:
 
 def without_people(view: View) -> View:
     """The same view, in which people cannot be told by what they wrote. The journal keeps it."""
-    hidden = _Hidden()
+    hidden = _PiiMask()
 
     def seen(transcript: Transcript) -> Prompt:
         prompt = view(transcript)
@@ -33,7 +33,7 @@ def without_people(view: View) -> View:
     return seen
 
 
-class _Hidden:
+class _PiiMask:
     """Each message is looked at once, so that a prompt goes on beginning as it did."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from hermes.core.messages import (
 OWN_WORDS = "hermes"
 
 
-class Invalid(ValueError):
+class InvalidConversation(ValueError):
     """A conversation that no model would accept."""
 
 
@@ -41,14 +41,14 @@ class PlainMessages:
         """Raises Invalid unless the list starts with a user, pairs calls with results and keeps
         the last message."""
         if not isinstance(given, list) or not given:
-            raise Invalid("no messages were returned")
+            raise InvalidConversation("no messages were returned")
         found = list(self._messages(given))
         if not isinstance(found[0], UserMessage):
-            raise Invalid("it does not begin with a user message")
+            raise InvalidConversation("it does not begin with a user message")
         for before, after in zip(found, (*found[1:], None), strict=True):
             _check_pair(before, after)
         if encode_sorted(given[-1]) != encode_sorted(self.dicts[-1]):
-            raise Invalid("the newest message is missing")
+            raise InvalidConversation("the newest message is missing")
         return tuple(found)
 
     def _messages(self, given: list[Any]) -> Iterator[Message]:
@@ -69,7 +69,7 @@ class PlainMessages:
         try:
             known = self._known.get(encode_sorted(each))
         except TypeError as error:
-            raise Invalid(f"a message is not JSON ({error})") from error
+            raise InvalidConversation(f"a message is not JSON ({error})") from error
         if known is not None:
             return known
         match each:
@@ -83,7 +83,7 @@ class PlainMessages:
                 name = str(each.get("name", ""))
                 return ToolResult(call_id=call_id, name=name, parts=(Text(text=text),))
             case _:
-                raise Invalid("a message has no known role or no content")
+                raise InvalidConversation("a message has no known role or no content")
 
 
 def _call(given: Any) -> ToolCall:
@@ -91,7 +91,7 @@ def _call(given: Any) -> ToolCall:
         case {"id": str() as id, "name": str() as name, "arguments": dict() as arguments}:
             return ToolCall(id=id, name=name, arguments=arguments)
         case _:
-            raise Invalid("a call cannot be read")
+            raise InvalidConversation("a call cannot be read")
 
 
 def _check_pair(before: Message, after: Message | None) -> None:
@@ -100,12 +100,12 @@ def _check_pair(before: Message, after: Message | None) -> None:
             wanted = {call.id for call in calls}
             answered = after.results if isinstance(after, ToolMessage) else ()
             if {result.call_id for result in answered} != wanted:
-                raise Invalid("a call lacks its result")
+                raise InvalidConversation("a call lacks its result")
         case AssistantMessage() | UserMessage():
             if isinstance(after, ToolMessage):
-                raise Invalid("a result lacks its call")
+                raise InvalidConversation("a result lacks its call")
             if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
-                raise Invalid("two assistant messages in a row")
+                raise InvalidConversation("two assistant messages in a row")
         case ToolMessage():
             return
         case _:

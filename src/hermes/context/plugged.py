@@ -10,12 +10,12 @@ from typing import Any
 from hermes.codec.values import JsonObject
 from hermes.context.engine import BuiltInEngine
 from hermes.context.plain import PlainMessages
-from hermes.context.tokens import all_tokens
+from hermes.context.tokens import messages_tokens
 from hermes.core.events import Compacted
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Occasion
+from hermes.core.turn import CompactionRequest
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class PluggedEngine:
         return self._own.fits(transcript, prompt, window)
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         try:
             made = await self._compress(transcript, prompt, occasion)
@@ -90,12 +90,12 @@ class PluggedEngine:
         return made
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
         return self._own.preview(transcript, prompt, occasion)
 
     async def _compress(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
         plain, before = PlainMessages(prompt.messages), _size(transcript, prompt)
         async with asyncio.timeout(SECONDS):
@@ -106,7 +106,7 @@ class PluggedEngine:
                 focus_topic=occasion.topic or None,
             )
         head = plain.read(given)
-        saved = all_tokens(prompt.messages) - all_tokens(head)
+        saved = messages_tokens(prompt.messages) - messages_tokens(head)
         if saved <= 0:
             return None
         return Compacted(
@@ -141,5 +141,7 @@ class PluggedEngine:
 def _size(transcript: Transcript, prompt: Prompt) -> int:
     """Returns the provider's last count plus an estimate of newer messages."""
     if transcript.measured:
-        return transcript.measured + all_tokens(transcript.messages[transcript.measured_upto :])
-    return all_tokens(prompt.messages)
+        return transcript.measured + messages_tokens(
+            transcript.messages[transcript.measured_upto :]
+        )
+    return messages_tokens(prompt.messages)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 
-class Line(Value):
+class PrefillLine(Value):
     role: Literal["user", "assistant"]
     content: str
 
@@ -27,12 +27,12 @@ def prefill_file(settings: Settings, home: Home) -> Path | None:
     return home.root / Path(settings.prefill_messages_file).expanduser()
 
 
-def prefilled(run: RunContext) -> tuple[Message, ...]:
+def prefill_messages(run: RunContext) -> tuple[Message, ...]:
     """A file that cannot be used is told once, and left out."""
     if (file := prefill_file(run.settings, run.home)) is None:
         return ()
     try:
-        lines = decode(tuple[Line, ...], file.read_bytes())
+        lines = decode(tuple[PrefillLine, ...], file.read_bytes())
     except (OSError, DecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         words = f"prefill_messages_file: {file} is left out ({why})."
@@ -42,7 +42,7 @@ def prefilled(run: RunContext) -> tuple[Message, ...]:
     return tuple(_message(line) for line in lines)
 
 
-def _message(line: Line) -> Message:
+def _message(line: PrefillLine) -> Message:
     if line.role == "user":
         return user_says(line.content)
     return AssistantMessage(parts=(Text(text=line.content),))

@@ -13,22 +13,22 @@ from hermes.context.files import (
     ProjectContext,
     Scan,
     limit_for,
+    no_scan,
     project_context,
-    unscanned,
 )
 from hermes.context.pii import hides_people, without_people
 from hermes.context.platforms import platform_hint
-from hermes.context.soul import soul_of
-from hermes.context.system import Layer, Slots, Surroundings, layers, with_model
+from hermes.context.soul import read_soul
+from hermes.context.system import Layer, PromptFacts, Slots, layers, with_model
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
-from hermes.models.choice import Choice
-from hermes.workspaces.terminal_settings import described, is_far
+from hermes.models.choice import ModelChoice
+from hermes.workspaces.terminal_settings import describe_backend, is_remote_backend
 
 DEFAULT_PROFILE = "default"
 
@@ -44,8 +44,8 @@ class SystemText:
 
 
 def system_text(
-    opening: Opening,
-    choice: Choice,
+    opening: SessionRequest,
+    choice: ModelChoice,
     settings: Settings,
     home: Home,
     *,
@@ -54,7 +54,7 @@ def system_text(
     now: float,
     slots: Slots | None = None,
     session_id: str = "",
-    scan: Scan = unscanned,
+    scan: Scan = no_scan,
     clean: Callable[[str], str] = str,
     unusual: str = "",
 ) -> SystemText:
@@ -66,13 +66,13 @@ def system_text(
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
-    if opening.rules and not is_far(settings.terminal):
+    if opening.rules and not is_remote_backend(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
-    soul = soul_of(home, limit or limit_for(choice.window), scan) if opening.rules else ""
+    soul = read_soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     agent = settings.agent
     hints = filter(None, (_place(settings) or unusual, agent.environment_hint))
     parts = layers(
-        Surroundings(
+        PromptFacts(
             platform=opening.platform,
             cwd=cwd,
             system=f"{platform.system()} ({platform.machine()})",
@@ -97,7 +97,7 @@ def system_text(
     return SystemText(parts, project.warnings)
 
 
-def view_of(
+def prompt_view(
     tools: tuple[ToolSpec, ...],
     settings: Settings,
     *,
@@ -113,7 +113,7 @@ def view_of(
         system, overlay = transcript.system, transcript.overlay.text
         key = (system, overlay, transcript.model, transcript.provider)
         if key not in made:
-            named = _named(transcript)
+            named = _model_line(transcript)
             made[key] = f"{named}\n\n{overlay}" if overlay else named
         return Prompt(
             system=made[key],
@@ -134,7 +134,7 @@ def effort_for(agent: AgentSettings, model: str) -> Effort:
     return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
 
 
-def _named(transcript: Transcript) -> str:
+def _model_line(transcript: Transcript) -> str:
     """The system text, which names the model that was switched to. Whoever goes over to another
     model begins with an empty cache there in any case."""
     first, now = transcript.opened, (transcript.model, transcript.provider)
@@ -144,7 +144,7 @@ def _named(transcript: Transcript) -> str:
 
 
 def _place(settings: Settings) -> str:
-    words = described(settings.terminal)
+    words = describe_backend(settings.terminal)
     return f"Files and commands are not on this machine: {words}." if words else ""
 
 

@@ -29,7 +29,7 @@ PICTURE = "[an image was shown here]"
 Number = Callable[[Message | ToolResult], int]
 
 
-def pruned(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
+def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
     """Cuts long parts; calls stay paired with results. User text is kept up to `user_chars`.
     `number` returns the record of an original."""
     calls: dict[str, ToolCall] = {}
@@ -58,13 +58,13 @@ def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolR
     images = any(isinstance(part, Image) for part in result.parts)
     if len(text) <= _SHORT_RESULT and not images:
         return replace(result, details={}) if result.details else result
-    line = f"[{digest(result, call)}{where(number)}]"
+    line = f"[{describe_result(result, call)}{record_note(number)}]"
     if result.failed:
-        line += "\n" + cut(text, _FAILURE_CHARS)
+        line += "\n" + truncate(text, _FAILURE_CHARS)
     return replace(result, parts=(Text(text=line),), details={})
 
 
-def digest(result: ToolResult, call: ToolCall | None) -> str:
+def describe_result(result: ToolResult, call: ToolCall | None) -> str:
     """Describes a call and its outcome in a few words."""
     text, details = result.text, result.details
     words = [result.name, main_argument(call.arguments) if call else ""]
@@ -79,25 +79,25 @@ def main_argument(arguments: JsonObject) -> str:
     for name in _MAIN:
         value = arguments.get(name)
         if isinstance(value, str) and value.strip():
-            return cut(" ".join(value.split()), _MAIN_CHARS)
+            return truncate(" ".join(value.split()), _MAIN_CHARS)
     return ""
 
 
-def where(number: int) -> str:
+def record_note(number: int) -> str:
     return f"; message {number}" if number else ""
 
 
-def cut(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
-def cut_to(text: str, limit: int, number: int) -> str:
+def elide(text: str, limit: int, number: int) -> str:
     """Keeps start and end of a long text with a note about the cut."""
     if len(text) <= limit:
         return text
     head, tail = limit * 6 // 10, limit * 3 // 10
     left = len(text) - head - tail
-    return f"{text[:head]}\n[… {left} characters left out{where(number)} …]\n{text[-tail:]}"
+    return f"{text[:head]}\n[… {left} characters left out{record_note(number)} …]\n{text[-tail:]}"
 
 
 def _user(message: UserMessage, number: int, limit: int) -> UserMessage:
@@ -105,7 +105,7 @@ def _user(message: UserMessage, number: int, limit: int) -> UserMessage:
     images = sum(isinstance(part, Image) for part in message.parts)
     if not images and len(text) <= limit:
         return message
-    shown = "\n".join([cut_to(text, limit, number), *[PICTURE] * images])
+    shown = "\n".join([elide(text, limit, number), *[PICTURE] * images])
     return replace(message, parts=(Text(text=shown),))
 
 
@@ -114,7 +114,7 @@ def _assistant(message: AssistantMessage, number: int) -> AssistantMessage:
     for part in message.parts:
         match part:
             case Text():
-                parts.append(replace(part, text=cut_to(part.text, _SPOKEN_CHARS, number)))
+                parts.append(replace(part, text=elide(part.text, _SPOKEN_CHARS, number)))
             case ToolCall():
                 parts.append(replace(part, arguments=_shorten_arguments(part.arguments)))
             case Reasoning():
@@ -130,7 +130,7 @@ def _shorten_arguments(arguments: JsonObject) -> JsonObject:
 
 def _short(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
-        return cut(value, ARGUMENT_CHARS)
+        return truncate(value, ARGUMENT_CHARS)
     if isinstance(value, list):
         return [_short(each) for each in value]
     if isinstance(value, dict):

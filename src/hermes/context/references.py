@@ -49,24 +49,24 @@ class Mention(Value):
         return f"@{self.kind}:{self.target}" if self.target else f"@{self.kind}"
 
 
-class Page(Value):
+class ReferencePage(Value):
     """Untrusted text from `origin`."""
 
     text: str
     origin: str
 
 
-class Expanded(Value):
+class ExpandedMessage(Value):
     """The message to send, warnings for the person, and `pages` with untrusted text, which
     precede the message."""
 
     text: str
     warnings: tuple[str, ...] = ()
     tokens: int = 0
-    pages: tuple[Page, ...] = ()
+    pages: tuple[ReferencePage, ...] = ()
 
 
-class Sources(Protocol):
+class ReferenceSources(Protocol):
     """Resolves references. ToolError says why one fails."""
 
     async def file(self, path: str) -> bytes: ...
@@ -75,10 +75,10 @@ class Sources(Protocol):
 
     async def git(self, arguments: str) -> str: ...
 
-    async def page(self, url: str) -> Page: ...
+    async def page(self, url: str) -> ReferencePage: ...
 
 
-def mentions(text: str) -> tuple[Mention, ...]:
+def find_mentions(text: str) -> tuple[Mention, ...]:
     found: list[Mention] = []
     for match in _MENTION.finditer(text):
         if word := match["word"]:
@@ -92,35 +92,39 @@ def mentions(text: str) -> tuple[Mention, ...]:
     return tuple(found)
 
 
-async def expanded(text: str, sources: Sources, *, window: int) -> Expanded:
+async def expand_references(
+    text: str, sources: ReferenceSources, *, window: int
+) -> ExpandedMessage:
     """Resolves all references concurrently. Failures become warnings; if the total is too large,
     the message stays unchanged."""
-    found = mentions(text)
+    found = find_mentions(text)
     if not found:
-        return Expanded(text=text)
+        return ExpandedMessage(text=text)
     resolved = await asyncio.gather(*(_resolve(each, sources) for each in found))
-    blocks = [block for block in resolved if isinstance(block, Block)]
+    blocks = [block for block in resolved if isinstance(block, ReferenceBlock)]
     warnings = [block for block in resolved if isinstance(block, str)]
     tokens = sum(block.tokens for block in blocks)
     if tokens > window * REFUSE_SHARE:
         why = f"The references take about {tokens:,} tokens, over half of the model's window; "
-        return Expanded(text=text, warnings=(why + "nothing was attached.",), tokens=tokens)
+        return ExpandedMessage(text=text, warnings=(why + "nothing was attached.",), tokens=tokens)
     if tokens > window * WARN_SHARE:
         warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
-    parts = [_without(text, found)]
+    parts = [_remove_mentions(text, found)]
     if warnings:
         parts.append("\n".join((WARNINGS, *(f"- {each}" for each in warnings))))
     if blocks:
         parts.append("\n\n".join((ATTACHED, *(block.shown for block in blocks))))
     pages = tuple(
-        Page(text=f"{block.head}\n{block.text}", origin=block.origin)
+        ReferencePage(text=f"{block.head}\n{block.text}", origin=block.origin)
         for block in blocks
         if block.origin
     )
-    return Expanded(text="\n\n".join(parts), warnings=tuple(warnings), tokens=tokens, pages=pages)
+    return ExpandedMessage(
+        text="\n\n".join(parts), warnings=tuple(warnings), tokens=tokens, pages=pages
+    )
 
 
-class Block(Value):
+class ReferenceBlock(Value):
     """The resolved content; with an `origin`, untrusted."""
 
     label: str
@@ -141,19 +145,19 @@ class Block(Value):
         return f"{self.head}\n{ABOVE if self.origin else self.text}"
 
 
-async def _resolve(mention: Mention, sources: Sources) -> Block | str:
+async def _resolve(mention: Mention, sources: ReferenceSources) -> ReferenceBlock | str:
     try:
         found = await _load(mention, sources)
     except HermesError as error:
         return f"{mention.label}: {error}"
-    text, origin = (found.text, found.origin) if isinstance(found, Page) else (found, "")
+    text, origin = (found.text, found.origin) if isinstance(found, ReferencePage) else (found, "")
     if not text.strip():
         return f"{mention.label}: it is empty."
     sign = SIGNS.get(mention.kind, "🧾")
-    return Block(label=mention.label, sign=sign, text=text, origin=origin)
+    return ReferenceBlock(label=mention.label, sign=sign, text=text, origin=origin)
 
 
-def _load(mention: Mention, sources: Sources) -> Awaitable[str | Page]:
+def _load(mention: Mention, sources: ReferenceSources) -> Awaitable[str | ReferencePage]:
     match mention.kind:
         case "file":
             return _file(mention, sources)
@@ -170,7 +174,7 @@ def _load(mention: Mention, sources: Sources) -> Awaitable[str | Page]:
             return _fenced_git(sources, f"log -{max(1, min(MOST_COMMITS, count))} -p")
 
 
-async def _file(mention: Mention, sources: Sources) -> str:
+async def _file(mention: Mention, sources: ReferenceSources) -> str:
     data = await sources.file(mention.target)
     if b"\0" in data[:8_000]:
         return f"(binary, {len(data):,} bytes; look at {mention.target} with tools)"
@@ -183,7 +187,7 @@ async def _file(mention: Mention, sources: Sources) -> str:
     return _fence("\n".join(rows), suffix) if rows else ""
 
 
-async def _folder(mention: Mention, sources: Sources) -> str:
+async def _folder(mention: Mention, sources: ReferenceSources) -> str:
     entries = sorted(await sources.folder(mention.target), key=lambda each: each.path)
     shown = [
         f"- {name}/" if each.kind == "folder" else f"- {name} ({each.size:,} bytes)"
@@ -194,7 +198,7 @@ async def _folder(mention: Mention, sources: Sources) -> str:
     return "\n".join(shown[:MOST_ENTRIES] + more)
 
 
-async def _fenced_git(sources: Sources, arguments: str) -> str:
+async def _fenced_git(sources: ReferenceSources, arguments: str) -> str:
     text = await sources.git(arguments)
     return _fence(text.rstrip("\n"), "diff") if text.strip() else ""
 
@@ -216,7 +220,7 @@ def _with_lines(kind: str, target: str, start: int, end: int) -> Mention:
     return Mention(kind=kind, target=plain, start=start, end=end, first=first, last=last)
 
 
-def _without(text: str, found: Sequence[Mention]) -> str:
+def _remove_mentions(text: str, found: Sequence[Mention]) -> str:
     parts, at = [], 0
     for mention in found:
         parts.append(text[at : mention.start])

@@ -23,7 +23,7 @@ class CompressionRules(Value):
     abort_on_failure: bool = False
 
 
-class Room(Value):
+class TokenBudget(Value):
     """Budgets in tokens. A request may have at most `limit`; above `threshold` it is compacted,
     and pruning suffices if it gets below `content`. `tail` is for the newest messages, the rest
     for parts of the block."""
@@ -40,9 +40,9 @@ class Room(Value):
     files: int
 
 
-def room_in(
+def budget_for(
     window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
-) -> Room:
+) -> TokenBudget:
     """Computes the budgets for a window of which `fixed` tokens are used in every request."""
     reserve = min(max_tokens, window // 2) if max_tokens else window // 10
     limit = window - reserve
@@ -53,7 +53,7 @@ def room_in(
     threshold = min(max(int(usable * share), _FLOOR), int(usable * _HIGHEST_THRESHOLD), limit)
     left = max(0, threshold - fixed)
     ratio = max(0.1, min(0.8, rules.target_ratio))
-    return Room(
+    return TokenBudget(
         limit=limit,
         threshold=threshold,
         content=fixed + left * 55 // 100,
@@ -67,7 +67,7 @@ def room_in(
     )
 
 
-def lessened(room: Room, percent: int) -> Room:
+def reduce_budget(room: TokenBudget, percent: int) -> TokenBudget:
     """Reduces the budgets of what can be looked up again."""
     if percent == 100:
         return room

@@ -17,7 +17,7 @@ from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.context.references import Expanded, Page
+    from hermes.context.references import ExpandedMessage, ReferencePage
     from hermes.models.models import Models
 
 GIT_SECONDS = 30
@@ -32,20 +32,24 @@ def without_attachments(text: str) -> str:
     return text
 
 
-async def refer(run: RunContext, models: Models, session: Session, text: str) -> Expanded:
+async def expand_references(
+    run: RunContext, models: Models, session: Session, text: str
+) -> ExpandedMessage:
     """The message with what it refers to; nothing of it fails, it warns."""
-    from hermes.context.references import expanded
+    from hermes.context.references import expand_references
 
     transcript = session.transcript
     window = models.window(transcript.model, transcript.provider)
-    found = await expanded(text, SessionSources(run, session), window=window)
+    found = await expand_references(text, SessionSources(run, session), window=window)
     if found.pages:
         # Of their own origin, so that nobody takes them for words of the person.
-        await session.adopt([user_says(page.text, origin=page.origin) for page in found.pages])
+        await session.import_messages(
+            [user_says(page.text, origin=page.origin) for page in found.pages]
+        )
     return found
 
 
-async def files_like(session: Session, begun: str, limit: int = 20) -> list[FileInfo]:
+async def complete_path(session: Session, begun: str, limit: int = 20) -> list[FileInfo]:
     """What could be meant by the beginning of a path, for who completes it."""
     workspace = session.workspace
     folder, _, name = begun.rpartition("/")
@@ -96,11 +100,11 @@ class SessionSources:
             raise ToolError(done.output.strip().partition("\n")[0] or "git failed.")
         return done.output
 
-    async def page(self, url: str) -> Page:
+    async def page(self, url: str) -> ReferencePage:
         """What a reader would see of it."""
-        from hermes.context.references import Page
+        from hermes.context.references import ReferencePage
         from hermes.policy.outgoing import host_of
-        from hermes.web.reading import readable
+        from hermes.web.reading import extract_text
 
         if self._session.busy:
             raise ToolError("a page can be attached when no turn is running.")
@@ -109,8 +113,8 @@ class SessionSources:
         fetched = await self._session.web.fetch(
             effect, max_bytes=MOST_BYTES, timeout=PAGE_SECONDS, passing=self._permit
         )
-        text = await asyncio.to_thread(readable, fetched)
-        return Page(text=text, origin=f"web:{host_of(fetched.url)}")
+        text = await asyncio.to_thread(extract_text, fetched)
+        return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
 
     def _allowed(self, path: str) -> str:
         """Where the path leads, if it may be attached."""

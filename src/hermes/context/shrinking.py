@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import replace
-from hermes.context.pruning import Number, cut_to, pruned
-from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
+from hermes.context.pruning import Number, elide, prune
+from hermes.context.tokens import CHARS_PER_TOKEN, messages_tokens
 from hermes.core.events import Compacted
 from hermes.core.messages import (
     AssistantMessage,
@@ -21,7 +21,7 @@ _CAPS = (8_000, 4_000, 2_000, 1_000, 500, 200)
 _STEP = 2
 
 
-def squeezed(shortened: Compacted, transcript: Transcript, tokens: int) -> Compacted:
+def shrink(shortened: Compacted, transcript: Transcript, tokens: int) -> Compacted:
     """Moves all messages into the head and cuts them to the limit where possible; the newest
     request is cut last."""
     tail, number = transcript.messages[shortened.upto :], transcript.number_of
@@ -30,10 +30,10 @@ def squeezed(shortened: Compacted, transcript: Transcript, tokens: int) -> Compa
         older, newest = older[:-1], [older[-1], *newest]
     best = shortened
     for cap in _CAPS:
-        lines = pruned(older, number, user_chars=max(cap, 2_000))
+        lines = prune(older, number, user_chars=max(cap, 2_000))
         head = (*shortened.head, *lines, *(_cap_message(each, cap, number) for each in newest))
         best = replace(shortened, head=head, upto=len(transcript.messages))
-        if all_tokens(head) <= tokens:
+        if messages_tokens(head) <= tokens:
             return best
     return _cut_user_messages(best, number, tokens)
 
@@ -42,7 +42,7 @@ def _cut_user_messages(shortened: Compacted, number: Number, tokens: int) -> Com
     """Cuts user messages, longest first, as far as needed."""
     head = list(shortened.head)
     for _ in range(len(head)):
-        over = all_tokens(head) - tokens
+        over = messages_tokens(head) - tokens
         sizes = [len(each.text) if isinstance(each, UserMessage) else 0 for each in head]
         longest = max(range(len(head)), key=sizes.__getitem__)
         message = head[longest]
@@ -50,7 +50,7 @@ def _cut_user_messages(shortened: Compacted, number: Number, tokens: int) -> Com
             break
         limit = max(300, sizes[longest] - (over + 50) * CHARS_PER_TOKEN)
         head[longest] = replace(
-            message, parts=(Text(text=cut_to(message.text, limit, number(message))),)
+            message, parts=(Text(text=elide(message.text, limit, number(message))),)
         )
     return replace(shortened, head=tuple(head))
 
@@ -68,6 +68,6 @@ def _result(result: ToolResult, cap: int, number: Number) -> ToolResult:
         return replace(result, details={})
     kept = result.details.get("persisted")
     note = f"\n[the whole text is in {kept}]" if kept else ""
-    text = cut_to(result.text, cap, number(result)) + note
+    text = elide(result.text, cap, number(result)) + note
     images = tuple(part for part in result.parts if isinstance(part, Image))
     return replace(result, parts=(Text(text=text), *images), details={})

@@ -15,7 +15,7 @@ As long as there is nothing, the built-in one is used. -->
 """
 
 
-def put_soul(home: Home) -> None:
+def write_default_soul(home: Home) -> None:
     """A first SOUL.md for somebody to write in; never over one that is there."""
     # A home that cannot be written does without.
     with suppress(OSError):
@@ -23,12 +23,12 @@ def put_soul(home: Home) -> None:
         write_new(home.soul, STARTER.encode(), durable=False)
 
 
-def is_written(home: Home) -> bool:
+def is_custom(home: Home) -> bool:
     """Whether somebody has put words of their own there."""
     return bool(_words(home))
 
 
-def soul_of(home: Home, limit: int, scan: Scan) -> str:
+def read_soul(home: Home, limit: int, scan: Scan) -> str:
     """What the owner wrote, scanned and within a limit; "" where they wrote nothing."""
     text = _words(home)
     return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""

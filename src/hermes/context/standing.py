@@ -39,7 +39,7 @@ _SPOKEN = 6_000
 _EDGE = 2_000
 
 
-class Rule(Value):
+class StandingRule(Value):
     """A sentence of a message; `strong` ones are certainly rules."""
 
     message: UserMessage
@@ -47,23 +47,23 @@ class Rule(Value):
     strong: bool
 
 
-def rules_in(message: UserMessage) -> list[Rule]:
+def rules_in(message: UserMessage) -> list[StandingRule]:
     """Returns the sentences of a message that may be rules."""
     spoken = _FENCED.sub("\n", message.text.partition(ATTACHED)[0])
     if len(spoken) > _SPOKEN:
         spoken = spoken[:_EDGE] + "\n" + spoken[-_EDGE:]
     sentences = (each.strip() for each in _SENTENCE.split(spoken))
     return [
-        Rule(message=message, text=each, strong=strong)
+        StandingRule(message=message, text=each, strong=strong)
         for each in sentences
         if 3 < len(each) <= _LONGEST
         and ((strong := _STRONG.search(each) is not None) or _WEAK.search(each))
     ]
 
 
-def standing_rules(messages: Iterable[Message]) -> list[Rule]:
+def standing_rules(messages: Iterable[Message]) -> list[StandingRule]:
     """Returns every rule once, at its newest position, oldest first."""
-    found: dict[str, Rule] = {}
+    found: dict[str, StandingRule] = {}
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
             for rule in rules_in(message):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
-from hermes.context.pruning import Number, cut, cut_to, digest, main_argument
+from hermes.context.pruning import Number, describe_result, elide, main_argument, truncate
 from hermes.context.tokens import CHARS_PER_TOKEN, text_tokens
 from hermes.core.messages import (
     AssistantMessage,
@@ -34,7 +34,7 @@ _RESULT_SHARE = 4
 _WORDS_PER_TOKEN = 0.7
 
 
-def request(
+def summary_prompt(
     messages: Sequence[Message],
     number: Number,
     *,
@@ -53,7 +53,7 @@ def request(
     if hints:
         parts.append(f"Do not lose this:\n{hints}")
     room = tokens - text_tokens(system) - sum(map(text_tokens, parts)) - most
-    rendered = conversation(messages, number, max(400, room) * CHARS_PER_TOKEN)
+    rendered = render_conversation(messages, number, max(400, room) * CHARS_PER_TOKEN)
     parts.append(f"The conversation:\n\n{rendered}")
     # Reasoning models count their reasoning as output.
     limit = most * 2 + 1_000
@@ -65,22 +65,22 @@ def request(
     )
 
 
-def conversation(messages: Sequence[Message], number: Number, chars: int) -> str:
+def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:
     """Renders the messages, cut so that all fit; else the middle is left out."""
     text = ""
     for cap in _CAPS:
         text = "\n".join(line for each in messages for line in _render_message(each, number, cap))
         if len(text) <= chars:
             return text
-    return cut_to(text, chars, 0)
+    return elide(text, chars, 0)
 
 
-def cleaned(answer: str, most: int) -> str:
+def clean_summary(answer: str, most: int) -> str:
     """Removes repeated marks and cuts to size."""
     text = answer.replace(BLOCK_ENDS, "").strip()
     if text.startswith(BLOCK_BEGINS):
         text = text.partition("]")[2].strip()
-    return cut_to(text, most * CHARS_PER_TOKEN, 0)
+    return elide(text, most * CHARS_PER_TOKEN, 0)
 
 
 def local_notes(messages: Sequence[Message], number: Number, most: int) -> str:
@@ -116,15 +116,15 @@ def _render_message(message: Message, number: Number, cap: int) -> list[str]:
     match message:
         case UserMessage():
             who = "user" if message.origin == "user" else message.origin
-            return [f"[{number(message)}] {who}: {cut_to(message.text, cap, 0)}"]
+            return [f"[{number(message)}] {who}: {elide(message.text, cap, 0)}"]
         case AssistantMessage():
-            text = [f"[{number(message)}] assistant: {cut_to(message.text, cap, 0)}"]
+            text = [f"[{number(message)}] assistant: {elide(message.text, cap, 0)}"]
             lines = text if message.text.strip() else []
             return lines + [_call(call, min(cap, _ARGUMENT_CHARS)) for call in message.calls]
         case ToolMessage():
             return [
-                f"[{number(each)}] result of {digest(each, None)}\n"
-                f"{cut_to(each.text, cap // _RESULT_SHARE, 0)}"
+                f"[{number(each)}] result of {describe_result(each, None)}\n"
+                f"{elide(each.text, cap // _RESULT_SHARE, 0)}"
                 for each in message.results
             ]
         case _:
@@ -133,10 +133,10 @@ def _render_message(message: Message, number: Number, cap: int) -> list[str]:
 
 def _call(call: ToolCall, cap: int) -> str:
     arguments = ", ".join(
-        f"{name}={cut(str(value), cap)}" for name, value in call.arguments.items()
+        f"{name}={truncate(str(value), cap)}" for name, value in call.arguments.items()
     )
-    return f"assistant calls {call.name}({cut(arguments, cap)})"
+    return f"assistant calls {call.name}({truncate(arguments, cap)})"
 
 
 def _line(text: str, limit: int) -> str:
-    return cut(" ".join(text.split()), limit)
+    return truncate(" ".join(text.split()), limit)

@@ -67,7 +67,7 @@ class Slots(Value):
     provider: str = ""
 
 
-class Surroundings(Value):
+class PromptFacts(Value):
     """Facts about the environment. `profile` is empty for the default profile; `window` is in
     tokens; `session_id` is shown if given."""
 
@@ -85,7 +85,7 @@ class Surroundings(Value):
 
 
 def layers(
-    here: Surroundings,
+    here: PromptFacts,
     *,
     soul: str = "",
     tools: Sequence[str] = (),
@@ -107,20 +107,20 @@ def layers(
         ("parallel calls", PARALLEL if tools and parallel else ""),
         ("about tools", about),
         ("tool use", _enforcement_text(here.model, enforcement) if tools else ""),
-        ("skills index", slot("skills", brought.skills, here.window)),
+        ("skills index", fit_block("skills", brought.skills, here.window)),
         ("environment", _environment(here)),
         ("profile", _profile(here.profile)),
         ("platform", here.platform_hint),
         ("caller", extra.strip()),
         ("project files", project),
-        ("memory", slot("memory", brought.memory, here.window)),
-        ("external memory", slot("provider", brought.provider, here.window)),
+        ("memory", fit_block("memory", brought.memory, here.window)),
+        ("external memory", fit_block("provider", brought.provider, here.window)),
         ("facts", _facts(here)),
     )
     return tuple(Layer(name=name, text=text) for name, text in named if text)
 
 
-def slot(name: str, text: str, window: int) -> str:
+def fit_block(name: str, text: str, window: int) -> str:
     """Cuts a block at a line end to its limit."""
     limit = SLOT_CHARS[name]
     if window:
@@ -133,7 +133,7 @@ def slot(name: str, text: str, window: int) -> str:
     return f"{kept}\n[{max(1, left)} more lines are not shown]"
 
 
-def join(parts: Sequence[Layer]) -> str:
+def join_layers(parts: Sequence[Layer]) -> str:
     return "\n\n".join(layer.text for layer in parts)
 
 
@@ -151,7 +151,7 @@ def with_model(text: str, model: str, provider: str) -> str:
     return before + mark + "\n".join(lines)
 
 
-def _environment(here: Surroundings) -> str:
+def _environment(here: PromptFacts) -> str:
     text = f"You work on {here.system}, in the folder {here.cwd}."
     return f"{text} {here.hint}".strip()
 
@@ -177,7 +177,7 @@ def _profile(name: str) -> str:
     )
 
 
-def _facts(here: Surroundings) -> str:
+def _facts(here: PromptFacts) -> str:
     # Only the date, so that the text stays cacheable all day.
     day = time.strftime("%A, %B %d, %Y", time.localtime(here.now))
     session = f"Session ID: {here.session_id}\n" if here.session_id else ""

@@ -48,11 +48,11 @@ def message_tokens(message: Message) -> int:
             assert_never(message)
 
 
-def all_tokens(messages: Sequence[Message]) -> int:
+def messages_tokens(messages: Sequence[Message]) -> int:
     return sum(map(message_tokens, messages))
 
 
-class Gauge:
+class TokenGauge:
     """For one session. Each message is counted once; sums are cheap."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Gauge:
         self._head: tuple[Compacted | None, int] = (None, 0)
         self._fixed: tuple[str, tuple[ToolSpec, ...], int] = ("", (), 0)
 
-    def fixed(self, prompt: Prompt) -> int:
+    def fixed_tokens(self, prompt: Prompt) -> int:
         """Returns the tokens of the system text and the tools."""
         system, tools, tokens = self._fixed
         if prompt.system is not system or prompt.tools is not tools:
@@ -70,32 +70,34 @@ class Gauge:
             self._fixed = prompt.system, prompt.tools, tokens
         return tokens
 
-    def between(self, messages: list[Message], start: int, end: int) -> int:
+    def range_tokens(self, messages: list[Message], start: int, end: int) -> int:
         """Returns the tokens of a range of messages."""
         self._follow(messages)
         return self._sums[end] - self._sums[start]
 
-    def estimated(self, transcript: Transcript, prompt: Prompt, upto: int | None = None) -> int:
+    def request_tokens(
+        self, transcript: Transcript, prompt: Prompt, upto: int | None = None
+    ) -> int:
         """Returns the tokens of the request, up to some message."""
         newest = transcript.compactions[-1] if transcript.compactions else None
         if self._head[0] is not newest:
-            self._head = newest, all_tokens(newest.head) if newest else 0
+            self._head = newest, messages_tokens(newest.head) if newest else 0
         start = newest.upto if newest else 0
         end = len(transcript.messages) if upto is None else upto
-        rest = self.between(transcript.messages, start, end)
-        return self.fixed(prompt) + self._head[1] + rest
+        rest = self.range_tokens(transcript.messages, start, end)
+        return self.fixed_tokens(prompt) + self._head[1] + rest
 
     def scale(self, transcript: Transcript, prompt: Prompt) -> float:
         """Returns the provider's tokens per estimated token, as measured."""
         if not transcript.measured:
             return transcript.compactions[-1].scale if transcript.compactions else 1.0
-        ours = self.estimated(transcript, prompt, transcript.measured_upto)
+        ours = self.request_tokens(transcript, prompt, transcript.measured_upto)
         return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
 
-    def tokens(self, transcript: Transcript, prompt: Prompt) -> int:
+    def provider_tokens(self, transcript: Transcript, prompt: Prompt) -> int:
         """Estimates the next request in provider tokens."""
         scale = self.scale(transcript, prompt)
-        return int(self.estimated(transcript, prompt) * scale)
+        return int(self.request_tokens(transcript, prompt) * scale)
 
     def _follow(self, messages: list[Message]) -> None:
         known, sums = self._known, self._sums

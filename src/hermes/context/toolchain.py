@@ -16,7 +16,7 @@ _KERNEL = Path("/proc/sys/kernel/osrelease")
 _MARK = "EXTERNALLY-MANAGED"
 
 
-def peculiarities(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
+def toolchain_notes(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
     """Found by looking, nothing is started: this is on the way of every new session."""
     return " ".join(filter(None, (_system(env, kernel), *_python(env.get("PATH", "")))))
 

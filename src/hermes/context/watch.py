@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hermes.context.room import CompressionRules, Room, room_in
-from hermes.context.tokens import Gauge
+from hermes.context.room import CompressionRules, TokenBudget, budget_for
+from hermes.context.tokens import TokenGauge
 from hermes.core.messages import Message
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
@@ -19,7 +19,7 @@ Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
 Renew = Callable[[Transcript, int], Awaitable[str]]
 
 
-async def the_same(_transcript: Transcript, _window: int) -> str:
+async def keep_system(_transcript: Transcript, _window: int) -> str:
     return ""
 
 
@@ -27,7 +27,7 @@ async def no_hints(_messages: tuple[Message, ...]) -> str:
     return ""
 
 
-class Means:
+class EngineDeps:
     """Dependencies for one session. `summarise` asks a model; `hints` returns what a summary
     must keep; `redact` removes secrets from summary requests. `renew` returns a new system text
     for a window, or ""."""
@@ -42,7 +42,7 @@ class Means:
         cwd: str = "",
         hints: Hints = no_hints,
         redact: Callable[[str], str] = str,
-        renew: Renew = the_same,
+        renew: Renew = keep_system,
     ) -> None:
         self.session_id = session_id
         self.summarise = summarise
@@ -54,16 +54,16 @@ class Means:
         self.renew = renew
 
 
-class Watch:
+class SizeMonitor:
     """Sizes and limits of requests, in estimated tokens."""
 
     def __init__(self, rules: CompressionRules) -> None:
-        self.gauge = Gauge()
+        self.gauge = TokenGauge()
         self.rules = rules
 
-    def room(self, transcript: Transcript, prompt: Prompt, window: int) -> Room:
+    def budget(self, transcript: Transcript, prompt: Prompt, window: int) -> TokenBudget:
         """Returns the budgets; the window shrinks by the factor of our underestimate."""
         scale = self.gauge.scale(transcript, prompt)
         most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
-        fixed = self.gauge.fixed(prompt)
-        return room_in(max(1, int(window / scale)), fixed, self.rules, max_tokens=most)
+        fixed = self.gauge.fixed_tokens(prompt)
+        return budget_for(max(1, int(window / scale)), fixed, self.rules, max_tokens=most)

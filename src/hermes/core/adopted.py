@@ -9,7 +9,7 @@ from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, ToolFi
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 
 
-def adopted(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
+def import_events(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
     """Replies are attributed to this model, at no cost."""
     for message in messages:
         match message:

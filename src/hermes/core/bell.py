@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 
 
-class Bell:
+class Wakeup:
     """A signal that comes before the wait ends the next wait at once. Only one task waits at a
     time, always in the same event loop."""
 
     def __init__(self) -> None:
-        self._is_rung = False
+        self._is_set = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
 
-    def ring(self) -> None:
-        self._is_rung = True
+    def set(self) -> None:
+        self._is_set = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def hush(self) -> None:
-        self._is_rung = False
+    def clear(self) -> None:
+        self._is_set = False
 
     async def wait(self) -> None:
         """Wait for the signal, then clear it."""
-        if not self._is_rung:
+        if not self._is_set:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()
             self._waiter = self._loop.create_future()
@@ -32,4 +32,4 @@ class Bell:
                 await self._waiter
             finally:
                 self._waiter = None
-        self._is_rung = False
+        self._is_set = False

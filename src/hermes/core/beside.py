@@ -9,24 +9,24 @@ from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
 
 
-class Beside:
+class HookContext:
     """One per session. The changed message is built once, so that consecutive requests share their
     prefix."""
 
     def __init__(self) -> None:
         self._made: tuple[Message, str, UserMessage] | None = None
 
-    def shown(self, prompt: Prompt, transcript: Transcript) -> Prompt:
-        if not transcript.beside:
+    def add_to(self, prompt: Prompt, transcript: Transcript) -> Prompt:
+        if not transcript.hook_text:
             return prompt
-        place = _place(prompt.messages, transcript)
+        place = _message_position(prompt.messages, transcript)
         if place is None:
             return prompt
-        message = self._joined(prompt.messages[place], transcript.beside)
+        message = self._join(prompt.messages[place], transcript.hook_text)
         messages = (*prompt.messages[:place], message, *prompt.messages[place + 1 :])
         return replace(prompt, messages=messages)
 
-    def _joined(self, said: Message, words: str) -> UserMessage:
+    def _join(self, said: Message, words: str) -> UserMessage:
         assert isinstance(said, UserMessage)
         if self._made is None or self._made[0] is not said or self._made[1] != words:
             joined = replace(said, parts=(*said.parts, Text(text=f"\n\n{words}")))
@@ -34,7 +34,7 @@ class Beside:
         return self._made[2]
 
 
-def _place(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
+def _message_position(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
     """The position of the current turn's message in a request. If compaction removed or changed it,
     the position of the newest user message."""
     start = transcript.turn_starts[-1] if transcript.turn_starts else 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-class Budget:
+class StepBudget:
     """Counts model calls. A child's steps also count against its parent."""
 
-    def __init__(self, total: int, parent: Budget | None = None) -> None:
+    def __init__(self, total: int, parent: StepBudget | None = None) -> None:
         self.total = total
         self.used = 0
         self._parent = parent

@@ -40,13 +40,13 @@ class Caps(Value):
         found: Cap = getattr(self, scope)
         return found
 
-    def given(self) -> Iterator[tuple[CapScope, Cap]]:
+    def active(self) -> Iterator[tuple[CapScope, Cap]]:
         """The caps that are set."""
         return ((scope, cap) for scope in SCOPES if (cap := self.of(scope)).is_set)
 
     @property
     def in_dollars(self) -> bool:
-        return any(cap.usd is not None for _, cap in self.given())
+        return any(cap.usd is not None for _, cap in self.active())
 
 
 NO_CAPS = Caps()

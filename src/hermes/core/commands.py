@@ -106,5 +106,5 @@ Command = (
 )
 
 
-def keyed(command: Say | Steer, key: str) -> Say | Steer:
+def with_key(command: Say | Steer, key: str) -> Say | Steer:
     return replace(command, key=key)

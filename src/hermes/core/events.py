@@ -123,7 +123,7 @@ class ReplyAdded(Value, tag="reply_added"):
     provider: str
 
 
-class Judged(Value):
+class JudgedEffect(Value):
     """The policy's decision on one effect."""
 
     effect: Effect
@@ -140,7 +140,7 @@ class ToolIntended(Value, tag="tool_intended"):
     call_id: str
     name: str
     repeat: RepeatRule
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgedEffect, ...] = ()
 
 
 class EffectDecided(Value, tag="effect_decided"):
@@ -148,7 +148,7 @@ class EffectDecided(Value, tag="effect_decided"):
     with another decision. `by` is "policy", or "judge" for a model that answered for a person."""
 
     call_id: str
-    judged: Judged
+    judged: JudgedEffect
     by: str = "policy"
 
 

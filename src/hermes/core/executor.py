@@ -11,10 +11,10 @@ from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
 from hermes.core.gate import CallGate
 from hermes.core.gated import GatedFetcher, GatedWorkspace
-from hermes.core.hooking import call_comes, call_went, fate_of
-from hermes.core.hooks import Fate
+from hermes.core.hooking import after_tool, before_tool, outcome_of
+from hermes.core.hooks import CallOutcome
 from hermes.core.messages import Denial, Text, ToolCall, ToolResult
-from hermes.core.planning import Plan, plan_call, refused, segments
+from hermes.core.planning import PlannedCall, group_parallel, plan_call, refuse_call
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Kept as KeptKind
 from hermes.core.tools import ToolOutput, ToolSettings
@@ -38,40 +38,40 @@ NOT_RUN = "skipped: the person interrupted before this call began."
 async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = False) -> None:
     """Record a result for every call. After a crash, a call that may have run and must not run
     twice gets the result "outcome unknown" instead."""
-    batch = Batch(turn, calls)
+    batch = CallBatch(turn, calls)
     before = turn.recorder.transcript
     seen: set[str] = set()
-    plans: list[Plan] = []
+    plans: list[PlannedCall] = []
     for call in calls:
-        planned = await _planned(turn, call, seen, resumed=resumed)
+        planned = await _plan(turn, call, seen, resumed=resumed)
         if isinstance(planned, ToolResult):
-            await batch.answer(call, planned, fate_of(planned))
+            await batch.answer(call, planned, outcome_of(planned))
         elif resumed and planned.tool.repeat == "never" and call.id in before.started:
-            answer = refused(call, UNKNOWN_OUTCOME)
-            turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
-        elif resumed and turn.recorder.veil.lacks(planned.call):
-            answer = refused(call, LOST_SECRET)
-            turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
+            answer = refuse_call(call, UNKNOWN_OUTCOME)
+            turn.recorder.note(ToolFinished(result=batch.complete(call, answer, 0.0)))
+        elif resumed and turn.recorder.redactor.lacks(planned.call):
+            answer = refuse_call(call, LOST_SECRET)
+            turn.recorder.note(ToolFinished(result=batch.complete(call, answer, 0.0)))
         else:
             plans.append(planned)
             if not (resumed and call.id in before.intended):
-                turn.recorder.note(_intention(planned))
+                turn.recorder.note(_intended_event(planned))
     turn.fruitless = 0 if plans else turn.fruitless + 1
-    for group in segments(plans):
+    for group in group_parallel(plans):
         await batch.run(group)
 
 
-async def _planned(
+async def _plan(
     turn: Turn, call: ToolCall, seen: set[str], *, resumed: bool
-) -> Plan | ToolResult:
+) -> PlannedCall | ToolResult:
     """See `plan_call`. Hooks run first, and the policy judges the call as they changed it. They do
     not see a call again that had started before."""
     ask = ""
     # Models reuse call ids, so the recorded answer may belong to another call.
-    known = turn.recorder.transcript.hooked.get(call.id) if resumed else None
+    known = turn.recorder.transcript.hook_answers.get(call.id) if resumed else None
     if turn.hooks is not None or known is not None:
         begun = resumed and call.id in turn.recorder.transcript.started
-        heard = await call_comes(turn, None if begun else turn.hooks, call, known)
+        heard = await before_tool(turn, None if begun else turn.hooks, call, known)
         if isinstance(heard, ToolResult):
             return heard
         call, ask = heard
@@ -79,12 +79,12 @@ async def _planned(
         planned = await asyncio.to_thread(plan_call, turn, call, seen)
     else:
         planned = plan_call(turn, call, seen)
-    if isinstance(planned, Plan):
+    if isinstance(planned, PlannedCall):
         planned.ask = ask
     return planned
 
 
-def _intention(plan: Plan) -> ToolIntended:
+def _intended_event(plan: PlannedCall) -> ToolIntended:
     return ToolIntended(
         call_id=plan.call.id,
         name=plan.tool.name,
@@ -93,7 +93,7 @@ def _intention(plan: Plan) -> ToolIntended:
     )
 
 
-class Batch:
+class CallBatch:
     """The calls of one reply while they run."""
 
     def __init__(self, turn: Turn, calls: tuple[ToolCall, ...]) -> None:
@@ -102,11 +102,11 @@ class Batch:
         self._last_id = calls[-1].id if calls else ""
         self._hint = turn.budget.hint()
 
-    async def run(self, group: list[Plan]) -> None:
+    async def run(self, group: list[PlannedCall]) -> None:
         turn = self._turn
         if turn.stop.is_set():
             for plan in group:
-                self._finish(plan.call, refused(plan.call, NOT_RUN), 0.0)
+                self._finish(plan.call, refuse_call(plan.call, NOT_RUN), 0.0)
             return
         gates = [CallGate(turn.gate, plan.call.id, turn.stop, plan.judged) for plan in group]
         allowed = [
@@ -117,7 +117,7 @@ class Batch:
         if not allowed:
             return
         await turn.recorder.commit(*(ToolStarted(call_id=plan.call.id) for plan, _ in allowed))
-        turn.world.reach("tool.started")
+        turn.world.kill_point("tool.started")
         slots = asyncio.Semaphore(turn.limits.tools_at_once)
         if len(allowed) == 1:
             # A task of its own would only cost extra rounds of the event loop.
@@ -125,43 +125,45 @@ class Batch:
             return
         await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
 
-    async def _admit(self, plan: Plan, gate: CallGate) -> bool:
+    async def _admit(self, plan: PlannedCall, gate: CallGate) -> bool:
         """Whether every declared effect is allowed. If not, the call gets its result here."""
         try:
             for effect in plan.effects:
                 await gate.require(effect)
             if plan.ask:
-                await gate.confirm(plan.whole, plan.ask)
+                await gate.confirm(plan.as_effect, plan.ask)
         except EffectDenied as denied:
-            answer = replace(refused(plan.call, str(denied)), denied=denied.by)
+            answer = replace(refuse_call(plan.call, str(denied)), denied=denied.by)
             await self.answer(plan.call, answer, "blocked")
             return False
         return True
 
-    async def _run_one(self, plan: Plan, gate: CallGate, slots: asyncio.Semaphore) -> None:
+    async def _run_one(self, plan: PlannedCall, gate: CallGate, slots: asyncio.Semaphore) -> None:
         turn = self._turn
         async with slots:
             begun = turn.world.clock.monotonic()
             # Before it is stored or cut: half of a secret is no longer recognised.
-            result = turn.recorder.veil.result(await self._guarded(plan, gate))
-        turn.world.reach("tool.effect")
+            result = turn.recorder.redactor.result(await self._run_with_limits(plan, gate))
+        turn.world.kill_point("tool.effect")
         seconds = turn.world.clock.monotonic() - begun
         if turn.hooks is not None:
-            result = await call_went(turn, turn.hooks, plan.call, result, seconds)
-        self._finish(plan.call, await self._remarked(plan, await turn.shelf.fit(result)), seconds)
+            result = await after_tool(turn, turn.hooks, plan.call, result, seconds)
+        self._finish(
+            plan.call, await self._add_remark(plan, await turn.result_limiter.fit(result)), seconds
+        )
         if self._left:
             # Other calls still run: commit this result without waiting for them.
             await turn.recorder.commit()
-        turn.world.reach("tool.finished")
+        turn.world.kill_point("tool.finished")
 
-    async def _remarked(self, plan: Plan, result: ToolResult) -> ToolResult:
+    async def _add_remark(self, plan: PlannedCall, result: ToolResult) -> ToolResult:
         """Add the text of `Turn.remark`. A result that was moved to a file stays as it is."""
         if self._turn.remark is None or result.failed or "persisted" in result.details:
             return result
         words = await self._turn.remark(plan.call, result)
         return replace(result, parts=(*result.parts, Text(text=words))) if words else result
 
-    async def _guarded(self, plan: Plan, gate: CallGate) -> ToolResult:
+    async def _run_with_limits(self, plan: PlannedCall, gate: CallGate) -> ToolResult:
         """The tool's result. When the person stops the turn, the tool gets a moment to return what
         it has, then it is cancelled."""
         turn = self._turn
@@ -169,33 +171,33 @@ class Batch:
         limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
         try:
             await asyncio.wait(
-                (work, turn.stop.wished), timeout=limit, return_when=asyncio.FIRST_COMPLETED
+                (work, turn.stop.requested), timeout=limit, return_when=asyncio.FIRST_COMPLETED
             )
             if not work.done() and turn.stop.is_set():
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
             if work.done():
                 return work.result()
             if turn.stop.is_set():
-                return refused(plan.call, UNKNOWN_OUTCOME)
-            return refused(plan.call, f"{plan.tool.name} took too long and was given up.")
+                return refuse_call(plan.call, UNKNOWN_OUTCOME)
+            return refuse_call(plan.call, f"{plan.tool.name} took too long and was given up.")
         finally:
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
 
-    async def answer(self, call: ToolCall, result: ToolResult, fate: Fate) -> None:
+    async def answer(self, call: ToolCall, result: ToolResult, fate: CallOutcome) -> None:
         """Record the result of a call that does not run."""
         hooks = self._turn.hooks
         if hooks is not None and not call.broken:
-            result = await call_went(self._turn, hooks, call, result, 0.0, fate)
+            result = await after_tool(self._turn, hooks, call, result, 0.0, fate)
         self._finish(call, result, 0.0)
 
     def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
         self._turn.recorder.note(
-            ToolFinished(result=self.completed(call, result, seconds), seconds=round(seconds, 3))
+            ToolFinished(result=self.complete(call, result, seconds), seconds=round(seconds, 3))
         )
 
-    def completed(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
+    def complete(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
         """The result, with a loop warning and the state of the step budget where the model needs
         them."""
         self._left.discard(call.id)
@@ -208,7 +210,7 @@ class Batch:
         return replace(result, parts=(*result.parts, Text(text="\n\n" + words)))
 
 
-async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
+async def _run_tool(turn: Turn, plan: PlannedCall, gate: CallGate) -> ToolResult:
     denied: Denial | None = None
     try:
         output = await plan.tool(CallContext(turn, plan.call.id, gate), plan.arguments)
@@ -267,7 +269,7 @@ class CallContext:
         return cast(KeptKind, self._turn.kept.get(cast(Any, kind)))
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
-        return await self._turn.questions.put(
+        return await self._turn.questions.ask(
             self.call_id,
             question,
             choices,

@@ -8,7 +8,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.prompt import Notice, Prompt, Reply
-from hermes.core.turn import Occasion, Turn
+from hermes.core.turn import CompactionRequest, Turn
 
 PASSES = 2
 ATTEMPTS = 3
@@ -23,7 +23,7 @@ async def reply_within(
 ) -> Reply:
     """The reply to the conversation, compacted first if necessary. ContextFull when it cannot be
     made to fit."""
-    prompt = await _fitting(turn)
+    prompt = await _fit_prompt(turn)
     for attempt in range(1, ATTEMPTS + 1):
         # The tools stay, so that the prefix of the request does not change.
         asked = replace(prompt, words_only=True) if words_only else prompt
@@ -33,13 +33,13 @@ async def reply_within(
         except ProviderError as error:
             if error.reason not in OVERFLOWS or attempt == ATTEMPTS:
                 raise
-            if not await _shrunk(turn, prompt, error):
+            if not await _shrink(turn, prompt, error):
                 raise
         prompt = _prompt(turn)
     raise AssertionError("every attempt returns or raises")
 
 
-async def _fitting(turn: Turn) -> Prompt:
+async def _fit_prompt(turn: Turn) -> Prompt:
     prompt, engine = _prompt(turn), turn.engine
     transcript = turn.recorder.transcript
     if engine is None:
@@ -49,11 +49,11 @@ async def _fitting(turn: Turn) -> Prompt:
             return prompt
         # The summary refers to older messages by their record numbers, which they have only now.
         await turn.recorder.commit()
-        occasion = Occasion(window=turn.window)
+        occasion = CompactionRequest(window=turn.window)
         compacted = await engine.compact(transcript, prompt, occasion, turn.meter)
         if compacted is None:
             break
-        adopt(turn, compacted)
+        apply_compaction(turn, compacted)
         prompt = _prompt(turn)
     if not engine.fits(transcript, prompt, turn.window):
         raise ContextFull(
@@ -63,33 +63,33 @@ async def _fitting(turn: Turn) -> Prompt:
     return prompt
 
 
-async def _shrunk(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
+async def _shrink(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
     """After the server rejected the request as too long: whether it is shorter now."""
     if turn.engine is None:
         return False
     is_news = error.limit is not None and error.limit < turn.window
     turn.window = error.limit if is_news and error.limit else int(turn.window * _SMALLER)
     await turn.recorder.commit()
-    occasion = Occasion(window=turn.window, cause="overflow")
+    occasion = CompactionRequest(window=turn.window, cause="overflow")
     transcript = turn.recorder.transcript
     compacted = await turn.engine.compact(transcript, prompt, occasion, turn.meter)
     if compacted is None:
         return False
-    adopt(turn, compacted)
+    apply_compaction(turn, compacted)
     return True
 
 
-def adopt(turn: Turn, compacted: Compacted) -> None:
+def apply_compaction(turn: Turn, compacted: Compacted) -> None:
     """Let the model see this from now on. It is committed with the booking of the next call."""
-    turn.world.reach("compaction.made")
+    turn.world.kill_point("compaction.made")
     turn.recorder.note(compacted)
-    turn.recorder.foresee()
-    turn.kept.out_of_view()
-    turn.shelf.cleared()
-    turn.recorder.show(Notice(text=told(compacted)))
+    turn.recorder.apply_pending()
+    turn.kept.on_compaction()
+    turn.result_limiter.reset()
+    turn.recorder.show(Notice(text=describe_compaction(compacted)))
 
 
-def told(compacted: Compacted) -> str:
+def describe_compaction(compacted: Compacted) -> str:
     """A sentence for the person about what was done."""
     before, after = compacted.tokens_before, compacted.tokens_after
     how = "summarised" if compacted.summary else "shortened"

@@ -10,7 +10,7 @@ from typing import assert_never
 from hermes.codec.values import replace
 from hermes.core.effects import Allow, Ask, Decision, Deny, Effect, Principal, RunCommand, Scope
 from hermes.core.errors import EffectDenied
-from hermes.core.events import EffectDecided, Judged
+from hermes.core.events import EffectDecided, JudgedEffect
 from hermes.core.ports import Policy
 from hermes.core.provenance import InView
 from hermes.core.questions import DENY, Questions
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 ANYWHERE = ("/",)
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
 # How long a person waits for steps that only help to decide.
-JUDGE_SECONDS = 30.0
+APPROVAL_MODEL_SECONDS = 30.0
 PREFLIGHT_SECONDS = 5.0
 JUDGED_SAFE = Allow(reason="The approval model judged it safe.")
 
@@ -52,9 +52,9 @@ class Gate:
         self._preflight = preflight
         self._seen = InView(lambda: recorder.transcript.messages)
         # Input that was sent to processes since the last line end: the policy judges whole lines.
-        self.begun_lines: dict[str, str] = {}
+        self.partial_lines: dict[str, str] = {}
         # Processes that were told to change their folder, so that their cwd is unknown.
-        self.wandered: set[str] = set()
+        self.unknown_cwd: set[str] = set()
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """`also` are sources of text in view beside those of the conversation."""
@@ -64,13 +64,13 @@ class Gate:
     def origin(self, effect: Effect) -> str:
         return self._policy.origin(effect)
 
-    async def record(self, call_id: str, judged: Judged, by: str = "policy") -> None:
+    async def record(self, call_id: str, judged: JudgedEffect, by: str = "policy") -> None:
         """Note the decision; commit it before an effect that changes something."""
         self._recorder.note(EffectDecided(call_id=call_id, judged=judged, by=by))
         if isinstance(judged.decision, Allow) and not judged.decision.harmless:
             await self._recorder.commit()
 
-    async def admit(self, call_id: str, judged: Judged, stop: asyncio.Event) -> bool:
+    async def admit(self, call_id: str, judged: JudgedEffect, stop: asyncio.Event) -> bool:
         """Return when the effect may happen, with True if a person approved it. Otherwise raise
         EffectDenied with a text for the model."""
         match judged.decision:
@@ -95,9 +95,11 @@ class Gate:
                 by="unattended",
             )
         if await self._is_judged_safe(effect, asked, stop):
-            await self.record(call_id, Judged(effect=effect, decision=JUDGED_SAFE), by="judge")
+            await self.record(
+                call_id, JudgedEffect(effect=effect, decision=JUDGED_SAFE), by="judge"
+            )
             return False
-        lasting = await self._lasting(effect)
+        lasting = await self._find_irreversible(effect)
         choice, by, reason = await self._questions.approve(call_id, effect, asked, stop, lasting)
         if choice == DENY:
             why = "no answer came in time" if by == "time" else "the person said no"
@@ -118,7 +120,9 @@ class Gate:
         stopping = asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait(
-                (work, stopping), timeout=JUDGE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                (work, stopping),
+                timeout=APPROVAL_MODEL_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             return work.done() and work.result() is True
         except Exception:
@@ -128,7 +132,7 @@ class Gate:
             work.cancel()
             stopping.cancel()
 
-    async def _lasting(self, effect: Effect) -> tuple[str, ...]:
+    async def _find_irreversible(self, effect: Effect) -> tuple[str, ...]:
         if self._preflight is None:
             return ()
         try:
@@ -144,15 +148,15 @@ class CallGate:
     the decisions in the call's ToolIntended."""
 
     def __init__(
-        self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[Judged, ...] = ()
+        self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[JudgedEffect, ...] = ()
     ) -> None:
         self._gate = gate
         self._call_id = call_id
         self._stop = stop
         self._on_record = judged
         self._granted: list[Effect] = []
-        self._wanted: list[Effect] = []
-        self._slight: list[Effect] = []
+        self._approved: list[Effect] = []
+        self._metadata_only: list[Effect] = []
         self._sources: dict[str, None] = {}
 
     @property
@@ -161,38 +165,40 @@ class CallGate:
         return ", ".join(self._sources)
 
     @property
-    def begun_lines(self) -> dict[str, str]:
-        return self._gate.begun_lines
+    def partial_lines(self) -> dict[str, str]:
+        return self._gate.partial_lines
 
     @property
-    def wandered(self) -> set[str]:
-        return self._gate.wandered
+    def unknown_cwd(self) -> set[str]:
+        return self._gate.unknown_cwd
 
-    async def require(self, effect: Effect, *, slight: bool = False) -> None:
+    async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
         """`slight` effects reveal almost nothing; when allowed, they are not recorded."""
-        if effect in self._granted and (slight or effect not in self._slight):
+        if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
-        judged = Judged(effect=effect, decision=self._judge(effect))
-        if slight and _is_harmless(judged.decision):
-            self._slight.append(effect)
+        judged = JudgedEffect(effect=effect, decision=self._judge(effect))
+        if metadata_only and _is_harmless(judged.decision):
+            self._metadata_only.append(effect)
         elif judged not in self._on_record:
             await self._gate.record(self._call_id, judged)
         if await self._gate.admit(self._call_id, judged, self._stop):
-            self._wanted.append(effect)
+            self._approved.append(effect)
         self._granted.append(effect)
-        if not slight:
-            self._slight = [each for each in self._slight if each != effect]
-            self.brings(effect)
+        if not metadata_only:
+            self._metadata_only = [each for each in self._metadata_only if each != effect]
+            self.add_origin(effect)
 
     async def confirm(self, effect: Effect, why: str) -> None:
         """Ask a person regardless of the policy; EffectDenied."""
         asked = Ask(reason=why, category="hook", scopes=("once",))
-        await self._gate.admit(self._call_id, Judged(effect=effect, decision=asked), self._stop)
+        await self._gate.admit(
+            self._call_id, JudgedEffect(effect=effect, decision=asked), self._stop
+        )
 
-    async def opened(self, effect: RunCommand) -> RunCommand:
+    async def authorize_command(self, effect: RunCommand) -> RunCommand:
         """The command as it may run: one that a person approved is not confined."""
         await self.require(effect)
-        return replace(effect, grants=ANYWHERE) if effect in self._wanted else effect
+        return replace(effect, grants=ANYWHERE) if effect in self._approved else effect
 
     def permits(self, effect: Effect) -> bool:
         """Whether the effect is allowed without a question."""
@@ -203,7 +209,7 @@ class CallGate:
         if isinstance(no := self._judge(effect), Deny):
             raise EffectDenied(f"Not allowed: {no.reason}")
 
-    def brings(self, effect: Effect) -> None:
+    def add_origin(self, effect: Effect) -> None:
         """Count the source of this effect's content as in view from now on."""
         if source := self._gate.origin(effect):
             self._sources[source] = None

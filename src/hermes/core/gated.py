@@ -11,21 +11,21 @@ from hermes.core.errors import ToolError
 from hermes.core.gate import CallGate
 from hermes.core.ports import (
     CommandResult,
-    Fetched,
     Fetcher,
+    FetchResponse,
     FileInfo,
     Processes,
     ProcessInfo,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     Workspace,
 )
 from hermes.core.wrapped import (
+    DelegatingProcesses,
+    DelegatingWorkspace,
     FetchOptions,
     RunOptions,
     SpawnOptions,
-    WrappedProcesses,
-    WrappedWorkspace,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
 
 
-class GatedWorkspace(WrappedWorkspace):
+class GatedWorkspace(DelegatingWorkspace):
     """A workspace that asks the gate before every operation. It overrides each method, because a
     method that is only delegated would bypass the gate."""
 
@@ -47,11 +47,11 @@ class GatedWorkspace(WrappedWorkspace):
         return GatedProcesses(self._inner.processes, self._gate)
 
     async def stat(self, path: str) -> FileInfo | None:
-        await self._gate.require(ReadPath(path=path), slight=True)
+        await self._gate.require(ReadPath(path=path), metadata_only=True)
         return await self._inner.stat(path)
 
     async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        await self._gate.require(ReadPath(path=path), slight=True)
+        await self._gate.require(ReadPath(path=path), metadata_only=True)
         return await self._inner.list_folder(path)
 
     async def read_bytes(self, path: str) -> bytes:
@@ -66,7 +66,7 @@ class GatedWorkspace(WrappedWorkspace):
         await self._gate.require(DeletePath(path=path))
         await self._inner.delete(path)
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         """Files that may not be read are left out."""
         await self._gate.require(ReadPath(path=query.root))
         found = await self._inner.search(query)
@@ -74,35 +74,35 @@ class GatedWorkspace(WrappedWorkspace):
         hidden = {path for path in paths if not self._gate.permits(ReadPath(path=path))}
         for match in found.matches:
             if match.path not in hidden:
-                self._gate.brings(ReadPath(path=match.path))
+                self._gate.add_origin(ReadPath(path=match.path))
         if not hidden:
             return found
-        return SearchFound(
+        return SearchResult(
             matches=tuple(match for match in found.matches if match.path not in hidden),
             files=tuple(path for path in found.files if path not in hidden),
             cut=found.cut,
         )
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
-        effect = await self._gate.opened(effect)
+        effect = await self._gate.authorize_command(effect)
         return await self._inner.run(effect, **options)
 
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
-        effect = await self._gate.opened(effect)
+        effect = await self._gate.authorize_command(effect)
         return await self._inner.spawn(effect, **options)
 
     async def close(self) -> None:
         """Do nothing: a tool does not own the workspace."""
 
 
-class GatedProcesses(WrappedProcesses):
+class GatedProcesses(DelegatingProcesses):
     def __init__(self, inner: Processes, gate: CallGate) -> None:
         super().__init__(inner)
         self._gate = gate
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
         known = {info.id: info for info in await self._inner.list()}
-        lines = self._gate.begun_lines
+        lines = self._gate.partial_lines
         text = lines.get(process_id, "") + data
         if info := known.get(process_id):
             await self._gate.require(
@@ -111,11 +111,11 @@ class GatedProcesses(WrappedProcesses):
                     action="write",
                     text=text,
                     command=info.command,
-                    cwd="" if process_id in self._gate.wandered else info.cwd,
+                    cwd="" if process_id in self._gate.unknown_cwd else info.cwd,
                 )
             )
         if _MOVES.search(text):
-            self._gate.wandered.add(process_id)
+            self._gate.unknown_cwd.add(process_id)
         lines[process_id] = text.rpartition("\n")[2]
         return await self._inner.write(process_id, data)
 
@@ -144,7 +144,7 @@ class GatedFetcher:
         max_bytes: int = 5_000_000,
         timeout: float = 30,
         passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> Fetched:
+    ) -> FetchResponse:
         if body and not effect.sends_body:
             raise ToolError("The request has a body that its effect does not declare.")
         await self._gate.require(effect)
@@ -152,7 +152,7 @@ class GatedFetcher:
         def onward(there: FetchUrl) -> None:
             passing(there)
             self._gate.check(there)
-            self._gate.brings(there)
+            self._gate.add_origin(there)
 
         return await self._inner.fetch(
             effect,
@@ -167,5 +167,5 @@ class GatedFetcher:
 class NoWeb:
     """For sessions without web access."""
 
-    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> FetchResponse:
         raise ToolError(f"This session has no web access, so {effect.url} cannot be fetched.")

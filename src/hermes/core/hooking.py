@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hermes.codec.values import replace
 from hermes.core.events import HookAction, HookAnswered
-from hermes.core.hooks import Fate, TurnHooks, Verdict
+from hermes.core.hooks import CallOutcome, HookVerdict, TurnHooks
 from hermes.core.messages import Image, Reasoning, Text, ToolCall, ToolResult
-from hermes.core.planning import DOOR, find_tool, refused, through
+from hermes.core.planning import TOOL_CALL, find_tool, refuse_call, unwrap_tool_call
 from hermes.core.prompt import Reply, TextDelta
-from hermes.core.stop import Stop, unless
+from hermes.core.stop import Stop, run_unless_stopped
 
 if TYPE_CHECKING:
     from hermes.core.turn import Turn
@@ -22,50 +22,50 @@ T = TypeVar("T")
 
 BEFORE_TURN = "pre_llm_call"
 BEFORE_CALL = "pre_tool_call"
-LAST_WORDS = "transform_llm_output"
+FINAL_ANSWER_HOOK = "transform_llm_output"
 # How long to wait for hooks that transform an existing result once the person stops the turn.
 GRACE_SECONDS = 2.0
 BLOCKED = "blocked_by"
 NO_REASON = "A hook requires it and gives no reason."
 
 
-async def turn_begins(turn: Turn, hooks: TurnHooks) -> None:
+async def before_turn(turn: Turn, hooks: TurnHooks) -> None:
     transcript = turn.recorder.transcript
-    if not transcript.is_unasked or transcript.beside:
+    if not transcript.has_only_message or transcript.hook_text:
         return
-    if words := await unless(turn.stop, hooks.turn_begins()):
+    if words := await run_unless_stopped(turn.stop, hooks.before_turn()):
         whose = hooks.sources
         answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=whose)
         turn.recorder.note(answer)
 
 
-async def call_comes(
+async def before_tool(
     turn: Turn, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
 ) -> tuple[ToolCall, str] | ToolResult:
     """The call to make and the reason to ask a person first ("" for none), or its result. A `known`
     answer from the journal is applied without asking hooks again."""
-    call = _meant(turn, call)
+    call = _resolve_call(turn, call)
     if known is not None:
-        return _followed(call, verdict_of(known))
+        return _apply_verdict(call, verdict_of(known))
     if hooks is None or call.broken:
         return call, ""
-    verdict = await unless(turn.stop, hooks.call_comes(call))
-    turn.world.reach("hook.answered")
+    verdict = await run_unless_stopped(turn.stop, hooks.before_tool(call))
+    turn.world.kill_point("hook.answered")
     if verdict is None:
         return call, ""
-    turn.recorder.note(_answered(call, verdict, hooks.sources))
-    return _followed(call, verdict)
+    turn.recorder.note(_hook_event(call, verdict, hooks.sources))
+    return _apply_verdict(call, verdict)
 
 
-async def call_went(
+async def after_tool(
     turn: Turn,
     hooks: TurnHooks,
     call: ToolCall,
     result: ToolResult,
     seconds: float,
-    fate: Fate = "made",
+    fate: CallOutcome = "made",
 ) -> ToolResult:
-    text = await _patiently(turn.stop, hooks.call_went(call, result, seconds, fate))
+    text = await _wait_briefly(turn.stop, hooks.after_tool(call, result, seconds, fate))
     if text is None or fate != "made":
         return result
     images = tuple(part for part in result.parts if isinstance(part, Image))
@@ -73,16 +73,18 @@ async def call_went(
     origin = ", ".join(dict.fromkeys((result.origin, *hooks.sources)))
     changed = replace(result, parts=(Text(text=text), *images), details=details, origin=origin)
     # A hook may have added a secret.
-    return turn.recorder.veil.result(changed)
+    return turn.recorder.redactor.result(changed)
 
 
-async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
+async def before_final_answer(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
     message = reply.message
     if not message.calls and message.text:
-        text = await _patiently(turn.stop, hooks.last_words(message.text))
+        text = await _wait_briefly(turn.stop, hooks.before_final_answer(message.text))
         if text is not None and text != message.text:
             whose = hooks.sources
-            answer = HookAnswered(hook=LAST_WORDS, action="replace", text=text, origins=whose)
+            answer = HookAnswered(
+                hook=FINAL_ANSWER_HOOK, action="replace", text=text, origins=whose
+            )
             turn.recorder.note(answer)
             thoughts = tuple(part for part in message.parts if isinstance(part, Reasoning))
             message = replace(message, parts=(*thoughts, Text(text=text)))
@@ -91,21 +93,21 @@ async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
     return replace(reply, message=message)
 
 
-def fate_of(result: ToolResult) -> Fate:
+def outcome_of(result: ToolResult) -> CallOutcome:
     """The outcome of a call that got a result before it was planned."""
     return "blocked" if BLOCKED in result.details else "refused"
 
 
-def _meant(turn: Turn, call: ToolCall) -> ToolCall:
+def _resolve_call(turn: Turn, call: ToolCall) -> ToolCall:
     """The call under the name of the tool that would run, however the model spelled it: hooks must
     not miss a call because of its spelling."""
-    while call.name == DOOR and not call.broken:
-        call = through(call)
+    while call.name == TOOL_CALL and not call.broken:
+        call = unwrap_tool_call(call)
     found = None if call.broken else find_tool(turn.toolbox, call.name)
     return replace(call, name=found.name) if found is not None else call
 
 
-def _answered(call: ToolCall, verdict: Verdict, whose: tuple[str, ...]) -> HookAnswered:
+def _hook_event(call: ToolCall, verdict: HookVerdict, whose: tuple[str, ...]) -> HookAnswered:
     action: HookAction = "modify"
     if verdict.block is not None:
         action = "block"
@@ -121,27 +123,27 @@ def _answered(call: ToolCall, verdict: Verdict, whose: tuple[str, ...]) -> HookA
     )
 
 
-def verdict_of(event: HookAnswered) -> Verdict:
-    return Verdict(
+def verdict_of(event: HookAnswered) -> HookVerdict:
+    return HookVerdict(
         block=event.text if event.action == "block" else None,
         ask=event.text if event.action == "approve" else None,
         arguments=event.arguments,
     )
 
 
-def _followed(call: ToolCall, verdict: Verdict) -> tuple[ToolCall, str] | ToolResult:
+def _apply_verdict(call: ToolCall, verdict: HookVerdict) -> tuple[ToolCall, str] | ToolResult:
     if verdict.block is not None:
-        return replace(refused(call, verdict.block or NO_REASON), details={BLOCKED: "hook"})
+        return replace(refuse_call(call, verdict.block or NO_REASON), details={BLOCKED: "hook"})
     if verdict.arguments is not None:
         call = replace(call, arguments=verdict.arguments)
     return call, "" if verdict.ask is None else verdict.ask or NO_REASON
 
 
-async def _patiently(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
+async def _wait_briefly(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
     """The result of the work, or None if it takes too long after the person stops the turn."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             await asyncio.wait((task,), timeout=GRACE_SECONDS)
         return task.result() if task.done() else None

@@ -8,10 +8,10 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import ToolCall, ToolResult
 
 # A call ran, was refused before it ran, or was blocked by the policy, a person or a hook.
-Fate = Literal["made", "refused", "blocked"]
+CallOutcome = Literal["made", "refused", "blocked"]
 
 
-class Verdict(Value):
+class HookVerdict(Value):
     """A hook's decision on a call. `block` is the text that the model gets as the result, `ask` the
     reason to ask a person first. `arguments` replace the model's."""
 
@@ -33,18 +33,18 @@ class TurnHooks(Protocol):
         """Plugins and other third parties whose hooks have run so far."""
         ...
 
-    async def turn_begins(self) -> str:
+    async def before_turn(self) -> str:
         """Text to add to the user message during this turn."""
         ...
 
-    async def call_comes(self, call: ToolCall) -> Verdict | None: ...
+    async def before_tool(self, call: ToolCall) -> HookVerdict | None: ...
 
-    async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
+    async def after_tool(
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
         """Text that replaces the result of a call that ran; ignored for other calls."""
         ...
 
-    async def last_words(self, text: str) -> str | None:
+    async def before_final_answer(self, text: str) -> str | None:
         """Text that replaces the final answer of the turn."""
         ...

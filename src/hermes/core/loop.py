@@ -17,11 +17,11 @@ from hermes.core.events import (
 )
 from hermes.core.executor import NOT_RUN, run_calls
 from hermes.core.fitting import reply_within
-from hermes.core.hooking import last_words, turn_begins
+from hermes.core.hooking import before_final_answer, before_turn
 from hermes.core.messages import user_says
-from hermes.core.planning import refused
+from hermes.core.planning import refuse_call
 from hermes.core.prompt import Prompt, Reply, TextDelta
-from hermes.core.stop import Stopped, unless
+from hermes.core.stop import TurnStopped, run_unless_stopped
 from hermes.core.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ async def run_turn(turn: Turn) -> None:
     a result, and a TurnEnded is in the journal."""
     try:
         ending = await _steps(turn)
-    except Stopped:
+    except TurnStopped:
         ending = Ending(reason="interrupted", detail="interrupted_by_user")
     except BudgetReached as error:
         ending = Ending(reason="paused", detail=f"cap({error.scope})", error=str(error))
@@ -66,12 +66,12 @@ async def _steps(turn: Turn) -> Ending:
     if turn.hooks is not None:
         # Hooks must not run again for a turn that was resumed.
         await turn.recorder.commit()
-        await turn_begins(turn, turn.hooks)
+        await before_turn(turn, turn.hooks)
     if unfinished := turn.recorder.transcript.unanswered:
         await run_calls(turn, unfinished, resumed=True)
     while turn.budget.consume():
         if turn.stop.is_set():
-            raise Stopped
+            raise TurnStopped
         await _steer(turn)
         reply = await _ask(turn)
         if not reply.message.calls:
@@ -85,7 +85,7 @@ async def _steps(turn: Turn) -> Ending:
 
 
 async def _steer(turn: Turn) -> None:
-    await turn.recorder.caught_up()
+    await turn.recorder.wait_for_writes()
     if waiting := turn.recorder.transcript.steers():
         turn.recorder.note(Steered(takes=waiting))
 
@@ -93,14 +93,14 @@ async def _steer(turn: Turn) -> None:
 async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     """The model's reply, noted but not committed: it becomes durable with what follows."""
     await turn.world.pacer.turn()
-    turn.recorder.foresee()
-    reply = await unless(turn.stop, reply_within(turn, _stream, words_only=words_only))
+    turn.recorder.apply_pending()
+    reply = await run_unless_stopped(turn.stop, reply_within(turn, _stream, words_only=words_only))
     if not turn.meter.has_booked:
         raise RuntimeError("a model was called without the meter")
-    turn.world.reach("reply.received")
+    turn.world.kill_point("reply.received")
     turn.usage += reply.usage
     if turn.hooks is not None:
-        reply = await last_words(turn, turn.hooks, reply)
+        reply = await before_final_answer(turn, turn.hooks, reply)
     turn.recorder.note(
         ReplyAdded(
             message=reply.message, usage=reply.usage, model=reply.model, provider=reply.provider
@@ -129,7 +129,7 @@ async def _wrap_up(turn: Turn) -> Ending:
     used = f"{turn.budget.used}/{turn.budget.total}"
     reply = await _ask(turn, words_only=True)
     for call in reply.message.calls:
-        turn.recorder.note(ToolFinished(result=refused(call, NOT_RUN)))
+        turn.recorder.note(ToolFinished(result=refuse_call(call, NOT_RUN)))
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")
 
 
@@ -137,7 +137,7 @@ async def _end(turn: Turn, ending: Ending) -> None:
     if ending.reason != "done":
         await turn.recorder.commit()
     for call in turn.recorder.transcript.unanswered:
-        turn.recorder.note(ToolFinished(result=refused(call, NOT_RUN)))
+        turn.recorder.note(ToolFinished(result=refuse_call(call, NOT_RUN)))
     turn.recorder.note(
         TurnEnded(
             reason=ending.reason,
@@ -146,6 +146,6 @@ async def _end(turn: Turn, ending: Ending) -> None:
             error=ending.error,
         )
     )
-    turn.world.reach("turn.ending")
+    turn.world.kill_point("turn.ending")
     await turn.recorder.commit()
-    turn.world.reach("turn.ended")
+    turn.world.kill_point("turn.ended")

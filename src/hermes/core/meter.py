@@ -49,7 +49,7 @@ class SessionMeter:
         self._first: tuple[str, str] | None = None
         self._answered = False
         self._sent: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def begin_reply(self, stop: asyncio.Event) -> None:
         """Start counting the calls of one reply. `stop` ends questions."""
@@ -76,7 +76,7 @@ class SessionMeter:
                     seconds = min(_LONGEST_WAIT, 0.1 + waited)
                     await self._world.clock.sleep(seconds)
                     waited += seconds
-                elif not (is_turn and await self._allowed(reached, budgeting)):
+                elif not (is_turn and await self._ask_for_more(reached, budgeting)):
                     raise
             budgeting = self._budgeting()
 
@@ -110,24 +110,24 @@ class SessionMeter:
 
     def _tell_of_unknown_price(self, call: ModelCalled, caps: Caps) -> None:
         assert call.reserved is not None
-        if call.reserved.cost is not None or not caps.in_dollars or call.model in self._told:
+        if call.reserved.cost is not None or not caps.in_dollars or call.model in self._reported:
             return
-        self._told.add(call.model)
+        self._reported.add(call.model)
         text = (
             f"The price of {call.model} is not known, so dollar caps do not limit it; "
             "cap its tokens with `hermes config set budget.day.tokens 1000000`."
         )
         self._recorder.show(Notice(text=text, kind="warn"))
 
-    async def _allowed(self, reached: BudgetReached, budgeting: Budgeting) -> bool:
+    async def _ask_for_more(self, reached: BudgetReached, budgeting: Budgeting) -> bool:
         """Ask the owner for a higher cap. Other people may not spend the owner's money."""
         opened = self._recorder.transcript.opened
         owner = opened is not None and opened.principal == "owner"
         if not (owner and self._questions.attended and self._stop is not None):
             return False
-        raised = _more(reached, budgeting.caps)
-        allow = f"Allow {raised_words(raised)} more"
-        words = await self._questions.put(
+        raised = _raise_needed(reached, budgeting.caps)
+        allow = f"Allow {format_raise(raised)} more"
+        words = await self._questions.ask(
             "", f"{reached} Go on?", (allow, STOP), budgeting.ask_seconds, self._stop
         )
         if words is None or not words.lower().startswith(("allow", "y")):
@@ -136,7 +136,7 @@ class SessionMeter:
         return True
 
 
-def _more(reached: BudgetReached, caps: Caps) -> CapRaised:
+def _raise_needed(reached: BudgetReached, caps: Caps) -> CapRaised:
     """The amount of the cap again, or what this call needs if that is more."""
     scope: CapScope = reached.scope
     missing = reached.spent + reached.asked - reached.cap
@@ -146,5 +146,5 @@ def _more(reached: BudgetReached, caps: Caps) -> CapRaised:
     return CapRaised(scope=scope, key=reached.key, tokens=max(int(missing), cap.tokens or 0))
 
 
-def raised_words(raised: CapRaised) -> str:
+def format_raise(raised: CapRaised) -> str:
     return f"${raised.usd:.2f}" if raised.usd else f"{raised.tokens:,} tokens"

@@ -56,18 +56,18 @@ class Metered:
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         request = await self._book(prompt)
-        self._world.reach("model.called")
+        self._world.kill_point("model.called")
         settled = began = False
         try:
             async with aclosing(self._inner.reply(request.prompt)) as parts:
                 async for part in parts:
                     if isinstance(part, Reply):
-                        part = self._answered(request, part)
+                        part = self._settle_reply(request, part)
                         settled = True
                     began |= not isinstance(part, Notice)
                     yield part
         except ProviderError as error:
-            if not settled and _is_free(error, began=began):
+            if not settled and _is_unbilled(error, began=began):
                 self._settle(request, Usage(requests=1, cost=0.0))
                 settled = True
             raise
@@ -77,8 +77,8 @@ class Metered:
 
     async def _book(self, prompt: Prompt) -> _Request:
         prompt_tokens, longest = self._bound.of(prompt), self._longest(prompt)
-        most = self._worst(prompt_tokens, longest)
-        least = self._worst(prompt_tokens, min(longest, LEAST_OUTPUT))
+        most = self._worst_case(prompt_tokens, longest)
+        least = self._worst_case(prompt_tokens, min(longest, LEAST_OUTPUT))
         call = ModelCalled(
             model=self._model,
             provider=self._provider,
@@ -97,15 +97,15 @@ class Metered:
             prompt = replace(prompt, max_tokens=self._limit(prompt, granted))
         return _Request(call, prompt, granted)
 
-    def _answered(self, request: _Request, reply: Reply) -> Reply:
+    def _settle_reply(self, request: _Request, reply: Reply) -> Reply:
         """Settle the request and add the cost to the reply."""
-        usage = self._priced(reply.usage)
+        usage = self._with_cost(reply.usage)
         if reply.message.stop == "cut":
             self._settle(request, request.granted, certain=False)
         elif usage.estimated and usage.cost != 0:
             # The provider reported no usage, so the visible output is the bound.
             output = min(message_bound(reply.message), request.granted.output)
-            most = self._worst(request.granted.input, output)
+            most = self._worst_case(request.granted.input, output)
             self._settle(request, most, certain=False, reply=reply)
             self._bound.learn(request.prompt, most.input)
         else:
@@ -133,14 +133,14 @@ class Metered:
             return min(granted.output, UNKNOWN_LIMIT)
         return granted.output
 
-    def _worst(self, prompt_tokens: int, output: int) -> Usage:
+    def _worst_case(self, prompt_tokens: int, output: int) -> Usage:
         """The most expensive way to charge these tokens: as fresh input or as a cache write."""
         fresh = self._cost(Usage(input=prompt_tokens, output=output, requests=1))
         cached = self._cost(Usage(cache_write=prompt_tokens, output=output, requests=1))
         cost = None if fresh is None or cached is None else max(fresh, cached)
         return Usage(input=prompt_tokens, output=output, requests=1, cost=cost)
 
-    def _priced(self, usage: Usage) -> Usage:
+    def _with_cost(self, usage: Usage) -> Usage:
         return usage if usage.cost is not None else replace(usage, cost=self._cost(usage))
 
 
@@ -159,7 +159,7 @@ def _settlement(call: ModelCalled, usage: Usage, *, certain: bool = True) -> Cal
     )
 
 
-def _is_free(error: ProviderError, *, began: bool) -> bool:
+def _is_unbilled(error: ProviderError, *, began: bool) -> bool:
     """Certainly not billed: the request never arrived, or was rejected instead of answered."""
     if error.unsent:
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hermes.core.budget import Budget
+from hermes.core.budget import StepBudget
 from hermes.core.events import Tuned
 from hermes.core.gate import Judge, Preflight
 from hermes.core.gated import NoWeb
@@ -13,13 +13,13 @@ from hermes.core.meter import Budgeting
 from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.service_registry import ServiceRegistry
-from hermes.core.turn import ContextEngine, Limits, Remark, Toolbox, View
+from hermes.core.turn import ContextEngine, Remark, Toolbox, TurnLimits, View
 from hermes.core.world import World
 
-Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
+Connect = Callable[[str, str, Meter], tuple[Provider, TurnLimits]]
 
 
-class Parts:
+class SessionDeps:
     """`connect` builds the provider for a model and provider name, with the limits of that model;
     the meter books all its requests. `budgeting` returns what the session may spend now. `services`
     creates the objects that tools get from `ToolContext.kept`. `judge` and `preflight`: see `Gate`.
@@ -38,7 +38,7 @@ class Parts:
         world: World,
         attended: bool,
         approval_seconds: float = 60,
-        budget: Budget | None = None,
+        budget: StepBudget | None = None,
         budgeting: Callable[[], Budgeting] = Budgeting,
         services: ServiceRegistry | None = None,
         web: Fetcher | None = None,

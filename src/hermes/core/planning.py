@@ -17,21 +17,21 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.core.errors import ToolError
-from hermes.core.events import Judged
+from hermes.core.events import JudgedEffect
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
 
 if TYPE_CHECKING:
     from hermes.core.turn import Toolbox, Turn
 
-DOOR = "tool_call"
+TOOL_CALL = "tool_call"
 
 
-class Plan:
+class PlannedCall:
     """A call that can run. `ask` is a reason to ask a person even if the policy would not."""
 
     def __init__(
-        self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[Judged, ...]
+        self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[JudgedEffect, ...]
     ) -> None:
         self.call = call
         self.tool = tool
@@ -44,14 +44,14 @@ class Plan:
         return tuple(each.effect for each in self.judged)
 
     @property
-    def whole(self) -> Effect:
+    def as_effect(self) -> Effect:
         """The effect to show when a person is asked about the whole call."""
         if len(self.judged) == 1:
             return self.judged[0].effect
         return UseTool(name=self.tool.name, arguments=encode(self.call.arguments).decode())
 
     @property
-    def asks(self) -> bool:
+    def needs_approval(self) -> bool:
         """Whether a person must be asked, or an effect is not simply allowed."""
         return bool(self.ask) or not all(isinstance(each.decision, Allow) for each in self.judged)
 
@@ -63,35 +63,37 @@ class Plan:
         )
 
 
-def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
+def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> PlannedCall | ToolResult:
     """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
     far: a repeated call runs only once."""
-    call = through(call)
+    call = unwrap_tool_call(call)
     if call.broken:
-        return refused(call, f"The arguments cannot be used: {call.broken} The call was not run.")
+        return refuse_call(
+            call, f"The arguments cannot be used: {call.broken} The call was not run."
+        )
     found = find_tool(turn.toolbox, call.name)
     if found is None:
         names = ", ".join(spec.name for spec in turn.toolbox.specs)
-        return refused(call, f"There is no tool named {call.name!r}. There are: {names}.")
+        return refuse_call(call, f"There is no tool named {call.name!r}. There are: {names}.")
     duplicate_key = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
     if duplicate_key in seen:
-        return refused(call, "This reply already contains the same call; see its result.")
+        return refuse_call(call, "This reply already contains the same call; see its result.")
     seen.add(duplicate_key)
     if refusal := turn.watch.refusal(call):
-        return refused(call, refusal)
+        return refuse_call(call, refusal)
     try:
         arguments = found.parameters.decode(call.arguments)
         effects = tuple(found.effects(turn.workspace, arguments))
     except (DecodeError, ToolError, OSError) as error:
-        return refused(call, f"{found.name} was not run: {error}")
-    judged = tuple(Judged(effect=each, decision=turn.gate.judge(each)) for each in effects)
-    return Plan(call, found, arguments, judged)
+        return refuse_call(call, f"{found.name} was not run: {error}")
+    judged = tuple(JudgedEffect(effect=each, decision=turn.gate.judge(each)) for each in effects)
+    return PlannedCall(call, found, arguments, judged)
 
 
-def through(call: ToolCall) -> ToolCall:
+def unwrap_tool_call(call: ToolCall) -> ToolCall:
     """The call inside of a `tool_call`. A tool that was found by search is planned and judged as
     itself."""
-    if call.name != DOOR or call.broken:
+    if call.name != TOOL_CALL or call.broken:
         return call
     name, given = call.arguments.get("name"), call.arguments.get("arguments") or {}
     if isinstance(given, str):
@@ -106,7 +108,7 @@ def through(call: ToolCall) -> ToolCall:
     return replace(call, name=name, arguments=given)
 
 
-def refused(call: ToolCall, why: str) -> ToolResult:
+def refuse_call(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=why),), failed=True)
 
 
@@ -125,48 +127,48 @@ def find_tool(toolbox: Toolbox, name: str) -> Tool | None:
     return toolbox.load(near[0]) if len(near) == 1 else None
 
 
-def segments(plans: list[Plan]) -> list[list[Plan]]:
+def group_parallel(plans: list[PlannedCall]) -> list[list[PlannedCall]]:
     """The plans in order, in groups that may run in parallel."""
-    groups: list[list[Plan]] = []
+    groups: list[list[PlannedCall]] = []
     for plan in plans:
-        if groups and _joins(plan, groups[-1]):
+        if groups and _can_join(plan, groups[-1]):
             groups[-1].append(plan)
         else:
             groups.append([plan])
     return groups
 
 
-def _joins(plan: Plan, group: list[Plan]) -> bool:
-    return _sociable(plan) and all(
-        _sociable(other) and not _collide(plan, other) for other in group
+def _can_join(plan: PlannedCall, group: list[PlannedCall]) -> bool:
+    return _can_run_in_parallel(plan) and all(
+        _can_run_in_parallel(other) and not _collide(plan, other) for other in group
     )
 
 
-def _sociable(plan: Plan) -> bool:
+def _can_run_in_parallel(plan: PlannedCall) -> bool:
     """Whether a call may run beside others: no question, no person, and comparable effects."""
-    if plan.tool.interactive or plan.asks or not plan.judged:
+    if plan.tool.interactive or plan.needs_approval or not plan.judged:
         return False
     return plan.harmless or all(
-        isinstance(effect, ReadPath | WritePath | DeletePath) or _only_asks(effect)
+        isinstance(effect, ReadPath | WritePath | DeletePath) or _is_server_read(effect)
         for effect in plan.effects
     )
 
 
-def _only_asks(effect: Effect) -> bool:
+def _is_server_read(effect: Effect) -> bool:
     return isinstance(effect, CallServer) and not effect.changes
 
 
-def _collide(one: Plan, other: Plan) -> bool:
+def _collide(one: PlannedCall, other: PlannedCall) -> bool:
     if one.harmless and other.harmless:
         return False
     pairs = ((a, b) for a in one.effects for b in other.effects)
-    return any(_touch(a, b) for a, b in pairs)
+    return any(_may_conflict(a, b) for a, b in pairs)
 
 
-def _touch(one: Effect, other: Effect) -> bool:
+def _may_conflict(one: Effect, other: Effect) -> bool:
     """Whether two effects may conflict: the same path, or one inside the other. A command may touch
     any path."""
-    if _only_asks(one) and _only_asks(other):
+    if _is_server_read(one) and _is_server_read(other):
         return False
     if not isinstance(one, ReadPath | WritePath | DeletePath):
         return True

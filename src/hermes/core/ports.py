@@ -38,7 +38,7 @@ class Meter(Protocol):
         ...
 
 
-class Seen(Protocol):
+class ConversationText(Protocol):
     """Which exact texts occur in a conversation."""
 
     def said(self, text: str) -> bool:
@@ -63,7 +63,7 @@ class Policy(Protocol):
         effect: Effect,
         principal: Principal,
         origins: frozenset[str],
-        seen: Seen | None = None,
+        seen: ConversationText | None = None,
     ) -> Decision: ...
 
     def origin(self, effect: Effect) -> str:
@@ -83,7 +83,7 @@ class Lease(Value):
     fence: int
 
 
-class Waiting(Value):
+class InboxCommand(Value):
     """A command that another process left for the owner of a session."""
 
     id: int
@@ -139,14 +139,14 @@ class Journal(Protocol):
         """Leave a command for the owner of the session. Each key is stored once."""
         ...
 
-    async def take(self, lease: Lease) -> tuple[Waiting, ...]:
+    async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
         """Commands left for the owner, oldest first. They stay until `taken`."""
         ...
 
     async def taken(self, lease: Lease, ids: Sequence[int]) -> None: ...
 
 
-class Fetched(Value):
+class FetchResponse(Value):
     """An HTTP response. `url` is the address after all redirects; header names are in lower case;
     `cut` means that the body is longer than requested."""
 
@@ -169,7 +169,7 @@ class Fetcher(Protocol):
         max_bytes: int = 5_000_000,
         timeout: float = 30,
         passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> Fetched:
+    ) -> FetchResponse:
         """Follow redirects, each judged like a new address; `passing` is called with each first and
         may raise. EffectDenied when an address is denied, ToolError when no response comes in time.
         An error status is a response."""
@@ -194,18 +194,18 @@ class SearchQuery(Value):
     hidden: bool = False
 
 
-class Match(Value):
+class SearchMatch(Value):
     path: str
     line: int
     text: str
     is_context: bool = False
 
 
-class SearchFound(Value):
+class SearchResult(Value):
     """Content matches by path and line; files newest first. `cut` means that the search stopped
     early."""
 
-    matches: tuple[Match, ...] = ()
+    matches: tuple[SearchMatch, ...] = ()
     files: tuple[str, ...] = ()
     cut: bool = False
 
@@ -327,7 +327,7 @@ class Workspace(Protocol):
 
     async def delete(self, path: str) -> None: ...
 
-    async def search(self, query: SearchQuery) -> SearchFound: ...
+    async def search(self, query: SearchQuery) -> SearchResult: ...
 
     async def run(
         self,

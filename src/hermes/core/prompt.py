@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.identity import ByIdentity
+from hermes.codec.identity import IdentityCache
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import AssistantMessage, Message, Usage
@@ -20,7 +20,7 @@ def _sizes(tools: tuple[ToolSpec, ...]) -> tuple[int, ...]:
     return tuple([len(encode(tool)) for tool in tools])
 
 
-tool_sizes: ByIdentity[tuple[ToolSpec, ...], tuple[int, ...]] = ByIdentity(_sizes)
+tool_sizes: IdentityCache[tuple[ToolSpec, ...], tuple[int, ...]] = IdentityCache(_sizes)
 """The size of each tool as JSON, in bytes."""
 
 

@@ -37,10 +37,10 @@ class PromptBound:
 
     def of(self, prompt: Prompt) -> int:
         for known, tokens in reversed(self._known):
-            if _begins(prompt, known):
-                return tokens + _all(prompt.messages[len(known.messages) :])
-        fixed = FIXED_TOKENS + _bytes(prompt.system) + sum(tool_sizes(prompt.tools))
-        return fixed + PART_TOKENS * len(prompt.tools) + _all(prompt.messages)
+            if _is_prefix(prompt, known):
+                return tokens + _messages_bound(prompt.messages[len(known.messages) :])
+        fixed = FIXED_TOKENS + _utf8_length(prompt.system) + sum(tool_sizes(prompt.tools))
+        return fixed + PART_TOKENS * len(prompt.tools) + _messages_bound(prompt.messages)
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
         """Store that the prompt has at most this many tokens."""
@@ -52,17 +52,19 @@ def message_bound(message: Message) -> int:
         case UserMessage():
             parts = message.parts
         case AssistantMessage():
-            return PART_TOKENS + sum(_said(part) for part in message.parts)
+            return PART_TOKENS + sum(_part_bound(part) for part in message.parts)
         case ToolMessage():
             parts = tuple(part for result in message.results for part in result.parts)
-            names = sum(len(each.call_id) + _bytes(each.name) for each in message.results)
-            return PART_TOKENS * (1 + len(message.results)) + names + sum(map(_shown, parts))
+            names = sum(len(each.call_id) + _utf8_length(each.name) for each in message.results)
+            return (
+                PART_TOKENS * (1 + len(message.results)) + names + sum(map(_content_bound, parts))
+            )
         case _:
             assert_never(message)
-    return PART_TOKENS + sum(map(_shown, parts))
+    return PART_TOKENS + sum(map(_content_bound, parts))
 
 
-def _begins(prompt: Prompt, known: Prompt) -> bool:
+def _is_prefix(prompt: Prompt, known: Prompt) -> bool:
     """Messages are usually the same objects, so the comparison is fast."""
     return (
         prompt.tools == known.tools
@@ -71,26 +73,28 @@ def _begins(prompt: Prompt, known: Prompt) -> bool:
     )
 
 
-def _all(messages: tuple[Message, ...]) -> int:
+def _messages_bound(messages: tuple[Message, ...]) -> int:
     return sum(map(message_bound, messages))
 
 
-def _shown(part: Text | Image) -> int:
-    return PART_TOKENS + (_bytes(part.text) if isinstance(part, Text) else IMAGE_TOKENS)
+def _content_bound(part: Text | Image) -> int:
+    return PART_TOKENS + (_utf8_length(part.text) if isinstance(part, Text) else IMAGE_TOKENS)
 
 
-def _said(part: Text | Reasoning | ToolCall) -> int:
+def _part_bound(part: Text | Reasoning | ToolCall) -> int:
     match part:
         case Text():
-            return PART_TOKENS + _bytes(part.text)
+            return PART_TOKENS + _utf8_length(part.text)
         case Reasoning():
             sealed = len(encode(part.sealed)) if part.sealed else 0
-            return PART_TOKENS + _bytes(part.text) + sealed
+            return PART_TOKENS + _utf8_length(part.text) + sealed
         case ToolCall():
-            return PART_TOKENS + len(part.id) + _bytes(part.name) + len(encode(part.arguments))
+            return (
+                PART_TOKENS + len(part.id) + _utf8_length(part.name) + len(encode(part.arguments))
+            )
         case _:
             assert_never(part)
 
 
-def _bytes(text: str) -> int:
+def _utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -23,7 +23,7 @@ class InView:
         return any(pattern.search(words) for words in self._of_the_person())
 
     def shown(self, text: str) -> bool:
-        pattern = _whole(text)
+        pattern = _whole_pattern(text)
         everything = (*self._of_the_person(), *self._of_others())
         return any(pattern.search(words) for words in everything)
 
@@ -46,7 +46,7 @@ class InView:
                     continue
 
 
-def _whole(text: str) -> re.Pattern[str]:
+def _whole_pattern(text: str) -> re.Pattern[str]:
     """The text on its own, neither the beginning nor the end of something longer."""
     ending = rf"(?!{_MORE})(?!\.{_MORE})"
     return re.compile(rf"(?<!{_MORE})(?<!{_MORE}\.){re.escape(text)}{ending}", re.IGNORECASE)

@@ -68,7 +68,7 @@ class Questions:
         )
         return choice, by, reason
 
-    async def put(
+    async def ask(
         self,
         call_id: str,
         text: str,
@@ -126,7 +126,7 @@ class Questions:
             del self._open[question_id]
 
 
-def unanswered(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | QuestionAnswered:
+def expire_question(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | QuestionAnswered:
     """The end of a question that was open when its process ended."""
     if isinstance(asked, ApprovalAsked):
         return ApprovalAnswered(id=asked.id, choice=DENY, by="restart")

@@ -19,9 +19,9 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Usage
 from hermes.core.ports import Journal, Lease
-from hermes.core.subscription import Listener, Subscription
+from hermes.core.subscription import EventListener, Subscription
 from hermes.core.transcript import Transcript, fold
-from hermes.core.veil import Bare, Veil
+from hermes.core.veil import EventRedactor, NoRedaction
 from hermes.core.world import World
 
 
@@ -38,10 +38,10 @@ class Recorder:
         opening: SessionOpened | None = None,
         lease: Lease | None = None,
         transcript: Transcript | None = None,
-        veil: Veil | None = None,
+        veil: EventRedactor | None = None,
     ) -> None:
         self.session_id = session_id
-        self.veil = veil or Bare()
+        self.redactor = veil or NoRedaction()
         self.transcript = transcript or Transcript()
         self.lease = lease
         self._opening = opening
@@ -49,10 +49,10 @@ class Recorder:
         self._world = world
         self._turn_id = self.transcript.turn_id
         self._noted: list[DurableEvent] = []
-        self._foreseen: dict[int, DurableEvent] = {}
+        self._applied: dict[int, DurableEvent] = {}
         self._committing: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
-        self._readers: list[Listener] = []
+        self._readers: list[EventListener] = []
         # May refuse to open the session: its opening may be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
@@ -65,10 +65,10 @@ class Recorder:
         self.attach(reader)
         return reader
 
-    def attach(self, reader: Listener) -> None:
+    def attach(self, reader: EventListener) -> None:
         self._readers.append(reader)
 
-    def detach(self, reader: Listener) -> None:
+    def detach(self, reader: EventListener) -> None:
         if reader in self._readers:
             self._readers.remove(reader)
 
@@ -79,18 +79,18 @@ class Recorder:
     def note(self, *events: DurableEvent) -> None:
         for event in events:
             if isinstance(event, ReplyAdded):
-                self._show(self.veil.rest())
-            self._noted.append(self.veil.durable(event))
+                self._show(self.redactor.rest())
+            self._noted.append(self.redactor.durable(event))
 
-    def foresee(self) -> None:
+    def apply_pending(self) -> None:
         """Apply noted events to the transcript before they are committed, for a prompt that is sent
         only after the commit that books it. Messages wait for their record numbers."""
         for event in self._noted:
             if isinstance(event, MessageReceived) or id(event) in self._committing:
                 continue
-            if id(event) not in self._foreseen:
-                self._foreseen[id(event)] = event
-                self.transcript.apply(self._unnumbered(event))
+            if id(event) not in self._applied:
+                self._applied[id(event)] = event
+                self.transcript.apply(self._live_record(event))
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         """Write what is noted and these events: durable, applied and published when this returns,
@@ -107,18 +107,18 @@ class Recorder:
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
         """Commit a call together with what is noted, reserving as much as the caps leave.
         BudgetReached when less than `least` is left; what is noted then stays noted."""
-        flush = self._flush(Booking(call, least, caps))
+        flush = self._flush(CallBooking(call, least, caps))
         *_, record = await asyncio.shield(asyncio.ensure_future(flush))
         assert isinstance(record.event, ModelCalled)
         return record.event
 
-    async def caught_up(self) -> None:
+    async def wait_for_writes(self) -> None:
         """Wait for writes in progress, so that the transcript holds them."""
         async with self._turn:
             pass
 
     def show(self, event: LiveEvent) -> None:
-        self._show(self.veil.live(event))
+        self._show(self.redactor.live(event))
 
     async def release(self, *, soon: bool = False) -> None:
         for reader in tuple(self._readers):
@@ -148,16 +148,16 @@ class Recorder:
             self.transcript = fold(await self._journal.read(self.session_id))
             self._turn_id = self.transcript.turn_id
             self._noted.clear()
-            self._foreseen.clear()
+            self._applied.clear()
 
-    async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:
+    async def _flush(self, booking: CallBooking | None = None) -> tuple[Record, ...]:
         async with self._turn:
             if booking is not None and self.lease is None:
                 # A session without a message yet starts with its side work.
                 await self._write(None)
             return await self._write(booking) if self._noted or booking else ()
 
-    async def _write(self, booking: Booking | None) -> tuple[Record, ...]:
+    async def _write(self, booking: CallBooking | None) -> tuple[Record, ...]:
         batch, self._noted = self._noted, []
         try:
             records = await self._append(batch, booking)
@@ -165,16 +165,16 @@ class Recorder:
             self._noted = batch + self._noted
             raise
         for record in records:
-            if self._foreseen.pop(id(record.event), None) is None:
+            if self._applied.pop(id(record.event), None) is None:
                 self.transcript.apply(record)
             else:
-                self.transcript.number(record)
+                self.transcript.remember_number(record)
             self._publish(record)
-        self._show(self.veil.remarks())
+        self._show(self.redactor.remarks())
         return records
 
     async def _append(
-        self, batch: list[DurableEvent], booking: Booking | None
+        self, batch: list[DurableEvent], booking: CallBooking | None
     ) -> tuple[Record, ...]:
         if self.lease is None:
             assert self._opening is not None
@@ -194,7 +194,7 @@ class Recorder:
             turn_id=self._turn_id,
         )
 
-    def _unnumbered(self, event: DurableEvent | LiveEvent) -> Record:
+    def _live_record(self, event: DurableEvent | LiveEvent) -> Record:
         return Record(
             session_id=self.session_id,
             n=0,
@@ -205,14 +205,14 @@ class Recorder:
 
     def _show(self, events: Iterable[LiveEvent]) -> None:
         for event in events:
-            self._publish(self._unnumbered(event))
+            self._publish(self._live_record(event))
 
     def _publish(self, record: Record) -> None:
         for reader in self._readers:
             reader.push(record)
 
 
-class Booking(NamedTuple):
+class CallBooking(NamedTuple):
     """A call to book, with its limits."""
 
     call: ModelCalled

@@ -31,7 +31,7 @@ class Vault(Protocol):
         ...
 
 
-class Need(Value):
+class SecretRequest(Value):
     """A secret that is needed. `prompt` asks a person for it; `help` says where to get it."""
 
     name: str
@@ -60,7 +60,7 @@ class SecretStore:
         """The names that have a value and may go to commands."""
         return tuple(n for n in wanted if self._vault.may_pass(n) and self._vault.get(n))
 
-    async def capture(self, need: Need) -> Captured:
+    async def capture(self, need: SecretRequest) -> Captured:
         """Ask a person for the value and store it."""
         if self._ask is None:
             return "unavailable"
@@ -76,12 +76,12 @@ class SecretStore:
             raise UsageError(f"{name!r} is not a valid secret name; use letters, digits and _.")
         self._vault.keep(name, value)
 
-    def pass_on(self, wanted: Iterable[str]) -> tuple[str, ...]:
+    def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """Give commands of this session these secrets. Returns the names that they get."""
         granted = self.passable(wanted)
         self._passed.update(dict.fromkeys(granted))
         return granted
 
-    def lent(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The secrets that commands get in their environment."""
         return {name: value for name in self._passed if (value := self._vault.get(name))}

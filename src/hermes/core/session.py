@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from hermes.codec.values import replace
-from hermes.core.adopted import adopted
+from hermes.core.adopted import import_events
 from hermes.core.commands import (
     Answer,
     Archive,
@@ -25,14 +25,14 @@ from hermes.core.commands import (
     SwitchModel,
     Tune,
     Withdraw,
-    keyed,
+    with_key,
 )
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import Fenced, JournalError, UsageError
 from hermes.core.events import (
     Archived,
     Compacted,
-    Judged,
+    JudgedEffect,
     MessageReceived,
     ModelSwitched,
     Overlaid,
@@ -49,14 +49,14 @@ from hermes.core.events import (
 from hermes.core.gate import CallGate, Gate
 from hermes.core.messages import Message, user_says
 from hermes.core.meter import SessionMeter
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Fetcher, Meter, ProcessNotice, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
-from hermes.core.subscription import Listener, Subscription
+from hermes.core.subscription import EventListener, Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import ContextEngine, Kept, Occasion
+from hermes.core.turn import CompactionRequest, ContextEngine, ToolServices
 from hermes.core.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,8 @@ log = logging.getLogger(__name__)
 class Session:
     """Takes commands by `send` and publishes events to `subscribe`. `app` opens and closes it."""
 
-    def __init__(self, parts: Parts, recorder: Recorder) -> None:
-        self._parts = parts
+    def __init__(self, parts: SessionDeps, recorder: Recorder) -> None:
+        self._deps = parts
         self._recorder = recorder
         self._questions = Questions(
             recorder,
@@ -104,12 +104,12 @@ class Session:
     @property
     def workspace(self) -> Workspace:
         """For reads that a person requests directly; ask `judge` first."""
-        return self._parts.workspace
+        return self._deps.workspace
 
     @property
     def web(self) -> Fetcher:
         """For pages that a person requests directly; ask `judge` first."""
-        return self._parts.web
+        return self._deps.web
 
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
@@ -120,7 +120,7 @@ class Session:
         """For actions that a person requests directly. Returns when the effect may happen, with
         True if a person approved it; otherwise EffectDenied. `also` are third-party sources behind
         it."""
-        judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
+        judged = JudgedEffect(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
     async def confirm(self, effect: Effect, why: str, stop: asyncio.Event) -> None:
@@ -135,11 +135,11 @@ class Session:
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
 
-    def attach(self, listener: Listener) -> None:
+    def attach(self, listener: EventListener) -> None:
         """Like `subscribe`, for listeners that need no queue."""
         self._recorder.attach(listener)
 
-    def detach(self, listener: Listener) -> None:
+    def detach(self, listener: EventListener) -> None:
         self._recorder.detach(listener)
 
     async def send(self, command: Command) -> None:
@@ -147,28 +147,28 @@ class Session:
         now."""
         if isinstance(command, Interrupt | Answer):
             # Writes nothing, so a failed journal does not matter.
-            await self._carry_out(command)
+            await self._execute_inbox(command)
             return
         if self._turns.failure is not None:
             await self._recover(self._turns.failure)
         try:
-            await self._carry_out(command)
+            await self._execute_inbox(command)
         except Fenced as error:
             if self.busy:
                 raise
             # Another process owned the session for a while. Nothing was written here.
             await self._recover(error)
-            await self._carry_out(command)
+            await self._execute_inbox(command)
 
     async def ask(self, say: Say) -> AsyncGenerator[Record]:
         """Send a message and yield all that happens until the turn that answers it has ended.
         Raises what stopped the turn, if it cannot end."""
-        say = say if say.key else replace(say, key=self._parts.world.new_id("say"))
+        say = say if say.key else replace(say, key=self._deps.world.new_id("say"))
         events, n, turn_id = self.subscribe(), 0, ""
         settled: asyncio.Future[None] | None = None
         try:
             await self.send(say)
-            settled = asyncio.ensure_future(self.settled())
+            settled = asyncio.ensure_future(self.wait_until_idle())
             settled.add_done_callback(lambda _: events.close())
             async for record in events:
                 yield record
@@ -187,7 +187,7 @@ class Session:
                 settled.cancel()
             events.close()
 
-    async def _carry_out(self, command: Command) -> None:
+    async def _execute_inbox(self, command: Command) -> None:
         match command:
             case Say():
                 message = user_says(command.text, *command.images, origin=command.origin)
@@ -220,18 +220,18 @@ class Session:
             case _:
                 assert_never(command)
 
-    async def adopt(self, messages: Sequence[Message]) -> None:
+    async def import_messages(self, messages: Sequence[Message]) -> None:
         """Start with a conversation from elsewhere."""
         model, provider = self.transcript.model, self.transcript.provider
-        await self._recorder.commit(*adopted(messages, model, provider))
+        await self._recorder.commit(*import_events(messages, model, provider))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
         """Notices of the session's background processes."""
-        return self._parts.workspace.processes.notices()
+        return self._deps.workspace.processes.notices()
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:
         """The person's input, kept in this process only; None when the session is unattended."""
-        return await self._questions.put("", question, (), seconds, self._turns.stop, secret=True)
+        return await self._questions.ask("", question, (), seconds, self._turns.stop, secret=True)
 
     def tell(self, text: str) -> None:
         """Show the person a notice outside of the conversation."""
@@ -241,13 +241,13 @@ class Session:
         """Continue an open turn and start waiting messages. Returns at once."""
         self._turns.start()
 
-    def outlook(self, command: Compact) -> Compacted | None:
+    def preview_compaction(self, command: Compact) -> Compacted | None:
         """An estimate of what `Compact` would do, without a model call."""
-        engine, occasion = self._shortening(command)
-        prompt = self._parts.view(self.transcript)
+        engine, occasion = self._compaction_request(command)
+        prompt = self._deps.view(self.transcript)
         return engine.preview(self.transcript, prompt, occasion)
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no turn runs and no message waits."""
         await self._turns.settled()
 
@@ -257,19 +257,19 @@ class Session:
         if lease is None:
             return
         async with self._poll_lock:
-            for waiting in await self._parts.journal.take(lease):
+            for waiting in await self._deps.journal.take(lease):
                 await self._take_over(waiting.id, waiting.command)
-                await self._parts.journal.taken(lease, (waiting.id,))
+                await self._deps.journal.taken(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
         """Stop the running turn and release the session. Waiting messages stay in the journal.
         `soon`: see `Journal.release`."""
         await self._turns.end()
-        await self._parts.workspace.close()
-        await self._write_the_rest()
+        await self._deps.workspace.close()
+        await self._write_pending()
         await self._recorder.release(soon=soon)
 
-    async def _write_the_rest(self) -> None:
+    async def _write_pending(self) -> None:
         """Write the costs of the last calls if the journal accepts them."""
         if self._recorder.lease is not None:
             with suppress(JournalError):
@@ -279,7 +279,7 @@ class Session:
         match command:
             case Say(key="") | Steer(key=""):
                 # A crash between execution and `taken` must not execute it twice.
-                command = keyed(command, f"inbox:{waiting_id}")
+                command = with_key(command, f"inbox:{waiting_id}")
             case _:
                 pass
         try:
@@ -291,11 +291,11 @@ class Session:
         """Continue from what the journal holds, after it failed under this session."""
         await self._recorder.reload(is_lost=isinstance(error, Fenced))
         self._turns.failure = None
-        self._turns.kept = Kept(self._parts.services)
+        self._turns.kept = ToolServices(self._deps.services)
 
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)
-        self._parts.world.reach("message.received")
+        self._deps.world.kill_point("message.received")
         self._turns.start()
 
     async def _steer(self, command: Steer) -> None:
@@ -317,7 +317,7 @@ class Session:
 
     async def _withdraw(self, n: int) -> None:
         # A message is either withdrawn or answered, so not while a turn takes it.
-        async with self._turns.taking:
+        async with self._turns.take_lock:
             received = self.transcript.waiting.get(n)
             if received is None or received.steer:
                 raise UsageError("That message is no longer waiting.")
@@ -330,10 +330,10 @@ class Session:
         if self._recorder.lease is None:
             # A session without a message stores nothing.
             self._recorder.note(tuned)
-            self._recorder.foresee()
+            self._recorder.apply_pending()
         else:
             await self._recorder.commit(tuned)
-        self._parts.tune(tuned)
+        self._deps.tune(tuned)
 
     async def _rewind(self, turns: int) -> None:
         if self.busy:
@@ -342,25 +342,25 @@ class Session:
             raise UsageError("There is nothing to undo.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may be out of view now.
-        self._turns.kept = Kept(self._parts.services)
+        self._turns.kept = ToolServices(self._deps.services)
 
     async def _compact(self, command: Compact) -> None:
         if self.busy:
             raise UsageError("A turn is running; wait for its end or interrupt it first.")
-        engine, occasion = self._shortening(command)
-        prompt = self._parts.view(self.transcript)
+        engine, occasion = self._compaction_request(command)
+        prompt = self._deps.view(self.transcript)
         compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
         if compacted is None:
             raise UsageError("There is nothing to compact in this session yet.")
-        self._parts.world.reach("compaction.made")
+        self._deps.world.kill_point("compaction.made")
         await self._recorder.commit(compacted)
-        self._turns.kept.out_of_view()
+        self._turns.kept.on_compaction()
 
-    def _shortening(self, command: Compact) -> tuple[ContextEngine, Occasion]:
-        if self._parts.engine is None:
+    def _compaction_request(self, command: Compact) -> tuple[ContextEngine, CompactionRequest]:
+        if self._deps.engine is None:
             raise UsageError("Compaction is off in this session.")
-        _, limits = self._turns.way
-        occasion = Occasion(
+        _, limits = self._turns.connection
+        occasion = CompactionRequest(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep
         )
-        return self._parts.engine, occasion
+        return self._deps.engine, occasion

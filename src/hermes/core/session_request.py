@@ -6,7 +6,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import Principal
 
 
-class Opening(Value):
+class SessionRequest(Value):
     """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
     given: "" for the newest of this source, else a title. `attended` means that somebody can
     answer questions. `person` is the name by which the surface knows somebody else than the owner,
@@ -35,6 +35,6 @@ class Opening(Value):
     tell_id: bool = False
     stay: bool = False
 
-    def with_extra(self, extra: str) -> Opening:
+    def with_extra(self, extra: str) -> SessionRequest:
         """The same wish with these words at the end of the system text."""
         return replace(self, extra=extra)

@@ -19,14 +19,14 @@ PREVIEW_CHARS = 1_500
 CHARS_PER_TOKEN = 4
 
 
-def sized(settings: ToolSettings, window: int) -> ToolSettings:
+def limit_file_reads(settings: ToolSettings, window: int) -> ToolSettings:
     """The settings with at most a fifth of the window for one file read: unlike other results, file
     content is not moved to a file again."""
     most = max(READ_FLOOR, window * CHARS_PER_TOKEN // 5)
     return replace(settings, file_read_max_chars=min(settings.file_read_max_chars, most))
 
 
-class Shelf:
+class ResultLimiter:
     """Limits the results of one turn to a share of the window, given in tokens. Once the turn's
     share is used, every longer result is replaced by a preview."""
 
@@ -35,22 +35,22 @@ class Shelf:
         self._workspace = workspace
         self._per_result = max(RESULT_FLOOR, min(RESULT_CHARS, chars * 15 // 100))
         self._per_turn = max(TURN_FLOOR, min(TURN_CHARS, chars * 30 // 100))
-        self._taken = 0
+        self._used = 0
 
-    def cleared(self) -> None:
+    def reset(self) -> None:
         """The earlier results were compacted, so their share is free again."""
-        self._taken = 0
+        self._used = 0
 
     async def fit(self, result: ToolResult) -> ToolResult:
         """The result, or a preview of it. File content already has a file."""
         size = len(result.text)
-        room = min(self._per_result, max(PREVIEW_CHARS, self._per_turn - self._taken))
+        room = min(self._per_result, max(PREVIEW_CHARS, self._per_turn - self._used))
         if size > room and result.name != "read_file":
-            result = await self._put_aside(result)
-        self._taken += len(result.text)
+            result = await self._move_to_file(result)
+        self._used += len(result.text)
         return result
 
-    async def _put_aside(self, result: ToolResult) -> ToolResult:
+    async def _move_to_file(self, result: ToolResult) -> ToolResult:
         text = result.text
         try:
             path = await self._workspace.scratch(_file_name(result.call_id, text), text.encode())

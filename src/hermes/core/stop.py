@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Stopped(Exception):
+class TurnStopped(Exception):
     """The person stopped the turn. Not an error, so not part of `errors`."""
 
 
@@ -19,23 +19,23 @@ class Stop(asyncio.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.requested: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def set(self) -> None:
         super().set()
-        if not self.wished.done():
-            self.wished.set_result(None)
+        if not self.requested.done():
+            self.requested.set_result(None)
 
 
-async def unless(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
+async def run_unless_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, or Stopped as soon as `stop` is set. The work is cancelled and has
     ended when this raises."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise Stopped
+        raise TurnStopped
     finally:
         if not task.done():
             task.cancel()

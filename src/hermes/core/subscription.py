@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from hermes.codec.values import replace
-from hermes.core.bell import Bell
+from hermes.core.bell import Wakeup
 from hermes.core.events import Event, Record, ToolProgress
 from hermes.core.prompt import ReasoningDelta, TextDelta
 
 
-class Listener(Protocol):
+class EventListener(Protocol):
     """Receives each record synchronously, so it must be quick and must not fail."""
 
     def push(self, record: Record) -> None: ...
@@ -29,28 +29,28 @@ class Subscription:
 
     def __init__(self, leave: Callable[[Subscription], None]) -> None:
         self._waiting: deque[Record] = deque()
-        self._news = Bell()
+        self._news = Wakeup()
         self._closed = False
         self._leave = leave
         self._idle = asyncio.Event()
         self._idle.set()
 
     def push(self, record: Record) -> None:
-        if self._waiting and (merged := _merged(self._waiting[-1].event, record.event)):
+        if self._waiting and (merged := _merge(self._waiting[-1].event, record.event)):
             self._waiting[-1] = replace(self._waiting[-1], event=merged)
         else:
             self._waiting.append(record)
-        self._news.ring()
+        self._news.set()
         self._idle.clear()
 
     def close(self) -> None:
         """The reader still gets what is queued, then its loop ends."""
         self._closed = True
-        self._news.ring()
+        self._news.set()
         self._idle.set()
         self._leave(self)
 
-    async def read_up(self) -> None:
+    async def wait_until_read(self) -> None:
         """Wait until the reader has handled everything so far and waits for more."""
         await self._idle.wait()
 
@@ -66,7 +66,7 @@ class Subscription:
         return self._waiting.popleft()
 
 
-def _merged(old: Event, new: Event) -> Event | None:
+def _merge(old: Event, new: Event) -> Event | None:
     match old, new:
         case TextDelta(), TextDelta():
             return TextDelta(text=old.text + new.text)

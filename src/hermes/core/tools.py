@@ -84,7 +84,7 @@ class ToolContext(Protocol):
         ...
 
 
-class Place(Protocol):
+class PathContext(Protocol):
     """What a tool needs to name its effects before it runs."""
 
     def resolve(self, path: str) -> str: ...
@@ -93,7 +93,7 @@ class Place(Protocol):
     def cwd(self) -> str: ...
 
 
-Effects = Callable[[Place, JsonObject], Iterable[Effect]]
+Effects = Callable[[PathContext, JsonObject], Iterable[Effect]]
 
 
 class ToolDisplay(Value):
@@ -150,7 +150,7 @@ class Tool:
         return await self._run(ctx, **arguments)
 
 
-def no_effects(_place: Place, _arguments: JsonObject) -> Iterable[Effect]:
+def no_effects(_place: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
     return ()
 
 

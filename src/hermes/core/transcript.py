@@ -77,8 +77,8 @@ class Transcript:
         self.waiting: dict[int, MessageReceived] = {}
         self.intended: dict[str, ToolIntended] = {}
         self.started: set[str] = set()
-        self.hooked: dict[str, HookAnswered] = {}
-        self.beside = ""
+        self.hook_answers: dict[str, HookAnswered] = {}
+        self.hook_text = ""
         self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.turn_starts: list[int] = []
         self._latest: dict[str, JsonObject] = {}
@@ -89,7 +89,7 @@ class Transcript:
 
     def apply(self, record: Record) -> None:
         event = record.event
-        self.number(record)
+        self.remember_number(record)
         match event:
             case SessionOpened():
                 self.opened = event
@@ -132,11 +132,11 @@ class Transcript:
             case Overlaid():
                 self.overlay = event
             case HookAnswered():
-                self._hear(event)
+                self._apply_hook(event)
             case Tuned():
                 self.tuned = event
             case TurnEnded():
-                self.turn_id = self.beside = ""
+                self.turn_id = self.hook_text = ""
             case Archived() | SessionEnded() | CapRaised() | EffectDecided() | Erased():
                 pass
             case (
@@ -165,7 +165,7 @@ class Transcript:
         newest = self.compactions[-1]
         return (*newest.head, *self.messages[newest.upto :])
 
-    def number(self, record: Record) -> None:
+    def remember_number(self, record: Record) -> None:
         """Remember the record number of a message or result."""
         event = record.event
         if not record.n:
@@ -203,7 +203,7 @@ class Transcript:
         return tuple(self.unsettled[call] for call in self.unsettled if call in self._open)
 
     @property
-    def is_unasked(self) -> bool:
+    def has_only_message(self) -> bool:
         """Whether the turn has begun and holds nothing but its message."""
         is_new = bool(self.turn_starts) and self.turn_starts[-1] == len(self.messages) - 1
         return is_new and bool(self.turn_id)
@@ -225,7 +225,7 @@ class Transcript:
         return self._origins
 
     def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
-        self.turn_id, self.beside = turn_id, ""
+        self.turn_id, self.hook_text = turn_id, ""
         self.turn_usage = Usage()
         self._begin(event.takes)
 
@@ -270,7 +270,7 @@ class Transcript:
         self.measured_upto = len(self.messages)
         self.intended.clear()
         self.started.clear()
-        self.hooked.clear()
+        self.hook_answers.clear()
 
     def _add_result(self, result: ToolResult) -> None:
         if not result.failed:
@@ -287,12 +287,12 @@ class Transcript:
         results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
         self.messages[-1] = ToolMessage(results=tuple(results))
 
-    def _hear(self, event: HookAnswered) -> None:
+    def _apply_hook(self, event: HookAnswered) -> None:
         self._origins |= set(event.origins)
         if event.call_id:
-            self.hooked[event.call_id] = event
+            self.hook_answers[event.call_id] = event
         elif event.action == "context":
-            self.beside = event.text
+            self.hook_text = event.text
 
     def _forget_numbers(self, gone: list[Message]) -> None:
         """Their ids may be reused by other objects."""

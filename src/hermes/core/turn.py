@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
-from hermes.core.budget import Budget
+from hermes.core.budget import StepBudget
 from hermes.core.events import Compacted, CompactionCause
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
@@ -18,7 +18,7 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
 from hermes.core.service_registry import ServiceRegistry
-from hermes.core.spill import Shelf
+from hermes.core.spill import ResultLimiter
 from hermes.core.stop import Stop
 from hermes.core.tools import Tool, ToolSettings
 from hermes.core.transcript import Transcript
@@ -38,7 +38,7 @@ class Toolbox(Protocol):
     def load(self, name: str) -> Tool | None: ...
 
 
-class Occasion(Value):
+class CompactionRequest(Value):
     """Why and how to compact a conversation, for a model with this window."""
 
     window: int
@@ -60,20 +60,20 @@ class ContextEngine(Protocol):
         ...
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         """What the model sees from now on, or None when nothing would be gained. Its own model
         calls are booked with the meter."""
         ...
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
         """An estimate of what `compact` returns, without a model call."""
         ...
 
 
-class Limits(Value):
+class TurnLimits(Value):
     """The limits of a turn. `window` is the model's context in tokens. `tools_seconds` applies to
     tools without a time limit of their own; 0 means none."""
 
@@ -85,7 +85,7 @@ class Limits(Value):
     settings: ToolSettings = ToolSettings()
 
 
-class Kept:
+class ToolServices:
     """The services of tools while a session is open, one per type, created on first use. `services`
     creates those that need something from outside (a memory, an archive)."""
 
@@ -98,10 +98,10 @@ class Kept:
             self._objects[kind] = self._services.create(kind)
         return self._objects[kind]
 
-    def out_of_view(self) -> None:
+    def on_compaction(self) -> None:
         """Earlier tool output may be out of the model's view: notify services that rely on it."""
         for service in self._objects.values():
-            if callable(notify := getattr(service, Kept.out_of_view.__name__, None)):
+            if callable(notify := getattr(service, ToolServices.on_compaction.__name__, None)):
                 notify()
 
 
@@ -118,9 +118,9 @@ class Turn:
         gate: Gate,
         questions: Questions,
         meter: SessionMeter,
-        kept: Kept,
-        limits: Limits,
-        budget: Budget,
+        kept: ToolServices,
+        limits: TurnLimits,
+        budget: StepBudget,
         world: World,
         stop: Stop,
         engine: ContextEngine | None = None,
@@ -146,6 +146,6 @@ class Turn:
         self.hooks = hooks
         self.window = limits.window
         self.watch = LoopWatch(limits.guardrails)
-        self.shelf = Shelf(workspace, limits.window)
+        self.result_limiter = ResultLimiter(workspace, limits.window)
         self.usage = recorder.transcript.turn_usage
         self.fruitless = 0

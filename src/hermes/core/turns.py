@@ -6,18 +6,18 @@ import asyncio
 import logging
 
 from hermes.codec.values import replace
-from hermes.core.budget import Budget
+from hermes.core.budget import StepBudget
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnStarted
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
 from hermes.core.meter import SessionMeter
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Provider
-from hermes.core.questions import Questions, unanswered
+from hermes.core.questions import Questions, expire_question
 from hermes.core.recorder import Recorder
 from hermes.core.stop import Stop
-from hermes.core.turn import Kept, Limits, Turn
+from hermes.core.turn import ToolServices, Turn, TurnLimits
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Turns:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: SessionDeps,
         recorder: Recorder,
         gate: Gate,
         questions: Questions,
@@ -40,36 +40,36 @@ class Turns:
         self._gate = gate
         self._questions = questions
         self._meter = meter
-        self._way: tuple[Provider, Limits] | None = None
-        self.kept = Kept(parts.services)
+        self._connection: tuple[Provider, TurnLimits] | None = None
+        self.kept = ToolServices(parts.services)
         self._hooks = parts.hooks(recorder)
         self.running: Turn | None = None
         self.stop = Stop()
-        self.taking = asyncio.Lock()
-        self._work: asyncio.Task[None] | None = None
+        self.take_lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
         self._closing = False
         # Why turns stopped running without a TurnEnded, until the next one starts.
         self.failure: Exception | None = None
 
     @property
     def busy(self) -> bool:
-        return self._work is not None and not self._work.done()
+        return self._task is not None and not self._task.done()
 
     @property
-    def way(self) -> tuple[Provider, Limits]:
+    def connection(self) -> tuple[Provider, TurnLimits]:
         """The provider of the current model, with its limits."""
-        if self._way is None:
+        if self._connection is None:
             transcript = self._recorder.transcript
             self.connect(transcript.model, transcript.provider)
-        assert self._way is not None
-        return self._way
+        assert self._connection is not None
+        return self._connection
 
     def connect(self, model: str, provider: str) -> None:
-        self._way = self._parts.connect(model, provider, self._meter)
+        self._connection = self._parts.connect(model, provider, self._meter)
 
     def disconnect(self) -> None:
         """The next turn connects to its model again."""
-        self._way = None
+        self._connection = None
 
     def start(self) -> None:
         """Run the waiting turns in the background, unless they run already."""
@@ -77,7 +77,7 @@ class Turns:
             # An interrupt from now on is meant for the turn that starts.
             self.stop = Stop()
             self.failure = None
-            self._work = asyncio.ensure_future(self._work_off())
+            self._task = asyncio.ensure_future(self._run_waiting())
 
     def interrupt(self) -> None:
         if self.busy:
@@ -86,8 +86,8 @@ class Turns:
     async def settled(self) -> None:
         """Wait until no turn runs; raises what stopped the last one without a TurnEnded."""
         while self.busy:
-            assert self._work is not None
-            await asyncio.shield(self._work)
+            assert self._task is not None
+            await asyncio.shield(self._task)
         if self.failure is not None:
             raise self.failure
 
@@ -96,11 +96,11 @@ class Turns:
         self._closing = True
         self.interrupt()
         # The session must not be released while its turn can still write.
-        while self._work is not None and not self._work.done():
-            await asyncio.wait((self._work,), timeout=END_SECONDS)
-            self._work.cancel()
+        while self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,), timeout=END_SECONDS)
+            self._task.cancel()
 
-    async def _work_off(self) -> None:
+    async def _run_waiting(self) -> None:
         """Run turns until no message waits."""
         try:
             await self._finish_open_turn()
@@ -118,13 +118,13 @@ class Turns:
         transcript = self._recorder.transcript
         if transcript.turn_id:
             for asked in tuple(transcript.asked.values()):
-                self._recorder.note(unanswered(asked))
+                self._recorder.note(expire_question(asked))
             self._recorder.begin_turn(transcript.turn_id)
             await self._run()
 
     async def _take_next(self) -> bool:
         """Start the turn of the oldest waiting message; False without one."""
-        async with self.taking:
+        async with self.take_lock:
             n = self._recorder.transcript.next_turn()
             if n is None:
                 return False
@@ -132,8 +132,8 @@ class Turns:
             # Committed with the reservation of its first model call. A turn that crashes before
             # has done nothing, and its message still waits.
             self._recorder.note(TurnStarted(takes=(n,)))
-            self._recorder.foresee()
-        self._parts.world.reach("turn.started")
+            self._recorder.apply_pending()
+        self._parts.world.kill_point("turn.started")
         await self._parts.world.pacer.turn()
         return True
 
@@ -141,13 +141,13 @@ class Turns:
         self.running = self._new_turn()
         try:
             await run_turn(self.running)
-            self._learn(self.running.window)
+            self._remember_window(self.running.window)
         finally:
             self.running = None
             self.stop = Stop()
 
     def _new_turn(self) -> Turn:
-        provider, limits = self.way
+        provider, limits = self.connection
         self._hooks = self._hooks or self._parts.hooks(self._recorder)
         return Turn(
             recorder=self._recorder,
@@ -161,7 +161,7 @@ class Turns:
             meter=self._meter,
             kept=self.kept,
             limits=limits,
-            budget=Budget(limits.max_steps, self._parts.budget),
+            budget=StepBudget(limits.max_steps, self._parts.budget),
             world=self._parts.world,
             stop=self.stop,
             engine=self._parts.engine,
@@ -169,8 +169,8 @@ class Turns:
             hooks=self._hooks,
         )
 
-    def _learn(self, window: int) -> None:
+    def _remember_window(self, window: int) -> None:
         """Remember a context window that turned out to be smaller."""
-        if self._way is not None and window < self._way[1].window:
-            provider, limits = self._way
-            self._way = provider, replace(limits, window=window)
+        if self._connection is not None and window < self._connection[1].window:
+            provider, limits = self._connection
+            self._connection = provider, replace(limits, window=window)

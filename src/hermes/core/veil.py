@@ -15,7 +15,7 @@ LABEL = re.compile(
 )
 
 
-class Veil(Protocol):
+class EventRedactor(Protocol):
     """One per session. Its results hold no secrets; an event that needs no change is returned as
     is."""
 
@@ -41,7 +41,7 @@ class Veil(Protocol):
         ...
 
 
-class Bare:
+class NoRedaction:
     """Redacts nothing."""
 
     def durable(self, event: DurableEvent) -> DurableEvent:

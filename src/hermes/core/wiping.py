@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 10.0
 
 
-def wiped(db: sqlite3.Connection, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
+def scrub_database(db: sqlite3.Connection, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
     """Drop free pages and truncate the write-ahead log. False when a reader or a checkpoint keeps
     older pages in the log for longer than the given time."""
     db.execute("VACUUM")
-    return emptied(db, patience_seconds=patience_seconds)
+    return truncate_wal(db, patience_seconds=patience_seconds)
 
 
-def emptied(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
+def truncate_wal(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
     """Truncate the write-ahead log; see `wiped`."""
     (usual,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute(f"PRAGMA busy_timeout = {round(patience_seconds * 1000)}")
@@ -27,7 +27,7 @@ def emptied(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
     return not busy
 
 
-def left_in(path: object) -> str:
+def describe_leftover(path: object) -> str:
     """The notice for a database that could not be scrubbed."""
     return (
         f"{path} may still have it on old pages, because another program reads there; forget it "

@@ -32,7 +32,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-def nothing_here(_name: str) -> None:
+def no_kill_point(_name: str) -> None:
     """The kill point of ordinary runs."""
 
 
@@ -44,11 +44,11 @@ class World:
         self,
         clock: Clock | None = None,
         chance: random.Random | None = None,
-        reach: Callable[[str], None] = nothing_here,
+        kill_point: Callable[[str], None] = no_kill_point,
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.chance = chance or random.Random()
-        self.reach = reach
+        self.kill_point = kill_point
         self.pacer = Pacer()
 
     def new_id(self, prefix: str, digits: int = 12) -> str:

@@ -14,8 +14,8 @@ from hermes.core.ports import (
     Processes,
     ProcessInfo,
     ProcessNotice,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     ShellSetup,
     Workspace,
 )
@@ -52,7 +52,7 @@ class FetchOptions(TypedDict, total=False):
     passing: Callable[[FetchUrl], None]
 
 
-class WrappedWorkspace:
+class DelegatingWorkspace:
     def __init__(self, inner: Workspace) -> None:
         self._inner = inner
 
@@ -94,7 +94,7 @@ class WrappedWorkspace:
     async def delete(self, path: str) -> None:
         await self._inner.delete(path)
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         return await self._inner.search(query)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
@@ -110,7 +110,7 @@ class WrappedWorkspace:
         await self._inner.close()
 
 
-class WrappedProcesses:
+class DelegatingProcesses:
     def __init__(self, inner: Processes) -> None:
         self._inner = inner
 

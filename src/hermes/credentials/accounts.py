@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
-from hermes.providers.http import Http
-from hermes.providers.keys import Credential, Keys, OneKey, numbered
-from hermes.providers.scope import LOGIN, usable
-from hermes.providers.vendor import Catalogue, Vendor, shipped
+from hermes.providers.http import HttpClient
+from hermes.providers.keys import Credential, KeyPool, SingleKey, numbered_variables
+from hermes.providers.scope import LOGIN, is_plausible_key
+from hermes.providers.vendor import ModelCatalogue, Vendor, shipped_catalogue
 
 if TYPE_CHECKING:
-    from hermes.credentials.desk import AccountRow, Desk
-    from hermes.credentials.oauth.screen import Screen
-    from hermes.credentials.wallet import Source, Wallet
+    from hermes.credentials.desk import AccountRow, CredentialAdmin
+    from hermes.credentials.oauth.screen import LoginScreen
+    from hermes.credentials.wallet import BorrowedKeys, CredentialStore
 
 CUSTOM = "custom"
 AUTH_FILE = "auth.json"
 
 
-class Lent(NamedTuple):
+class EnvironmentKey(NamedTuple):
     """A key of the environment or the settings. `scope` is the variable that says whose it is."""
 
     source: str
@@ -40,25 +40,27 @@ class Accounts:
         config: Config,
         *,
         world: World,
-        http: Http,
+        http: HttpClient,
         env: Mapping[str, str],
-        catalogue: Catalogue | None = None,
+        catalogue: ModelCatalogue | None = None,
     ) -> None:
         self._config = config
         self._world = world
         self._http = http
         self._env = env
-        self._catalogue = catalogue or shipped()
-        self._wallet: Wallet | None = None
+        self._catalogue = catalogue or shipped_catalogue()
+        self._wallet: CredentialStore | None = None
 
-    def keys_for(self, provider: str, vendor: Vendor) -> Keys:
+    def keys_for(self, provider: str, vendor: Vendor) -> KeyPool:
         """The keys to ask this provider with. A single key that needs no care stands alone."""
-        lent = self.lent(provider, vendor)
+        lent = self.environment_keys(provider, vendor)
         name = pool_name(provider, vendor)
-        if not self._takes_care(name, vendor, lent):
-            source, key, scope = lent[0] if lent else Lent("", "", "")
+        if not self._needs_pool(name, vendor, lent):
+            source, key, scope = lent[0] if lent else EnvironmentKey("", "", "")
             label = source.partition(":")[2]
-            return OneKey(Credential(id=source, provider=name, key=key, label=label, source=scope))
+            return SingleKey(
+                Credential(id=source, provider=name, key=key, label=label, source=scope)
+            )
         return self.wallet.pool(name)
 
     def active_provider(self) -> str:
@@ -66,7 +68,7 @@ class Accounts:
         if not self._has_file():
             return ""
         try:
-            return self.wallet.store.peek().active_provider
+            return self.wallet.auth_file.peek().active_provider
         except ConfigError:
             return ""
 
@@ -77,12 +79,12 @@ class Accounts:
         except ConfigError:
             return frozenset()
 
-    def tell_secrets(self, watch: Callable[..., None]) -> None:
+    def watch_secrets(self, watch: Callable[..., None]) -> None:
         """Whoever must know all secrets watches the file, and what the keyring was asked for."""
-        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._asked_keyring)
+        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._keyring_consent)
 
-    def _asked_keyring(self) -> int:
-        return 0 if self._wallet is None else self._wallet.asked_keyring()
+    def _keyring_consent(self) -> int:
+        return 0 if self._wallet is None else self._wallet.keyring_reads()
 
     async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
         """Of one provider, or of all that have a key or login."""
@@ -98,7 +100,7 @@ class Accounts:
     async def reset(self, provider: str) -> int:
         return await self._desk.reset(self.known_name(provider))
 
-    async def log_in(self, provider: str, screen: Screen, *, label: str = "") -> AccountRow:
+    async def log_in(self, provider: str, screen: LoginScreen, *, label: str = "") -> AccountRow:
         return await self._desk.log_in(self.known_name(provider), screen, label=label)
 
     async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
@@ -121,22 +123,22 @@ class Accounts:
             await self._wallet.close()
 
     @property
-    def wallet(self) -> Wallet:
+    def wallet(self) -> CredentialStore:
         if self._wallet is None:
-            from hermes.credentials.reactions import Cooldowns
-            from hermes.credentials.wallet import Wallet, WalletSettings
+            from hermes.credentials.reactions import KeyCooldowns
+            from hermes.credentials.wallet import CredentialSettings, CredentialStore
 
             rests = self._config.settings.credential_pool_cooldowns
-            self._wallet = Wallet(
+            self._wallet = CredentialStore(
                 self._config.home,
                 world=self._world,
                 http=self._http,
                 env=self._env,
                 secret=self._config.secrets.get,
-                lent=self._source,
-                settings=WalletSettings(
+                borrowed_keys=self._source,
+                settings=CredentialSettings(
                     strategies=self._config.settings.credential_pool_strategies,
-                    cooldowns=Cooldowns(
+                    cooldowns=KeyCooldowns(
                         rate_limit=rests.rate_limit, billing=rests.billing, auth=rests.auth
                     ),
                 ),
@@ -144,54 +146,56 @@ class Accounts:
         return self._wallet
 
     @property
-    def _desk(self) -> Desk:
-        from hermes.credentials.desk import Desk
+    def _desk(self) -> CredentialAdmin:
+        from hermes.credentials.desk import CredentialAdmin
 
-        return Desk(self.wallet)
+        return CredentialAdmin(self.wallet)
 
-    def lent(self, provider: str, vendor: Vendor) -> list[Lent]:
+    def environment_keys(self, provider: str, vendor: Vendor) -> list[EnvironmentKey]:
         """What the settings give to a provider, else what its variables hold; each key once."""
         settings = self._config.settings
         own = settings.providers.get(provider)
         if own is not None and own.api_key:
-            return _usable([Lent(f"config:{provider}", own.api_key, "")])
+            return _usable([EnvironmentKey(f"config:{provider}", own.api_key, "")])
         if own is not None and own.key_env:
             return self._variables(own.key_env, scope="")
         if provider == (settings.model.provider or CUSTOM) and settings.model.api_key:
-            return _usable([Lent("config:model", settings.model.api_key, "")])
+            return _usable([EnvironmentKey("config:model", settings.model.api_key, "")])
         return _usable([key for name in vendor.keys for key in self._variables(name, scope=name)])
 
-    def _variables(self, name: str, *, scope: str) -> list[Lent]:
+    def _variables(self, name: str, *, scope: str) -> list[EnvironmentKey]:
         get = self._config.secrets.get
-        return _usable([Lent(f"env:{each}", get(each), scope) for each in numbered(name)])
+        return _usable(
+            [EnvironmentKey(f"env:{each}", get(each), scope) for each in numbered_variables(name)]
+        )
 
-    def _takes_care(self, name: str, vendor: Vendor, lent: list[Lent]) -> bool:
+    def _needs_pool(self, name: str, vendor: Vendor, lent: list[EnvironmentKey]) -> bool:
         """Whether there is more to it than sending the one key that there is."""
         if len(lent) > 1 or (lent and vendor.login == "copilot"):
             return True
         if not self._has_file():
             return not lent and not vendor.key_optional and vendor.name != CUSTOM
         try:
-            document = self.wallet.store.peek()
+            document = self.wallet.auth_file.peek()
         except ConfigError:
             return True
-        return bool(document.entries(name) or document.suppressed(name)) or not (
+        return bool(document.entries(name) or document.suppressed_sources(name)) or not (
             lent or vendor.key_optional or vendor.name == CUSTOM
         )
 
     def _has_file(self) -> bool:
         return (self._config.home.root / AUTH_FILE).exists()
 
-    def _source(self, name: str) -> Source:
-        from hermes.credentials.held import borrowed
-        from hermes.credentials.wallet import Source
+    def _source(self, name: str) -> BorrowedKeys:
+        from hermes.credentials.held import borrowed_key
+        from hermes.credentials.wallet import BorrowedKeys
 
         provider, vendor = name.removeprefix(f"{CUSTOM}:"), self._vendor(name)
-        keys = self.lent(provider, vendor)
+        keys = self.environment_keys(provider, vendor)
         scope = vendor.keys[0] if vendor.keys else LOGIN
-        return Source(
+        return BorrowedKeys(
             borrowed=tuple(
-                borrowed(name, lent.source, lent.key, scope=lent.scope) for lent in keys
+                borrowed_key(name, lent.source, lent.key, scope=lent.scope) for lent in keys
             ),
             scope="" if name.startswith(CUSTOM) else scope,
         )
@@ -207,28 +211,30 @@ class Accounts:
         bare = provider.removeprefix(f"{CUSTOM}:")
         if bare in self._config.settings.providers:
             return f"{CUSTOM}:{bare}"
-        if provider in self.logins() or provider in self.wallet.store.peek().providers():
+        if provider in self.logins() or provider in self.wallet.auth_file.peek().providers():
             return provider
-        from hermes.config.nearest import nearest
+        from hermes.config.nearest import suggest_names
 
-        near = tuple(nearest(provider, (*self._catalogue.vendors, *self.logins())))
+        near = tuple(suggest_names(provider, (*self._catalogue.vendors, *self.logins())))
         raise NotFound(
             f"There is no provider {provider!r}; `hermes model list` shows them.", near=near
         )
 
     async def _names(self) -> list[str]:
         """Providers that have a key or login of any kind."""
-        from hermes.credentials.foreign import KEEPERS
+        from hermes.credentials.foreign import LOGIN_PROGRAMS
 
-        names = list((await self.wallet.store.read()).providers())
+        names = list((await self.wallet.auth_file.read()).providers())
         for vendor in self._catalogue.vendors.values():
-            if vendor.auto and vendor.name != CUSTOM and self.lent(vendor.name, vendor):
+            if vendor.auto and vendor.name != CUSTOM and self.environment_keys(vendor.name, vendor):
                 names.append(vendor.name)
         for name in self._config.settings.providers:
-            if self._catalogue.vendor(name) is None and self.lent(name, self._vendor(name)):
+            if self._catalogue.vendor(name) is None and self.environment_keys(
+                name, self._vendor(name)
+            ):
                 names.append(f"{CUSTOM}:{name}")
-        for keeper in KEEPERS:
-            if self.wallet.holdings(keeper.provider).has_other_program:
+        for keeper in LOGIN_PROGRAMS:
+            if self.wallet.key_sources(keeper.provider).has_other_program:
                 names.append(keeper.provider)
         return list(dict.fromkeys(names))
 
@@ -240,19 +246,19 @@ def pool_name(provider: str, vendor: Vendor) -> str:
     return vendor.name
 
 
-def _usable(found: list[Lent]) -> list[Lent]:
-    seen: dict[str, Lent] = {}
+def _usable(found: list[EnvironmentKey]) -> list[EnvironmentKey]:
+    seen: dict[str, EnvironmentKey] = {}
     for lent in found:
-        if usable(lent.key):
+        if is_plausible_key(lent.key):
             seen.setdefault(lent.key, lent)
     return list(seen.values())
 
 
 @asynccontextmanager
-async def opened(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
+async def open_accounts(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
     """The accounts of a home by themselves, for those who ask no model."""
     network = config.settings.network
-    http = Http(
+    http = HttpClient(
         proxy=network.proxy or None,
         no_proxy=network.no_proxy,
         ca_file=network.ca_bundle or None,

@@ -7,16 +7,16 @@ from typing import Literal
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError, NotFound, UsageError
-from hermes.credentials.entry import KEYRING, MANUAL, Entry, fingerprint
-from hermes.credentials.held import Held
-from hermes.credentials.oauth.grants import discovered, revoked
+from hermes.credentials.entry import KEYRING, MANUAL, AuthEntry, fingerprint_of
+from hermes.credentials.held import StoredKey
+from hermes.credentials.oauth.grants import discover_endpoints, revoke_token
 from hermes.credentials.oauth.login import log_in
-from hermes.credentials.oauth.screen import Screen
-from hermes.credentials.oauth.tokens import Tokens
-from hermes.credentials.states import KeyState, States
-from hermes.credentials.store import Document
-from hermes.credentials.wallet import Wallet
-from hermes.providers.scope import usable
+from hermes.credentials.oauth.screen import LoginScreen
+from hermes.credentials.oauth.tokens import TokenSet
+from hermes.credentials.states import KeyState, KeyStates
+from hermes.credentials.store import AuthDocument
+from hermes.credentials.wallet import CredentialStore
+from hermes.providers.scope import is_plausible_key
 
 Status = Literal["ok", "resting", "trying", "expired", "dead"]
 _LOGIN_SOURCES = {"device": "device_code", "codex": "device_code", "pkce": "hermes_pkce"}
@@ -41,71 +41,73 @@ class AccountRow(Value):
     current: bool = False
 
 
-class Desk:
-    def __init__(self, wallet: Wallet) -> None:
-        self._wallet = wallet
+class CredentialAdmin:
+    def __init__(self, store: CredentialStore) -> None:
+        self._store = store
 
     async def rows(self, provider: str) -> tuple[AccountRow, ...]:
         """Numbered from 1, best first."""
-        held = await self._wallet.holdings(provider).now()
-        document = await self._wallet.store.read()
+        held = await self._store.key_sources(provider).keys()
+        document = await self._store.auth_file.read()
         entries = {entry.id: entry for entry in document.entries(provider)}
         rows = [
             self._row(number, key, entries.get(key.id)) for number, key in enumerate(held, start=1)
         ]
-        return tuple(self._marked(rows))
+        return tuple(self._mark_current(rows))
 
     async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
         """Stores a key, in the system keyring if there is one."""
         key = key.strip()
-        if not usable(key):
+        if not is_plausible_key(key):
             raise UsageError("This is not an API key: it is too short, or a placeholder.")
         if borrowed := await self._lift_suppression(provider, key):
             return borrowed
         await self._refuse_repeat(provider, key)
         entry = self._new_entry(label=label, access_token=key)
-        if await self._wallet.keyring.put(f"{provider}/{entry.id}", key):
+        if await self._store.keyring.put(f"{provider}/{entry.id}", key):
             entry = replace(
-                entry, access_token="", kept_in=KEYRING, secret_fingerprint=fingerprint(key)
+                entry, access_token="", kept_in=KEYRING, secret_fingerprint=fingerprint_of(key)
             )
-        await self._wallet.store.edit(lambda document: self._added(document, provider, entry))
+        await self._store.auth_file.edit(
+            lambda document: self._add_entry(document, provider, entry)
+        )
         return await self._row_of(provider, entry.id)
 
     async def remove(self, provider: str, which: str) -> AccountRow:
         """Removes a key by number, id or label. A borrowed key is only ignored from now on."""
         row = await self._find(provider, which)
-        entry = (await self._wallet.store.read()).entry(provider, row.id)
+        entry = (await self._store.auth_file.read()).entry(provider, row.id)
         if entry is None or entry.is_borrowed:
-            await self._wallet.store.edit(lambda held: held.suppress(provider, row.source))
+            await self._store.auth_file.edit(lambda held: held.suppress(provider, row.source))
             return row
         if entry.kept_in == KEYRING:
-            await self._wallet.keyring.drop(f"{provider}/{entry.id}")
-        await self._wallet.store.edit(lambda held: held.drop(provider, row.id))
+            await self._store.keyring.drop(f"{provider}/{entry.id}")
+        await self._store.auth_file.edit(lambda held: held.drop(provider, row.id))
         return row
 
     async def reset(self, provider: str) -> int:
         """Ends the cooldowns of a provider's keys; returns their number."""
-        now = self._wallet.world.clock.now()
+        now = self._store.world.clock.now()
 
-        def change(states: States) -> int:
+        def change(states: KeyStates) -> int:
             rested = 0
             for name, state in list(states.items()):
                 if name.rpartition("/")[0] == provider and state.rests:
-                    rested += state.is_resting(now)
+                    rested += state.in_cooldown(now)
                     states[name] = KeyState(requests=state.requests, used_at=state.used_at)
             return rested
 
-        return await self._wallet.states.change(change)
+        return await self._store.states.change(change)
 
-    async def log_in(self, provider: str, screen: Screen, *, label: str = "") -> AccountRow:
+    async def log_in(self, provider: str, screen: LoginScreen, *, label: str = "") -> AccountRow:
         """Raises NotFound if the provider has no login."""
-        login = self._wallet.logins.get(provider)
+        login = self._store.logins.get(provider)
         if login is None:
             raise NotFound(
                 f"{provider} has no login; add an API key with `hermes auth add {provider}`.",
-                near=self._wallet.logins.names(),
+                near=self._store.logins.names(),
             )
-        wallet = self._wallet
+        wallet = self._store
         tokens = await log_in(login, screen, http=wallet.http, clock=wallet.world.clock)
         source = _LOGIN_SOURCES[login.flow]
         entry = replace(
@@ -115,7 +117,9 @@ class Desk:
             client_id=login.client_id,
         )
         entry = _with_tokens(entry, tokens)
-        kept = await wallet.store.edit(lambda document: self._logged_in(document, provider, entry))
+        kept = await wallet.auth_file.edit(
+            lambda document: self._put_login(document, provider, entry)
+        )
         await self.reset(provider)
         return await self._row_of(provider, kept)
 
@@ -123,35 +127,35 @@ class Desk:
         """Revokes and removes all logins of a provider; `why` of a row is "kept" if its token could
         not be revoked."""
         rows = [row for row in await self.rows(provider) if row.type == "oauth"]
-        document = await self._wallet.store.read()
+        document = await self._store.auth_file.read()
         gone = []
         for row in rows:
             entry = document.entry(provider, row.id)
             if entry is None:
                 continue
-            gone.append(replace(row, why="" if await self._revoked(provider, entry) else "kept"))
-        await self._wallet.store.edit(
-            lambda held: _forget(held, provider, [row.id for row in gone])
+            gone.append(replace(row, why="" if await self._revoke(provider, entry) else "kept"))
+        await self._store.auth_file.edit(
+            lambda held: _drop_entries(held, provider, [row.id for row in gone])
         )
         return tuple(gone)
 
-    async def _revoked(self, provider: str, entry: Entry) -> bool:
-        login = self._wallet.logins.get(provider)
+    async def _revoke(self, provider: str, entry: AuthEntry) -> bool:
+        login = self._store.logins.get(provider)
         if login is None:
             return False
-        http = self._wallet.http
+        http = self._store.http
         try:
-            login = await discovered(login, http=http)
+            login = await discover_endpoints(login, http=http)
         except ConfigError:
             return False
         token = entry.refresh_token or entry.access_token
-        return await revoked(login, token, client_id=entry.client_id, http=http)
+        return await revoke_token(login, token, client_id=entry.client_id, http=http)
 
-    def _row(self, number: int, held: Held, entry: Entry | None) -> AccountRow:
-        conditions = self._wallet.conditions(held.provider)
-        conditions.look()
-        state = conditions.of(held)
-        now = self._wallet.world.clock.now()
+    def _row(self, number: int, held: StoredKey, entry: AuthEntry | None) -> AccountRow:
+        conditions = self._store.key_health(held.provider)
+        conditions.refresh()
+        state = conditions.state_of(held)
+        now = self._store.world.clock.now()
         status, why = _status(held, state, now)
         return AccountRow(
             provider=held.provider,
@@ -168,7 +172,7 @@ class Desk:
             kept_in=entry.kept_in if entry else "",
         )
 
-    def _marked(self, rows: list[AccountRow]) -> list[AccountRow]:
+    def _mark_current(self, rows: list[AccountRow]) -> list[AccountRow]:
         able = [row for row in rows if row.status == "ok"]
         if not able:
             return rows
@@ -192,43 +196,43 @@ class Desk:
 
     async def _lift_suppression(self, provider: str, key: str) -> AccountRow | None:
         """Adding a borrowed key that was removed enables it again."""
-        removed = (await self._wallet.store.read()).suppressed(provider)
-        borrowed = self._wallet.holdings(provider).borrowed
+        removed = (await self._store.auth_file.read()).suppressed_sources(provider)
+        borrowed = self._store.key_sources(provider).borrowed
         held = next((h for h in borrowed if h.key == key and h.source in removed), None)
         if held is None:
             return None
         source = held.source
-        await self._wallet.store.edit(
+        await self._store.auth_file.edit(
             lambda document: document.suppress(provider, source, on=False)
         )
         return await self._row_of(provider, held.id)
 
     async def _refuse_repeat(self, provider: str, key: str) -> None:
-        held = await self._wallet.holdings(provider).now()
+        held = await self._store.key_sources(provider).keys()
         for number, known in enumerate(held, start=1):
             if key in (known.key, known.renewal_token):
                 raise UsageError(f"{provider} already has this key as number {number}.")
 
-    def _new_entry(self, *, label: str, access_token: str = "") -> Entry:
-        world = self._wallet.world
-        return Entry(
+    def _new_entry(self, *, label: str, access_token: str = "") -> AuthEntry:
+        world = self._store.world
+        return AuthEntry(
             id=f"{world.chance.getrandbits(24):06x}",
             label=label,
             access_token=access_token,
             added_at=world.clock.now(),
         )
 
-    def _added(self, document: Document, provider: str, entry: Entry) -> None:
-        document.forget_dead(self._wallet.world.clock.now())
+    def _add_entry(self, document: AuthDocument, provider: str, entry: AuthEntry) -> None:
+        document.forget_dead(self._store.world.clock.now())
         if not entry.label:
             taken = {known.label for known in document.entries(provider)}
             names = (f"key {number}" for number in range(1, len(taken) + 2))
             entry = replace(entry, label=next(name for name in names if name not in taken))
         document.put(provider, entry)
 
-    def _logged_in(self, document: Document, provider: str, entry: Entry) -> str:
+    def _put_login(self, document: AuthDocument, provider: str, entry: AuthEntry) -> str:
         """Replaces the login with the same label, or a dead one; returns its id."""
-        document.forget_dead(self._wallet.world.clock.now())
+        document.forget_dead(self._store.world.clock.now())
         for known in document.entries(provider):
             if known.auth_type == "oauth" and (known.label == entry.label or known.is_dead):
                 entry = replace(entry, id=known.id, priority=known.priority)
@@ -238,7 +242,7 @@ class Desk:
         return entry.id
 
 
-def _with_tokens(entry: Entry, tokens: Tokens) -> Entry:
+def _with_tokens(entry: AuthEntry, tokens: TokenSet) -> AuthEntry:
     return replace(
         entry,
         access_token=tokens.access_token,
@@ -249,19 +253,19 @@ def _with_tokens(entry: Entry, tokens: Tokens) -> Entry:
     )
 
 
-def _status(held: Held, state: KeyState, now: float) -> tuple[Status, str]:
+def _status(held: StoredKey, state: KeyState, now: float) -> tuple[Status, str]:
     if held.dead:
         return "dead", held.note
-    if state.is_resting(now):
+    if state.in_cooldown(now):
         return "resting", state.rests
     if not held.renewal_token and held.expires_within(0, now):
         return "expired", held.note
-    if state.is_probed(now):
+    if state.is_being_probed(now):
         return "trying", state.rests
     return "ok", ""
 
 
-def _forget(document: Document, provider: str, ids: Sequence[str]) -> None:
+def _drop_entries(document: AuthDocument, provider: str, ids: Sequence[str]) -> None:
     for key_id in ids:
         document.drop(provider, key_id)
     if document.active_provider == provider:

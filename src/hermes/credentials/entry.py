@@ -18,7 +18,7 @@ MANUAL = "manual"
 _SHOWN_BY_REPR = ("id", "label", "auth_type", "source", "last_status")
 
 
-class Entry(Value):
+class AuthEntry(Value):
     """`source` is `manual`, a login, or a borrowed source (`env:NAME`, `config:NAME`, the name of
     another program), of which only a fingerprint is stored. With `kept_in` "keyring" the token is
     in the system keyring. `last_status` is only ever "dead"; temporary states are elsewhere."""
@@ -58,30 +58,32 @@ class Entry(Value):
         return [(name, getattr(self, name)) for name in _SHOWN_BY_REPR]
 
 
-_FIELDS = frozenset(Entry.__struct_fields__)
+_FIELDS = frozenset(AuthEntry.__struct_fields__)
 
 
-def read_entry(raw: JsonObject) -> Entry:
+def read_entry(raw: JsonObject) -> AuthEntry:
     """Raises DecodeError. Other programs write times as text and null for missing values."""
     known = {name: value for name, value in raw.items() if name in _FIELDS and value is not None}
     for name in ("expires_at", "last_status_at"):
         if isinstance(known.get(name), str):
-            known[name] = moment(known[name])
-    return convert(Entry, {name: value for name, value in known.items() if value is not None})
+            known[name] = parse_time(known[name])
+    return convert(AuthEntry, {name: value for name, value in known.items() if value is not None})
 
 
-def write_entry(entry: Entry, over: JsonObject) -> JsonObject:
+def write_entry(entry: AuthEntry, over: JsonObject) -> JsonObject:
     """The entry as JSON; unknown fields of the old form are kept."""
     foreign = {name: value for name, value in over.items() if name not in _FIELDS}
     own: JsonObject = {}
-    for name, default in zip(Entry.__struct_fields__[1:], Entry.__struct_defaults__, strict=True):
+    for name, default in zip(
+        AuthEntry.__struct_fields__[1:], AuthEntry.__struct_defaults__, strict=True
+    ):
         value = getattr(entry, name)
         if value != default:
             own[name] = value
     return {"id": entry.id, **own, **foreign}
 
 
-def moment(text: str) -> float | None:
+def parse_time(text: str) -> float | None:
     """Seconds since 1970 of an ISO time in UTC; None if it is not one."""
     try:
         return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
@@ -90,7 +92,7 @@ def moment(text: str) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def fingerprint(secret: str) -> str:
+def fingerprint_of(secret: str) -> str:
     """A hash that identifies a secret without revealing it."""
     return f"sha256:{hashlib.sha256(secret.encode()).hexdigest()[:16]}" if secret else ""
 

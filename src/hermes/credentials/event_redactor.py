@@ -33,7 +33,7 @@ from hermes.core.events import (
 from hermes.core.messages import Reasoning, ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.core.veil import LABEL
-from hermes.credentials.redaction import SHORTEST, Secrecy
+from hermes.credentials.redaction import SHORTEST, SecretRedactor
 
 if TYPE_CHECKING:
     from hermes.policy.redact.stream import RedactedStream
@@ -83,10 +83,10 @@ MASKED = (
 )
 
 
-class Speech:
+class StreamRedactor:
     """What somebody says piece by piece. Nothing is loaded for a word or two."""
 
-    def __init__(self, secrecy: Secrecy) -> None:
+    def __init__(self, secrecy: SecretRedactor) -> None:
         self._secrecy = secrecy
         self._first = ""
         self._stream: RedactedStream | None = None
@@ -104,20 +104,20 @@ class Speech:
         return self._first if self._stream is None else self._stream.close()
 
 
-class Veil:
+class SecretEventRedactor:
     """With `again`, for what was veiled when it was recorded: only values that are configured now
     are looked for."""
 
-    def __init__(self, secrecy: Secrecy, *, again: bool = False) -> None:
+    def __init__(self, secrecy: SecretRedactor, *, again: bool = False) -> None:
         self._secrecy = secrecy
         self._text = secrecy.known if again else secrecy.clean
-        self._speaking: dict[str, Speech] = {}
+        self._speaking: dict[str, StreamRedactor] = {}
         self._remarks: list[Notice] = []
 
     def durable(self, event: DurableEvent) -> DurableEvent:
         if type(event) in _BARE:
             return event
-        self._secrecy.catch_up()
+        self._secrecy.refresh()
         clean = self._struct(event)
         if isinstance(event, MessageReceived) and clean is not event:
             self._remark(clean)
@@ -130,18 +130,18 @@ class Veil:
     def live(self, event: LiveEvent) -> Iterable[LiveEvent]:
         match event:
             case TextDelta(text=text):
-                return self._said("text", text, lambda said: TextDelta(text=said))
+                return self._redact_text("text", text, lambda said: TextDelta(text=said))
             case ReasoningDelta(text=text):
-                return self._said("thought", text, lambda said: ReasoningDelta(text=said))
+                return self._redact_text("thought", text, lambda said: ReasoningDelta(text=said))
             case ToolProgress(call_id=call_id, text=text):
-                return self._said(call_id, text, lambda said: replace(event, text=said))
+                return self._redact_text(call_id, text, lambda said: replace(event, text=said))
             case CallNamed():
                 return (*self.rest(), event)
             case Restarted():
                 self._speaking.clear()
                 return (event,)
             case Notice():
-                self._secrecy.catch_up()
+                self._secrecy.refresh()
                 return (self._struct(event),)
 
     def rest(self) -> Iterable[LiveEvent]:
@@ -157,7 +157,7 @@ class Veil:
         return found
 
     def result(self, result: ToolResult) -> ToolResult:
-        self._secrecy.catch_up()
+        self._secrecy.refresh()
         return self._struct(result)
 
     def words(self, text: str) -> str:
@@ -166,22 +166,22 @@ class Veil:
 
     def seen(self, value: S) -> S:
         """Something out of the journal, to be shown."""
-        self._secrecy.catch_up()
+        self._secrecy.refresh()
         return self._struct(value)
 
     def record(self, record: Record) -> Record:
-        self._secrecy.catch_up()
+        self._secrecy.refresh()
         clean = self._struct(record.event)
         return record if clean is record.event else replace(record, event=clean)
 
     def lacks(self, call: ToolCall) -> bool:
         return _holds_label(call.arguments)
 
-    def _said(
+    def _redact_text(
         self, who: str, text: str, event: Callable[[str], LiveEvent]
     ) -> tuple[LiveEvent, ...]:
         if who not in self._speaking:
-            self._speaking[who] = Speech(self._secrecy)
+            self._speaking[who] = StreamRedactor(self._secrecy)
         shown = self._speaking[who].feed(text)
         return (event(shown),) if shown else ()
 
@@ -193,13 +193,13 @@ class Veil:
 
     def _struct(self, value: S) -> S:
         changes: dict[str, Any] = {}
-        for name in _worded(type(value)):
+        for name in _has_text(type(value)):
             held = getattr(value, name)
-            if (clean := self._cleaned(held)) is not held:
+            if (clean := self._clean(held)) is not held:
                 changes[name] = clean
         return replace(value, **changes) if changes else value
 
-    def _cleaned(self, value: Any) -> Any:
+    def _clean(self, value: Any) -> Any:
         """The same object where nothing is to be hidden."""
         if type(value) in _WORDLESS:
             return value
@@ -213,7 +213,7 @@ class Veil:
         if isinstance(value, Struct):
             return self._struct(value)
         if isinstance(value, list | tuple):
-            items = [self._cleaned(item) for item in value]
+            items = [self._clean(item) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else type(value)(items)
         if isinstance(value, dict) and value:
@@ -224,14 +224,14 @@ class Veil:
         clean: dict[str, Any] = {}
         changed = False
         for key, held in value.items():
-            named, now = self._cleaned(key), self._cleaned(held)
+            named, now = self._clean(key), self._clean(held)
             if now is held and isinstance(held, str):
-                now = self._named(key, held)
+                now = self._redact_named(key, held)
             changed |= named is not key or now is not held
             clean[named] = now
         return clean if changed else value
 
-    def _named(self, key: str, text: str) -> str:
+    def _redact_named(self, key: str, text: str) -> str:
         """A value that only its name gives away."""
         if not _is_naming(key):
             return text
@@ -253,7 +253,7 @@ class Veil:
 
 
 @lru_cache(maxsize=256)
-def _worded(kind: type[Struct]) -> tuple[str, ...]:
+def _has_text(kind: type[Struct]) -> tuple[str, ...]:
     """The fields that may hold what somebody has worded."""
     return tuple(name for name in kind.__struct_fields__ if name not in _FIXED)
 

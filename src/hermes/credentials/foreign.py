@@ -9,16 +9,16 @@ from pathlib import Path
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.yaml_read import BadYaml, parse_text
-from hermes.credentials.held import Held, borrowed
-from hermes.credentials.oauth.tokens import claims, number
-from hermes.credentials.store import Signature, signature_of
+from hermes.credentials.held import StoredKey, borrowed_key
+from hermes.credentials.oauth.tokens import as_number, jwt_claims
+from hermes.credentials.store import Signature, file_signature
 from hermes.providers.scope import LOGIN
 
 _PROGRAM_SECONDS = 5.0
 _MOST_BYTES = 1_000_000
 
 
-class Found(Value):
+class ForeignLogin(Value):
     """A login of another program; `expires_at` is None if unknown."""
 
     token: str
@@ -30,10 +30,10 @@ class Found(Value):
         return f"{type(self).__name__}(expires_at={self.expires_at})"
 
 
-Reader = Callable[[bytes], Found | None]
+Reader = Callable[[bytes], ForeignLogin | None]
 
 
-class Keeper(Value):
+class LoginProgram(Value):
     """A program that stores a login of one provider. `variable` overrides its folder; `command`
     refreshes the login."""
 
@@ -46,8 +46,8 @@ class Keeper(Value):
     variable: str = ""
 
 
-KEEPERS = (
-    Keeper(
+LOGIN_PROGRAMS = (
+    LoginProgram(
         source="claude_code",
         provider="anthropic",
         label="Claude Code",
@@ -56,7 +56,7 @@ KEEPERS = (
         variable="CLAUDE_CONFIG_DIR",
         command="claude",
     ),
-    Keeper(
+    LoginProgram(
         source="codex_cli",
         provider="openai-codex",
         label="Codex CLI",
@@ -65,7 +65,7 @@ KEEPERS = (
         variable="CODEX_HOME",
         command="codex login",
     ),
-    Keeper(
+    LoginProgram(
         source="qwen_cli",
         provider="qwen-oauth",
         label="Qwen CLI",
@@ -73,7 +73,7 @@ KEEPERS = (
         file="oauth_creds.json",
         command="qwen",
     ),
-    Keeper(
+    LoginProgram(
         source="gh_cli",
         provider="copilot",
         label="GitHub CLI",
@@ -90,111 +90,111 @@ class OtherPrograms:
     owner may have refreshed it."""
 
     def __init__(self, provider: str, env: Mapping[str, str]) -> None:
-        self._keeper = next((k for k in KEEPERS if k.provider == provider), None)
-        self._path = _path(self._keeper, env) if self._keeper else None
-        self._known: tuple[Signature | None, Found | None] | None = None
+        self._program = next((k for k in LOGIN_PROGRAMS if k.provider == provider), None)
+        self._path = _path(self._program, env) if self._program else None
+        self._known: tuple[Signature | None, ForeignLogin | None] | None = None
 
     @property
-    def keeper(self) -> Keeper | None:
-        return self._keeper
+    def program(self) -> LoginProgram | None:
+        return self._program
 
     @property
     def signature(self) -> Signature | None:
-        return signature_of(self._path) if self._path else None
+        return file_signature(self._path) if self._path else None
 
-    async def held(self) -> Held | None:
-        found = await self._found()
-        if found is None or self._keeper is None:
+    async def read_key(self) -> StoredKey | None:
+        found = await self._read_cached()
+        if found is None or self._program is None:
             return None
-        return borrowed(
-            self._keeper.provider,
-            self._keeper.source,
+        return borrowed_key(
+            self._program.provider,
+            self._program.source,
             found.token,
-            label=self._keeper.label,
+            label=self._program.label,
             oauth=True,
             expires_at=found.expires_at,
             url=found.url,
             account_id=found.account_id,
             scope=LOGIN,
-            note=f"refresh it with `{self._keeper.command}`",
+            note=f"refresh it with `{self._program.command}`",
         )
 
-    async def _found(self) -> Found | None:
-        if self._path is None or self._keeper is None:
+    async def _read_cached(self) -> ForeignLogin | None:
+        if self._path is None or self._program is None:
             return None
         now = self.signature
         if self._known is None or self._known[0] != now:
-            self._known = (now, await _read(self._keeper, self._path) if now else None)
+            self._known = (now, await _read(self._program, self._path) if now else None)
         return self._known[1]
 
 
-async def _read(keeper: Keeper, path: Path) -> Found | None:
+async def _read(keeper: LoginProgram, path: Path) -> ForeignLogin | None:
     try:
         data = (await asyncio.to_thread(path.read_bytes))[:_MOST_BYTES]
     except OSError:
         return None
     found = READERS[keeper.source](data)
     if found is None and keeper.source == "gh_cli":
-        return Found(token=token) if (token := await token_of_gh()) else None
+        return ForeignLogin(token=token) if (token := await read_gh_token()) else None
     return found
 
 
-def _path(keeper: Keeper, env: Mapping[str, str]) -> Path | None:
+def _path(keeper: LoginProgram, env: Mapping[str, str]) -> Path | None:
     if keeper.variable and env.get(keeper.variable):
         return Path(env[keeper.variable]) / keeper.file
     return Path(env["HOME"]) / keeper.folder / keeper.file if env.get("HOME") else None
 
 
-def _object(data: bytes) -> JsonObject:
+def _decode_object(data: bytes) -> JsonObject:
     try:
         return decode(dict[str, JsonValue], data)
     except DecodeError:
         return {}
 
 
-def _claude_code(data: bytes) -> Found | None:
-    held = _object(data).get("claudeAiOauth")
+def _parse_claude_code(data: bytes) -> ForeignLogin | None:
+    held = _decode_object(data).get("claudeAiOauth")
     if not isinstance(held, dict) or not isinstance(held.get("accessToken"), str):
         return None
-    return Found(token=held["accessToken"], expires_at=_seconds(held.get("expiresAt")))
+    return ForeignLogin(token=held["accessToken"], expires_at=_seconds(held.get("expiresAt")))
 
 
-def _codex(data: bytes) -> Found | None:
-    held = _object(data).get("tokens")
+def _parse_codex(data: bytes) -> ForeignLogin | None:
+    held = _decode_object(data).get("tokens")
     if not isinstance(held, dict) or not isinstance(held.get("access_token"), str):
         return None
     account = held.get("account_id")
-    return Found(
+    return ForeignLogin(
         token=held["access_token"],
-        expires_at=number(claims(held["access_token"]).get("exp")),
+        expires_at=as_number(jwt_claims(held["access_token"]).get("exp")),
         account_id=account if isinstance(account, str) else "",
     )
 
 
-def _qwen(data: bytes) -> Found | None:
-    held = _object(data)
+def _parse_qwen(data: bytes) -> ForeignLogin | None:
+    held = _decode_object(data)
     token, place = held.get("access_token"), held.get("resource_url")
     if not isinstance(token, str):
         return None
     host = place.removeprefix("https://").strip("/") if isinstance(place, str) else ""
     host = host.removesuffix("/v1")
-    return Found(
+    return ForeignLogin(
         token=token,
         expires_at=_seconds(held.get("expiry_date")),
         url=f"https://{host}/v1" if host else "",
     )
 
 
-def _gh(data: bytes) -> Found | None:
+def _parse_gh(data: bytes) -> ForeignLogin | None:
     try:
         host = parse_text(data.decode("utf-8", "replace")).get("github.com")
     except BadYaml:
         return None
     token = host.get("oauth_token") if isinstance(host, dict) else None
-    return Found(token=token) if isinstance(token, str) and token else None
+    return ForeignLogin(token=token) if isinstance(token, str) and token else None
 
 
-async def token_of_gh(program: str = "gh") -> str:
+async def read_gh_token(program: str = "gh") -> str:
     """Asks `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -220,13 +220,13 @@ async def token_of_gh(program: str = "gh") -> str:
 
 
 def _seconds(milliseconds: JsonValue) -> float | None:
-    found = number(milliseconds)
+    found = as_number(milliseconds)
     return None if found is None else found / 1000
 
 
 READERS: dict[str, Reader] = {
-    "claude_code": _claude_code,
-    "codex_cli": _codex,
-    "qwen_cli": _qwen,
-    "gh_cli": _gh,
+    "claude_code": _parse_claude_code,
+    "codex_cli": _parse_codex,
+    "qwen_cli": _parse_qwen,
+    "gh_cli": _parse_gh,
 }

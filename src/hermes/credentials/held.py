@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from hermes.codec.values import Value
-from hermes.credentials.entry import borrowed_id, fingerprint
+from hermes.credentials.entry import borrowed_id, fingerprint_of
 from hermes.providers.endpoint import Auth
 from hermes.providers.keys import Credential
-from hermes.providers.scope import usable
+from hermes.providers.scope import is_plausible_key
 
 _HIDDEN = ("key", "renewal_token", "headers")
 
 
-class Held(Value):
+class StoredKey(Value):
     """`key` is sent to the provider. `renewal_token` is a refresh token or a token to exchange for
     new keys; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
     are borrowed and never written. `scope` limits where it may be sent: the variable of its
@@ -43,7 +43,7 @@ class Held(Value):
         """Identifies the secret; a login keeps its fingerprint while its tokens change."""
         if self.renewal_token and self.own:
             return f"login:{self.id}"
-        return fingerprint(self.renewal_token or self.key)
+        return fingerprint_of(self.renewal_token or self.key)
 
     def expires_within(self, seconds: float, now: float) -> bool:
         return not self.key or (self.expires_at is not None and self.expires_at - now <= seconds)
@@ -70,9 +70,11 @@ class Held(Value):
         return [(name, "…" if value and name in _HIDDEN else value) for name, value in fields]
 
 
-def borrowed(provider: str, source: str, key: str, *, label: str = "", **more: Any) -> Held:
+def borrowed_key(
+    provider: str, source: str, key: str, *, label: str = "", **more: Any
+) -> StoredKey:
     """A key that auth.json does not store."""
-    return Held(
+    return StoredKey(
         id=borrowed_id(provider, source),
         provider=provider,
         source=source,
@@ -82,13 +84,13 @@ def borrowed(provider: str, source: str, key: str, *, label: str = "", **more: A
     )
 
 
-def without_repeats(keys: list[Held]) -> list[Held]:
+def drop_duplicates(keys: list[StoredKey]) -> list[StoredKey]:
     """Drops repeated secrets and placeholders; keeps the first of each."""
     seen: set[str] = set()
     kept = []
     for key in keys:
         secret = key.key or key.renewal_token
-        if usable(secret) and secret not in seen:
+        if is_plausible_key(secret) and secret not in seen:
             seen.add(secret)
             kept.append(key)
     return kept

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from hermes.codec.values import replace
 from hermes.core.errors import ConfigError
-from hermes.credentials.entry import KEYRING, Entry
+from hermes.credentials.entry import KEYRING, AuthEntry
 from hermes.credentials.foreign import OtherPrograms
-from hermes.credentials.held import Held, without_repeats
+from hermes.credentials.held import StoredKey, drop_duplicates
 from hermes.credentials.keyring import Keyring
 from hermes.credentials.oauth.logins import Login
-from hermes.credentials.store import Document, Store
+from hermes.credentials.store import AuthDocument, AuthFile
 from hermes.providers.scope import LOGIN
 
 log = logging.getLogger(__name__)
 
 
-class Holdings:
+class KeySources:
     """`borrowed` are keys of the environment and the settings. Logins come first, because they can
     be refreshed; then borrowed keys; then keys added by hand, which get `scope`. A login of
     another program is used only if there is no other key."""
@@ -27,8 +27,8 @@ class Holdings:
         self,
         provider: str,
         *,
-        store: Store,
-        borrowed: Sequence[Held],
+        store: AuthFile,
+        borrowed: Sequence[StoredKey],
         others: OtherPrograms,
         login: Login | None,
         keyring: Keyring,
@@ -42,14 +42,14 @@ class Holdings:
         self._keyring = keyring
         self._scope = scope
         self._secrets: dict[str, str] = {}
-        self._known: tuple[object, tuple[Held, ...]] | None = None
+        self._known: tuple[object, tuple[StoredKey, ...]] | None = None
 
     @property
     def has_other_program(self) -> bool:
         """Another program on this machine may have a login for this provider."""
         return self._others.signature is not None
 
-    async def now(self) -> tuple[Held, ...]:
+    async def keys(self) -> tuple[StoredKey, ...]:
         """Raises ConfigError if auth.json is damaged and there is no other key."""
         signature = (self._store.signature, self._others.signature)
         if self._known is None or self._known[0] != signature:
@@ -60,11 +60,11 @@ class Holdings:
         """The secrets read from the keyring so far."""
         return tuple(self._secrets.values())
 
-    def of_entry(self, entry: Entry, key: str = "") -> Held:
+    def key_of(self, entry: AuthEntry, key: str = "") -> StoredKey:
         """Builds a key from an entry; `key` is its secret from the keyring, if any."""
         is_login = entry.auth_type == "oauth"
-        return self._dressed(
-            Held(
+        return self._apply_login(
+            StoredKey(
                 id=entry.id,
                 provider=self.provider,
                 source=entry.source,
@@ -84,47 +84,47 @@ class Holdings:
             )
         )
 
-    async def _read(self) -> tuple[Held, ...]:
+    async def _read(self) -> tuple[StoredKey, ...]:
         document = await self._document()
         entries = [entry for entry in document.entries(self.provider) if not entry.is_borrowed]
-        own = [await self._own(entry) for entry in entries]
-        found = without_repeats(sorted((*own, *self._usable_borrowed(document)), key=_rank))
+        own = [await self._read_own(entry) for entry in entries]
+        found = drop_duplicates(sorted((*own, *self._enabled_borrowed(document)), key=_rank))
         if not any(not held.dead for held in found):
-            other = await self._others.held()
-            if other and other.source not in document.suppressed(self.provider):
-                found.append(self._dressed(other))
+            other = await self._others.read_key()
+            if other and other.source not in document.suppressed_sources(self.provider):
+                found.append(self._apply_login(other))
         return tuple(found)
 
-    async def _document(self) -> Document:
+    async def _document(self) -> AuthDocument:
         try:
             return await self._store.read()
         except ConfigError as error:
             if not self.borrowed:
                 raise
             log.warning("auth.json is ignored", extra={"error": str(error)})
-            return Document()
+            return AuthDocument()
 
-    async def _own(self, entry: Entry) -> Held:
+    async def _read_own(self, entry: AuthEntry) -> StoredKey:
         if entry.kept_in != KEYRING:
-            return self.of_entry(entry)
+            return self.key_of(entry)
         if entry.id not in self._secrets:
             self._secrets[entry.id] = await self._keyring.get(f"{self.provider}/{entry.id}")
-        return self.of_entry(entry, self._secrets[entry.id])
+        return self.key_of(entry, self._secrets[entry.id])
 
-    def _usable_borrowed(self, document: Document) -> list[Held]:
+    def _enabled_borrowed(self, document: AuthDocument) -> list[StoredKey]:
         """Entries override label and priority of a borrowed key."""
         overrides = {e.source: e for e in document.entries(self.provider) if e.is_borrowed}
-        suppressed = document.suppressed(self.provider)
-        found: list[Held] = []
+        suppressed = document.suppressed_sources(self.provider)
+        found: list[StoredKey] = []
         for held in self.borrowed:
             if held.source in suppressed:
                 continue
             if entry := overrides.get(held.source):
                 held = replace(held, priority=entry.priority, label=entry.label or held.label)
-            found.append(self._dressed(held))
+            found.append(self._apply_login(held))
         return found
 
-    def _dressed(self, held: Held) -> Held:
+    def _apply_login(self, held: StoredKey) -> StoredKey:
         """Adds the authentication and headers that the provider's login requires."""
         login = self.login
         if login is None:
@@ -142,7 +142,7 @@ class Holdings:
         return replace(held, auth=login.auth, headers=headers)
 
 
-def _rank(held: Held) -> tuple[int, int]:
+def _rank(held: StoredKey) -> tuple[int, int]:
     if held.own:
         return (held.priority, 0 if held.oauth else 2)
     return (held.priority, 1)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from hermes.config.home import Home, unwritable
+from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError
 
 PATIENCE_SECONDS = 15.0
@@ -17,7 +17,7 @@ _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.05
 
 
-class SharedLock:
+class HomeLock:
     """Each holder opens the file separately, so the lock also excludes tasks and threads of this
     process. Waiting blocks no thread and uses real time."""
 
@@ -27,11 +27,11 @@ class SharedLock:
         self._patience = patience
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def hold(self) -> AsyncIterator[None]:
         """Raises ConfigError if another process holds the lock for too long."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._patience, _FIRST_PAUSE
-        while (descriptor := self._taken()) < 0:
+        while (descriptor := self._try_lock()) < 0:
             if loop.time() >= until:
                 raise ConfigError(
                     f"Another process has locked {self.path} for more than "
@@ -45,18 +45,18 @@ class SharedLock:
             os.close(descriptor)
 
     @contextmanager
-    def held_at_once(self) -> Iterator[bool]:
+    def try_hold(self) -> Iterator[bool]:
         """Yields whether the lock was free."""
-        descriptor = self._taken()
+        descriptor = self._try_lock()
         try:
             yield descriptor >= 0
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def _taken(self) -> int:
+    def _try_lock(self) -> int:
         """The descriptor that holds the lock; -1 if it is taken."""
-        descriptor = self._opened()
+        descriptor = self._open()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # If the file was removed meanwhile, nobody else sees this lock.
@@ -67,9 +67,9 @@ class SharedLock:
         os.close(descriptor)
         return -1
 
-    def _opened(self) -> int:
-        self._home.folder(self.path.parent)
+    def _open(self) -> int:
+        self._home.ensure_folder(self.path.parent)
         try:
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise unwritable_error(self.path, error) from error

@@ -7,30 +7,30 @@ from typing import Any
 
 from msgspec import Struct
 
-from hermes.codec.identity import ByIdentity
+from hermes.codec.identity import IdentityCache
 from hermes.codec.values import replace
 from hermes.core.messages import Image, Message, Reasoning
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec
-from hermes.credentials.redaction import Secrecy
+from hermes.credentials.redaction import SecretRedactor
 
 Tools = tuple[ToolSpec, ...]
 
 
-class Guard:
+class RedactionGuard:
     """Guards every way to a model of one run. System text and tools are the same in many sessions,
     and long: what was seen in them is shared."""
 
-    def __init__(self, secrecy: Secrecy) -> None:
+    def __init__(self, secrecy: SecretRedactor) -> None:
         self.secrecy = secrecy
         self._known = (0, False)
-        self._tools: ByIdentity[Tools, Tools] = ByIdentity(self.cleaned)
-        self._systems: ByIdentity[str, str] = ByIdentity(secrecy.known)
+        self._tools: IdentityCache[Tools, Tools] = IdentityCache(self.redact_value)
+        self._systems: IdentityCache[str, str] = IdentityCache(secrecy.known)
 
-    def __call__(self, inner: Provider) -> Guarded:
-        return Guarded(inner, self)
+    def __call__(self, inner: Provider) -> RedactingProvider:
+        return RedactingProvider(inner, self)
 
-    def fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
+    def redact_fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
         """System text and tools without the values, of which so many are `known` now."""
         state = known, self.secrecy.is_loaded
         if state != self._known:
@@ -39,7 +39,7 @@ class Guard:
             self._systems.clear()
         return self._systems(system), self._tools(tools)
 
-    def cleaned(self, value: Any) -> Any:
+    def redact_value(self, value: Any) -> Any:
         """The same object where nothing is to be hidden."""
         if isinstance(value, str):
             clean = self.secrecy.known(value)
@@ -47,7 +47,7 @@ class Guard:
         if isinstance(value, Reasoning):
             # Signed as a whole: with something changed in it, it would be refused.
             plain = self._struct(replace(value, sealed=None))
-            sealed = value.sealed and self.cleaned(value.sealed)
+            sealed = value.sealed and self.redact_value(value.sealed)
             same = plain.text == value.text and sealed is value.sealed
             return value if same else plain
         if isinstance(value, Image):
@@ -55,11 +55,11 @@ class Guard:
         if isinstance(value, Struct):
             return self._struct(value)
         if isinstance(value, list | tuple):
-            items = [self.cleaned(item) for item in value]
+            items = [self.redact_value(item) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else type(value)(items)
         if isinstance(value, dict):
-            pairs = {self.cleaned(key): self.cleaned(held) for key, held in value.items()}
+            pairs = {self.redact_value(key): self.redact_value(held) for key, held in value.items()}
             return value if all(pairs.get(k) is v for k, v in value.items()) else pairs
         return value
 
@@ -67,16 +67,16 @@ class Guard:
         changes = {}
         for name in value.__struct_fields__:
             held = getattr(value, name)
-            if (clean := self.cleaned(held)) is not held:
+            if (clean := self.redact_value(held)) is not held:
                 changes[name] = clean
         return replace(value, **changes) if changes else value
 
 
-class Guarded:
+class RedactingProvider:
     """Around everything that asks a model. Each message is looked at once, and again when more
     values have become known; where nothing is to be hidden the prompt goes on as it is."""
 
-    def __init__(self, inner: Provider, guard: Guard) -> None:
+    def __init__(self, inner: Provider, guard: RedactionGuard) -> None:
         self._inner = inner
         self._guard = guard
         self._secrecy = guard.secrecy
@@ -95,7 +95,7 @@ class Guarded:
         if len(prompt.messages) > 1 and not self._seen:
             # A history that was not looked at while it came into being.
             self._secrecy.load()
-        system, tools = self._guard.fixed(prompt.system, prompt.tools, count)
+        system, tools = self._guard.redact_fixed(prompt.system, prompt.tools, count)
         messages = self._messages(prompt.messages)
         if messages is prompt.messages and system == prompt.system and tools is prompt.tools:
             return prompt
@@ -107,6 +107,6 @@ class Guarded:
         for at, message in enumerate(messages):
             if at >= len(seen) or seen[at][0] is not message:
                 del seen[at:]
-                seen.append((message, self._guard.cleaned(message)))
+                seen.append((message, self._guard.redact_value(message)))
             same &= seen[at][1] is message
         return messages if same else tuple(clean for _, clean in seen[: len(messages)])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hermes.codec.json import DecodeError, decode
 from hermes.config.child_environment import hidden_values
 from hermes.config.home import Home, resolve_home
-from hermes.config.load import Config, load, named_secrets
-from hermes.config.secrets import environment, read_env_file, worth_hiding
+from hermes.config.load import Config, find_named_secrets, load
+from hermes.config.secrets import is_maskable, process_environment, read_env_file
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _REMEMBERED = 256
 _REMEMBERED_CHARS = 200_000
 
 
-class Source:
+class SecretSource:
     """Values that may grow while the program runs. A new content of `file`, or another `count`,
     tells that they have."""
 
@@ -39,7 +39,7 @@ class Source:
         self._count = count
         self._stamp: tuple[int, int, int] | None = None
 
-    def news(self) -> Iterable[str]:
+    def new_values(self) -> Iterable[str]:
         """All values if there may be new ones since the last time, else none."""
         now = (*_stamp(self._file), self._count())
         if now == self._stamp:
@@ -48,7 +48,7 @@ class Source:
         return self._values()
 
 
-class Secrecy:
+class SecretRedactor:
     """Knows every configured value: of `.env`, the settings, the process and, once they are added,
     of logins. `security.redact_secrets: false` leaves what only looks like a secret; configured
     values are masked in any case. Nothing is loaded before the first text that needs it."""
@@ -58,7 +58,7 @@ class Secrecy:
         self._formats = config.settings.security.redact_secrets
         self._config = config
         self._env = env
-        self._sources = [Source(self._configured, home.env_file)]
+        self._sources = [SecretSource(self._configured_values, home.env_file)]
         self._values: set[str] = set()
         self._redactor: Redactor | None = None
         self._lock = Lock()
@@ -74,15 +74,15 @@ class Secrecy:
         self, values: Callable[[], Iterable[str]], file: Path, count: Callable[[], int] = int
     ) -> None:
         """Values that come from elsewhere, asked for again when the file or the count changes."""
-        self._sources.append(Source(values, file, count))
+        self._sources.append(SecretSource(values, file, count))
 
-    def expect_crowd(self, seconds: float) -> None:
+    def enable_burst_caching(self, seconds: float) -> None:
         """Look for new values so often at most: many sessions ask in one instant."""
         self._seconds = seconds
 
     def know(self, *values: str) -> None:
         """Secrets that were given just now."""
-        fresh = {value for value in values if worth_hiding(value)} - self._values
+        fresh = {value for value in values if is_maskable(value)} - self._values
         if fresh:
             with self._lock:
                 self._values |= fresh
@@ -93,15 +93,15 @@ class Secrecy:
 
     def values(self) -> frozenset[str]:
         """All that is known at this moment."""
-        self.catch_up()
+        self.refresh()
         return frozenset(self._values)
 
     def count(self) -> int:
         """How many values are known; it only grows."""
-        self.catch_up()
+        self.refresh()
         return len(self._values)
 
-    def catch_up(self) -> None:
+    def refresh(self) -> None:
         """Look for new values. Whoever has many texts at once looks once and uses `clean`."""
         if self._seconds:
             now = time.monotonic()
@@ -109,14 +109,14 @@ class Secrecy:
                 return
             self._due = now + self._seconds
         for source in self._sources:
-            if news := source.news():
+            if news := source.new_values():
                 self.know(*news)
 
     def text(self, text: str, channel: Channel = "model") -> str:
         """Without secrets. Models, screens and the journal get labels, logs and exports masks."""
         if len(text) < SHORTEST:
             return text
-        self.catch_up()
+        self.refresh()
         return self.clean(text, channel)
 
     def clean(self, text: str, channel: Channel = "model") -> str:
@@ -124,7 +124,7 @@ class Secrecy:
         if len(text) < SHORTEST:
             return text
         known = self._clean.get((channel, text))
-        return self._redacted(text, channel) if known is None else known
+        return self._redact(text, channel) if known is None else known
 
     def line(self, text: str) -> str:
         """For logs, exports and whatever else is written for people."""
@@ -135,7 +135,7 @@ class Secrecy:
         comes before the redactor is needed at all is our own words: in those a value can only
         stand as it is written."""
         if not self._values:
-            self.catch_up()
+            self.refresh()
         if not self._values or len(text) < SHORTEST or ("model", text) in self._clean:
             return self._clean.get(("model", text), text)
         if self._redactor is None and not any(value in text for value in self._values):
@@ -144,7 +144,7 @@ class Secrecy:
 
     def is_secret(self, name: str) -> bool:
         """For a name that is kept and shown as it is: whether it is a value, or looks like one."""
-        self.catch_up()
+        self.refresh()
         if name in self._harmless:
             return False
         # Hardly any name deserves the proper look, and that takes long to load.
@@ -160,21 +160,21 @@ class Secrecy:
 
     def marks(self, text: str) -> list[tuple[int, int, str]]:
         """Where secrets begin and end, and what `text` puts in their place."""
-        self.catch_up()
+        self.refresh()
         redactor = self.redactor
         spans = redactor.spans(text)
         return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
 
     def stream(self) -> RedactedStream:
         """For a text that comes in pieces."""
-        self.catch_up()
+        self.refresh()
         from hermes.policy.redact.stream import RedactedStream
 
         return RedactedStream(self.redactor, "model")
 
     def load(self) -> None:
         """From now on every form of a value is looked for."""
-        self._loaded()
+        self._load()
 
     @property
     def is_loaded(self) -> bool:
@@ -183,9 +183,9 @@ class Secrecy:
 
     @property
     def redactor(self) -> Redactor:
-        return self._redactor or self._loaded()
+        return self._redactor or self._load()
 
-    def _loaded(self) -> Redactor:
+    def _load(self) -> Redactor:
         from hermes.policy.redact.redactor import Redactor
 
         with self._lock:
@@ -194,11 +194,11 @@ class Secrecy:
                 self._harmless.clear()
             return self._redactor
 
-    def _configured(self) -> Iterable[str]:
+    def _configured_values(self) -> Iterable[str]:
         written = read_env_file(self._config.home).secret_values()
         return (*self._config.secret_values(), *hidden_values(self._env), *written)
 
-    def _redacted(self, text: str, channel: Channel) -> str:
+    def _redact(self, text: str, channel: Channel) -> str:
         """The answer is kept: a result passes on its way to the journal, the model and the log."""
         clean = self.redactor.redact(text, channel).text
         if len(clean) <= _REMEMBERED_CHARS:
@@ -216,14 +216,14 @@ def _stamp(file: str) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-def words_for(home: Home) -> Callable[[str], str]:
+def line_redactor(home: Home) -> Callable[[str], str]:
     """For those who have no run to ask: what is said or written without an app."""
-    made: list[Secrecy] = []
+    made: list[SecretRedactor] = []
 
     def clean(text: str) -> str:
         if not made:
-            env = environment()
-            secrecy = Secrecy(load(home, env=env), env)
+            env = process_environment()
+            secrecy = SecretRedactor(load(home, env=env), env)
             accounts = home.root / "auth.json"
             secrecy.watch(lambda: _tokens(accounts), accounts)
             made.append(secrecy)
@@ -232,11 +232,11 @@ def words_for(home: Home) -> Callable[[str], str]:
     return clean
 
 
-def said_safely(text: str) -> str:
+def redact_error(text: str) -> str:
     """The words of an error that nobody has cleaned: the run that met it is over."""
-    env = environment()
+    env = process_environment()
     try:
-        return words_for(resolve_home(env))(text)
+        return line_redactor(resolve_home(env))(text)
     except HermesError:
         from hermes.policy.redact.redactor import Redactor
 
@@ -246,6 +246,6 @@ def said_safely(text: str) -> str:
 def _tokens(file: Path) -> list[str]:
     """What stands in a JSON file under the name of a secret."""
     try:
-        return list(named_secrets(decode(dict, file.read_bytes())))
+        return list(find_named_secrets(decode(dict, file.read_bytes())))
     except (OSError, DecodeError):
         return []

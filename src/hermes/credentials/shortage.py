@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes.core.errors import ProviderError, Reason
-from hermes.credentials.held import Held
+from hermes.credentials.held import StoredKey
 from hermes.credentials.states import KeyState
-from hermes.providers.waits import LONGEST
+from hermes.providers.waits import MAX_WAIT_SECONDS
 
 # A clock that runs slightly fast must not wake the caller too early.
 _MARGIN_SECONDS = 0.05
@@ -16,23 +16,23 @@ _WHY = {"rate_limit": "rate limit", "billing": "no credit", "auth": "refused"}
 _REASONS: dict[str, Reason] = {"rate_limit": "rate_limit", "billing": "billing", "auth": "auth"}
 
 
-def shortage(
-    provider: str, keys: Sequence[Held], state_of: Callable[[Held], KeyState], now: float
+def no_key_error(
+    provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
 ) -> ProviderError:
     """`retry_after` is None if no key is in cooldown: waiting does not help."""
     alive = [held for held in keys if not held.dead]
-    resting = [(state.until, held) for held in alive if (state := state_of(held)).is_resting(now)]
+    resting = [(state.until, held) for held in alive if (state := state_of(held)).in_cooldown(now)]
     if resting:
         until, first = min(resting, key=lambda pair: pair[0])
-        return _resting(provider, len(keys), state_of(first), until - now)
-    return ProviderError(_missing(provider, keys), reason="auth")
+        return _cooldown_error(provider, len(keys), state_of(first), until - now)
+    return ProviderError(_missing_message(provider, keys), reason="auth")
 
 
-def _resting(provider: str, count: int, state: KeyState, seconds: float) -> ProviderError:
+def _cooldown_error(provider: str, count: int, state: KeyState, seconds: float) -> ProviderError:
     keys = f"All {count} {provider} keys are" if count > 1 else f"The {provider} key is"
-    soon = seconds <= (LONGEST if state.rests == "rate_limit" else _SOON_SECONDS)
+    soon = seconds <= (MAX_WAIT_SECONDS if state.rests == "rate_limit" else _SOON_SECONDS)
     return ProviderError(
-        f"{keys} in cooldown ({_WHY[state.rests]}) for another {span(seconds)}; "
+        f"{keys} in cooldown ({_WHY[state.rests]}) for another {format_duration(seconds)}; "
         f"add one with `hermes auth add {provider}`, or see `hermes auth list {provider}`.",
         reason=_REASONS[state.rests],
         status=state.code,
@@ -41,7 +41,7 @@ def _resting(provider: str, count: int, state: KeyState, seconds: float) -> Prov
     )
 
 
-def _missing(provider: str, keys: Sequence[Held]) -> str:
+def _missing_message(provider: str, keys: Sequence[StoredKey]) -> str:
     if not keys:
         return (
             f"There is no key for {provider}; add one with `hermes auth add {provider}`, or log in "
@@ -55,7 +55,7 @@ def _missing(provider: str, keys: Sequence[Held]) -> str:
     return f"The {provider} key {first.label} is no longer valid{why}."
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration in its largest unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:

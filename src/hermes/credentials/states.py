@@ -11,19 +11,19 @@ from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.credentials.locks import SharedLock
-from hermes.credentials.store import Signature, signature_of
+from hermes.credentials.locks import HomeLock
+from hermes.credentials.store import Signature, file_signature
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FORGOTTEN_SECONDS = 30 * 86_400.0
+UNUSED_SECONDS = 30 * 86_400.0
 _PATIENCE_SECONDS = 3.0
 # A cooldown that begins later than this was written before the clock was set back.
 _SKEW_SECONDS = 60.0
 
-Rest = Literal["", "rate_limit", "billing", "auth"]
+CooldownReason = Literal["", "rate_limit", "billing", "auth"]
 
 
 class KeyState(Value):
@@ -31,7 +31,7 @@ class KeyState(Value):
     until `probe_until` or the result of the probe. `failures` counts consecutive cooldowns. A
     state belongs to the secret with `fingerprint`."""
 
-    rests: Rest = ""
+    rests: CooldownReason = ""
     since: float = 0.0
     until: float = 0.0
     failures: int = 0
@@ -43,10 +43,10 @@ class KeyState(Value):
     note: str = ""
     fingerprint: str = ""
 
-    def is_resting(self, now: float) -> bool:
+    def in_cooldown(self, now: float) -> bool:
         return bool(self.rests) and self.until > now and self.since <= now + _SKEW_SECONDS
 
-    def is_probed(self, now: float) -> bool:
+    def is_being_probed(self, now: float) -> bool:
         """Another task is testing whether the key works again."""
         return bool(self.rests and self.probe) and now < self.probe_until <= now + 3600
 
@@ -56,66 +56,66 @@ class _File(Value):
     keys: dict[str, KeyState] = {}
 
 
-States = dict[str, KeyState]
+KeyStates = dict[str, KeyState]
 
 
-class StateFile:
+class KeyStateFile:
     """Holds no secrets and may be deleted: then keys are tried once more. If it cannot be written,
     this process uses its own state."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self.path = home.cache / "keys.json"
-        self._lock = SharedLock(home, home.locks / "keys.lock", patience=_PATIENCE_SECONDS)
-        self._known: tuple[Signature | None, States] = (None, {})
+        self._lock = HomeLock(home, home.locks / "keys.lock", patience=_PATIENCE_SECONDS)
+        self._known: tuple[Signature | None, KeyStates] = (None, {})
 
-    def now(self) -> States:
+    def read(self) -> KeyStates:
         """States by `provider/id`; read-only."""
-        found = signature_of(self.path)
+        found = file_signature(self.path)
         if found != self._known[0]:
             self._known = (found, self._read())
         return self._known[1]
 
-    async def change(self, change: Callable[[States], T]) -> T:
+    async def change(self, change: Callable[[KeyStates], T]) -> T:
         """Applies a change to the shared state."""
         try:
-            async with self._lock.held():
-                return self._changed(change)
+            async with self._lock.hold():
+                return self._apply(change)
         except ConfigError as error:
             log.warning("key states are not shared", extra={"error": str(error)})
-            states = dict(self.now())
+            states = dict(self.read())
             result = change(states)
-            self._known = (signature_of(self.path), states)
+            self._known = (file_signature(self.path), states)
             return result
 
-    def change_at_once(self, change: Callable[[States], None]) -> bool:
+    def try_change(self, change: Callable[[KeyStates], None]) -> bool:
         """Applies a change unless the file is locked."""
         try:
-            with self._lock.held_at_once() as inside:
+            with self._lock.try_hold() as inside:
                 if inside:
-                    self._changed(change)
+                    self._apply(change)
                 return inside
         except ConfigError:
             return False
 
-    def _changed(self, change: Callable[[States], T]) -> T:
-        before = self.now()
+    def _apply(self, change: Callable[[KeyStates], T]) -> T:
+        before = self.read()
         states = dict(before)
         result = change(states)
         if states != before:
             replace_file(self._home, self.path, encode(_File(keys=states)), durable=False)
-            self._known = (signature_of(self.path), states)
+            self._known = (file_signature(self.path), states)
         return result
 
-    def _read(self) -> States:
+    def _read(self) -> KeyStates:
         try:
             return dict(decode(_File, self.path.read_bytes()).keys)
         except (OSError, DecodeError):
             return {}
 
 
-def forget_unused(states: States, now: float) -> None:
+def drop_unused(states: KeyStates, now: float) -> None:
     """Drops states that were not used for a month."""
     for name, state in list(states.items()):
-        if now - max(state.used_at, state.since) > FORGOTTEN_SECONDS:
+        if now - max(state.used_at, state.since) > UNUSED_SECONDS:
             del states[name]

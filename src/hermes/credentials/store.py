@@ -14,8 +14,8 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.files import replace_file
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.credentials.entry import MANUAL, Entry, read_entry, write_entry
-from hermes.credentials.locks import SharedLock
+from hermes.credentials.entry import MANUAL, AuthEntry, read_entry, write_entry
+from hermes.credentials.locks import HomeLock
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ _DEAD_KEPT_SECONDS = 86_400.0
 Signature = tuple[int, int, int]
 
 
-class Document:
+class AuthDocument:
     """The content of auth.json; unknown parts are kept."""
 
     def __init__(self, raw: JsonObject | None = None) -> None:
@@ -41,20 +41,20 @@ class Document:
     def providers(self) -> tuple[str, ...]:
         return tuple(self._pools())
 
-    def entries(self, provider: str) -> tuple[Entry, ...]:
+    def entries(self, provider: str) -> tuple[AuthEntry, ...]:
         """Best first. Unreadable entries are skipped, and stay in the file."""
-        found = [entry for raw in self._list(provider) if (entry := _entry(raw)) is not None]
+        found = [entry for raw in self._list(provider) if (entry := _decode_entry(raw)) is not None]
         return tuple(sorted(found, key=lambda entry: entry.priority))
 
-    def entry(self, provider: str, entry_id: str) -> Entry | None:
+    def entry(self, provider: str, entry_id: str) -> AuthEntry | None:
         return next((e for e in self.entries(provider) if e.id == entry_id), None)
 
-    def suppressed(self, provider: str) -> frozenset[str]:
+    def suppressed_sources(self, provider: str) -> frozenset[str]:
         held = self.raw.get("suppressed_sources")
         found = held.get(provider, []) if isinstance(held, dict) else []
         return frozenset(text for text in found if isinstance(text, str))
 
-    def put(self, provider: str, entry: Entry) -> None:
+    def put(self, provider: str, entry: AuthEntry) -> None:
         """Replaces the entry with this id, or appends it."""
         pool = self._pools(make=True).setdefault(provider, [])
         for place, raw in enumerate(pool):
@@ -76,7 +76,7 @@ class Document:
 
     def suppress(self, provider: str, source: str, *, on: bool = True) -> None:
         """Suppressed sources are ignored until they are added again."""
-        sources = {*self.suppressed(provider), source} - (set() if on else {source})
+        sources = {*self.suppressed_sources(provider), source} - (set() if on else {source})
         held = self.raw.setdefault("suppressed_sources", {})
         held[provider] = sorted(sources)
         if not sources:
@@ -108,61 +108,61 @@ class Document:
         return fresh
 
 
-def _entry(raw: JsonValue) -> Entry | None:
+def _decode_entry(raw: JsonValue) -> AuthEntry | None:
     try:
         return read_entry(raw) if isinstance(raw, dict) else None
     except DecodeError:
         return None
 
 
-class Store:
+class AuthFile:
     """The file of one home. It is read when it has changed, and replaced under a lock that all
     processes share."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self.path = home.root / FILE
-        self.lock = SharedLock(home, home.root / "auth.lock")
-        self._known: tuple[Signature | None, Document] = (None, Document())
+        self.lock = HomeLock(home, home.root / "auth.lock")
+        self._known: tuple[Signature | None, AuthDocument] = (None, AuthDocument())
 
     @property
     def signature(self) -> Signature | None:
         """Changes with the file; None if there is none."""
-        return signature_of(self.path)
+        return file_signature(self.path)
 
-    async def read(self) -> Document:
+    async def read(self) -> AuthDocument:
         """The current content, read-only. Raises ConfigError if it is damaged."""
         found = self.signature
         if found is None or found != self._known[0]:
             self._known = (found, await self.read_fresh())
         return self._known[1]
 
-    def peek(self) -> Document:
+    def peek(self) -> AuthDocument:
         """Like `read`, without waiting for a program that is writing."""
         found = self.signature
         if found is None or found != self._known[0]:
-            self._known = (found, self._parsed())
+            self._known = (found, self._parse())
         return self._known[1]
 
-    async def read_fresh(self) -> Document:
+    async def read_fresh(self) -> AuthDocument:
         """The current content, for the holder of the lock to change. Retries while another program
         writes in place."""
         for pause in _READ_AGAIN_SECONDS:
             try:
-                return self._parsed()
+                return self._parse()
             except ConfigError:
                 await asyncio.sleep(pause)
-        return self._parsed()
+        return self._parse()
 
-    async def edit(self, change: Callable[[Document], T]) -> T:
+    async def edit(self, change: Callable[[AuthDocument], T]) -> T:
         """Applies a change under the lock."""
-        async with self.lock.held():
+        async with self.lock.hold():
             document = await self.read_for_edit()
             result = change(document)
             self.write(document)
             return result
 
-    async def read_for_edit(self) -> Document:
+    async def read_for_edit(self) -> AuthDocument:
         """Copies a damaged file before raising ConfigError."""
         try:
             return await self.read_fresh()
@@ -171,16 +171,16 @@ class Store:
             replace_file(self._home, copy, self.path.read_bytes())
             raise ConfigError(f"{error} A copy is in {copy.name}.") from error
 
-    def write(self, document: Document) -> None:
+    def write(self, document: AuthDocument) -> None:
         """Requires the lock. The write is durable on return."""
         data = msgspec.json.format(msgspec.json.encode(document.raw), indent=2)
         replace_file(self._home, self.path, data + b"\n")
 
-    def _parsed(self) -> Document:
+    def _parse(self) -> AuthDocument:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
-            return Document()
+            return AuthDocument()
         except OSError as error:
             raise ConfigError(f"Cannot read {self.path} ({error.strerror}).") from error
         try:
@@ -193,10 +193,10 @@ class Store:
         version = raw.get("version", VERSION)
         if isinstance(version, int) and version > VERSION:
             raise ConfigError(f"{self.path} has a newer version ({version}); update Hermes.")
-        return Document(raw)
+        return AuthDocument(raw)
 
 
-def signature_of(path: Path) -> Signature | None:
+def file_signature(path: Path) -> Signature | None:
     try:
         found = path.stat()
     except OSError:

@@ -6,18 +6,18 @@ import random
 from collections.abc import Callable, Sequence
 
 from hermes.config.model_settings import PoolStrategy
-from hermes.credentials.held import Held
+from hermes.credentials.held import StoredKey
 
 
-def choose(
+def choose_key(
     strategy: PoolStrategy,
-    keys: Sequence[Held],
+    keys: Sequence[StoredKey],
     *,
-    requests: Callable[[Held], int],
+    requests: Callable[[StoredKey], int],
     order: Sequence[str],
     last: str,
     chance: random.Random,
-) -> Held:
+) -> StoredKey:
     """Chooses from `keys`, sorted by priority. `order` has the ids of all keys of the provider;
     `last` is the id of the previous choice."""
     match strategy:
@@ -28,10 +28,10 @@ def choose(
         case "random":
             return chance.choice(keys)
         case "round_robin":
-            return _after(last, keys, order)
+            return _next_in_order(last, keys, order)
 
 
-def _after(last: str, keys: Sequence[Held], order: Sequence[str]) -> Held:
+def _next_in_order(last: str, keys: Sequence[StoredKey], order: Sequence[str]) -> StoredKey:
     if last not in order:
         return keys[0]
     start = order.index(last) + 1

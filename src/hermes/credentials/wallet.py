@@ -9,34 +9,34 @@ from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.config.model_settings import PoolStrategy
 from hermes.core.world import World
-from hermes.credentials.conditions import Conditions
+from hermes.credentials.conditions import KeyHealth
 from hermes.credentials.foreign import OtherPrograms
-from hermes.credentials.held import Held
-from hermes.credentials.holdings import Holdings
+from hermes.credentials.held import StoredKey
+from hermes.credentials.holdings import KeySources
 from hermes.credentials.keyring import Keyring
-from hermes.credentials.oauth.logins import Logins
-from hermes.credentials.pool import Pool
-from hermes.credentials.reactions import Cooldowns
-from hermes.credentials.renewal import Renewal
-from hermes.credentials.states import StateFile
-from hermes.credentials.store import Store
-from hermes.providers.http import Http
+from hermes.credentials.oauth.logins import LoginCatalogue
+from hermes.credentials.pool import KeyPool
+from hermes.credentials.reactions import KeyCooldowns
+from hermes.credentials.renewal import TokenRefresher
+from hermes.credentials.states import KeyStateFile
+from hermes.credentials.store import AuthFile
+from hermes.providers.http import HttpClient
 
 
-class WalletSettings(Value):
+class CredentialSettings(Value):
     strategies: dict[str, PoolStrategy] = {}
-    cooldowns: Cooldowns = Cooldowns()
+    cooldowns: KeyCooldowns = KeyCooldowns()
 
 
-class Source(Value):
+class BorrowedKeys(Value):
     """Keys of one provider from the environment and the settings; `scope` applies to keys that
     are added by hand."""
 
-    borrowed: tuple[Held, ...] = ()
+    borrowed: tuple[StoredKey, ...] = ()
     scope: str = ""
 
 
-class Wallet:
+class CredentialStore:
     """`lent` returns the borrowed keys of a provider, `secret` the value of a variable; `env`
     locates the files of other programs. Nothing is read before it is needed."""
 
@@ -45,55 +45,55 @@ class Wallet:
         home: Home,
         *,
         world: World,
-        http: Http,
+        http: HttpClient,
         env: Mapping[str, str],
         secret: Callable[[str], str],
-        lent: Callable[[str], Source],
-        settings: WalletSettings | None = None,
+        borrowed_keys: Callable[[str], BorrowedKeys],
+        settings: CredentialSettings | None = None,
     ) -> None:
         self.home = home
         self.world = world
         self.http = http
-        self.store = Store(home)
-        self.states = StateFile(home)
-        self.logins = Logins(home, secret)
+        self.auth_file = AuthFile(home)
+        self.states = KeyStateFile(home)
+        self.logins = LoginCatalogue(home, secret)
         # Homes on one machine share the keyring.
         place = hashlib.sha256(str(home.root).encode()).hexdigest()[:8]
         self.keyring = Keyring(place)
         self._env = env
-        self._lent = lent
-        self._settings = settings or WalletSettings()
-        self._pools: dict[str, Pool] = {}
-        self._holdings: dict[str, Holdings] = {}
+        self._borrowed_keys = borrowed_keys
+        self._settings = settings or CredentialSettings()
+        self._pools: dict[str, KeyPool] = {}
+        self._key_sources: dict[str, KeySources] = {}
 
-    def holdings(self, provider: str) -> Holdings:
-        if provider not in self._holdings:
-            source = self._lent(provider)
-            self._holdings[provider] = Holdings(
+    def key_sources(self, provider: str) -> KeySources:
+        if provider not in self._key_sources:
+            source = self._borrowed_keys(provider)
+            self._key_sources[provider] = KeySources(
                 provider,
-                store=self.store,
+                store=self.auth_file,
                 borrowed=source.borrowed,
                 others=OtherPrograms(provider, self._env),
                 login=self.logins.get(provider),
                 keyring=self.keyring,
                 scope=source.scope,
             )
-        return self._holdings[provider]
+        return self._key_sources[provider]
 
-    def conditions(self, provider: str) -> Conditions:
-        return Conditions(provider, self.states, self.world, self._settings.cooldowns)
+    def key_health(self, provider: str) -> KeyHealth:
+        return KeyHealth(provider, self.states, self.world, self._settings.cooldowns)
 
     def strategy(self, provider: str) -> PoolStrategy:
         return self._settings.strategies.get(provider, "fill_first")
 
-    def pool(self, provider: str) -> Pool:
+    def pool(self, provider: str) -> KeyPool:
         """The pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
-            holdings = self.holdings(provider)
-            self._pools[provider] = Pool(
+            holdings = self.key_sources(provider)
+            self._pools[provider] = KeyPool(
                 holdings,
-                Renewal(holdings, store=self.store, http=self.http, world=self.world),
-                self.conditions(provider),
+                TokenRefresher(holdings, store=self.auth_file, http=self.http, world=self.world),
+                self.key_health(provider),
                 self.world,
                 strategy=self.strategy(provider),
             )
@@ -103,14 +103,14 @@ class Wallet:
         for pool in self._pools.values():
             await pool.close()
 
-    def asked_keyring(self) -> int:
+    def keyring_reads(self) -> int:
         """How many secrets were read from the keyring so far."""
-        return sum(len(held.keyring_secrets()) for held in self._holdings.values())
+        return sum(len(held.keyring_secrets()) for held in self._key_sources.values())
 
     def secret_values(self) -> frozenset[str]:
         """All secrets of auth.json and those read from the keyring so far, for redaction."""
-        document = self.store.peek()
+        document = self.auth_file.peek()
         entries = [e for name in document.providers() for e in document.entries(name)]
         values = (value for e in entries for value in (e.access_token, e.refresh_token))
-        used = (value for held in self._holdings.values() for value in held.keyring_secrets())
+        used = (value for held in self._key_sources.values() for value in held.keyring_secrets())
         return frozenset(value for value in (*values, *used) if value)

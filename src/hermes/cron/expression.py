@@ -13,7 +13,7 @@ _MONTHS = dict(
 _WEEK = dict(zip("sun mon tue wed thu fri sat".split(), range(7), strict=True))
 
 
-class Field(NamedTuple):
+class CronField(NamedTuple):
     name: str
     least: int
     most: int
@@ -21,15 +21,15 @@ class Field(NamedTuple):
 
 
 _FIELDS = (
-    Field("minute", 0, 59, {}),
-    Field("hour", 0, 23, {}),
-    Field("day", 1, 31, {}),
-    Field("month", 1, 12, _MONTHS),
-    Field("day of the week", 0, 7, _WEEK),
+    CronField("minute", 0, 59, {}),
+    CronField("hour", 0, 23, {}),
+    CronField("day", 1, 31, {}),
+    CronField("month", 1, 12, _MONTHS),
+    CronField("day of the week", 0, 7, _WEEK),
 )
 
 
-class Expression(NamedTuple):
+class CronExpression(NamedTuple):
     """`any_day` and `any_weekday` mark a field that starts with `*`. When neither does, one
     match suffices."""
 
@@ -54,7 +54,7 @@ class Expression(NamedTuple):
         return by_day or by_weekday
 
 
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str) -> CronExpression:
     """Raises UsageError naming the invalid field."""
     words = text.lower().split()
     if len(words) != len(_FIELDS):
@@ -62,12 +62,12 @@ def parse_expression(text: str) -> Expression:
     sets = [_read(word, field) for word, field in zip(words, _FIELDS, strict=True)]
     minutes, hours, days, months, week = sets
     weekdays = frozenset(day % 7 for day in week)
-    return Expression(
+    return CronExpression(
         minutes, hours, days, months, weekdays, words[2][0] == "*", words[4][0] == "*"
     )
 
 
-def _read(word: str, field: Field) -> frozenset[int]:
+def _read(word: str, field: CronField) -> frozenset[int]:
     found: set[int] = set()
     for part in word.split(","):
         span, _, step = part.partition("/")
@@ -86,7 +86,7 @@ def _read(word: str, field: Field) -> frozenset[int]:
     return frozenset(found)
 
 
-def _number(word: str, field: Field) -> int:
+def _number(word: str, field: CronField) -> int:
     if word in field.names:
         return field.names[word]
     if not (word.isascii() and word.isdigit() and len(word) <= 3):

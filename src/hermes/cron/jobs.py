@@ -17,7 +17,7 @@ from hermes.codec.values import JsonObject, Value
 from hermes.codec.whole_files import PRIVATE, replace_file
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.world import World
-from hermes.cron.schedule import Schedule, next_run, parse, stamp
+from hermes.cron.schedule import Schedule, format_time, next_run, parse_schedule
 
 VERSION = 1
 JOB_ID = r"[a-f0-9]{12}"
@@ -62,7 +62,7 @@ class _File(Value):
     jobs: list[JsonObject] = []
 
 
-class Jobs:
+class JobStore:
     """`scan` returns what looks like an attack in a prompt, or "". Unknown fields of a job are
     kept. Every method rereads the file, because other processes change it."""
 
@@ -82,7 +82,7 @@ class Jobs:
         """Adds a job; with `id`, adding is idempotent."""
         now = self._world.clock.now()
         self._check(new.prompt)
-        schedule = parse(new.schedule, now)
+        schedule = parse_schedule(new.schedule, now)
         times = new.repeat if new.repeat and new.repeat > 0 else None
         job: JsonObject = {
             "id": id or f"{self._world.chance.getrandbits(48):012x}",
@@ -96,7 +96,7 @@ class Jobs:
                 "times": 1 if times is None and schedule.kind == "once" else times,
                 "completed": 0,
             },
-            "created_at": stamp(now),
+            "created_at": format_time(now),
             "created_by": by,
             "last_run_at": None,
             "last_status": None,
@@ -119,9 +119,9 @@ class Jobs:
                  "provider", "skills")}  # fmt: skip
         changes: JsonObject = {name: value for name, value in plain.items() if value is not None}
         if change.schedule is not None:
-            changes |= _schedule_fields(parse(change.schedule, now), now)
+            changes |= _schedule_fields(parse_schedule(change.schedule, now), now)
         if change.enabled is not None:
-            changes |= _state(enabled=change.enabled, now=stamp(now))
+            changes |= _state(enabled=change.enabled, now=format_time(now))
         with self._edit() as jobs:
             job = _find_job(jobs, job_id)
             if change.repeat is not None:
@@ -131,7 +131,7 @@ class Jobs:
         return job
 
     def pause(self, job_id: str, *, reason: str = "") -> JsonObject:
-        now = stamp(self._world.clock.now())
+        now = format_time(self._world.clock.now())
         return self._set(job_id, _state(enabled=False, now=now, reason=reason))
 
     def resume(self, job_id: str) -> JsonObject:
@@ -145,7 +145,7 @@ class Jobs:
 
     def run_now(self, job_id: str) -> JsonObject:
         """Makes the job due now."""
-        now = stamp(self._world.clock.now())
+        now = format_time(self._world.clock.now())
         return self._set(job_id, {"next_run_at": now, "run_requested_at": now})
 
     def remove(self, job_id: str) -> None:
@@ -198,7 +198,7 @@ class Jobs:
             fcntl.flock(lock, fcntl.LOCK_EX)
             stored = self._read()
             yield stored.jobs
-            now = stamp(self._world.clock.now())
+            now = format_time(self._world.clock.now())
             data = encode(_File(updated_at=now, jobs=stored.jobs))
             if self._file.exists():
                 replace_file(
@@ -227,7 +227,7 @@ def _schedule_fields(schedule: Schedule, now: float) -> JsonObject:
             if (value := getattr(schedule, name))
         },
         "schedule_display": schedule.display,
-        "next_run_at": stamp(moment) if moment is not None else None,
+        "next_run_at": format_time(moment) if moment is not None else None,
     }
 
 
@@ -235,7 +235,7 @@ def _upcoming(job: JsonObject, now: float) -> str | None:
     kept: dict[str, Any] = job.get("schedule") or {}
     schedule = Schedule(display=str(job.get("schedule_display", "")), **kept)
     moment = next_run(schedule, now)
-    return stamp(moment) if moment is not None else None
+    return format_time(moment) if moment is not None else None
 
 
 def _state(*, enabled: bool, now: str = "", reason: str = "") -> JsonObject:

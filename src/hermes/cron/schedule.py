@@ -9,7 +9,7 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
-from hermes.cron.expression import Expression, parse_expression
+from hermes.cron.expression import CronExpression, parse_expression
 
 LEAST_SECONDS = 60
 # A time that has just passed is still accepted.
@@ -52,7 +52,7 @@ class Schedule(Value):
     expr: str = ""
 
 
-def parse(text: str, now: float) -> Schedule:
+def parse_schedule(text: str, now: float) -> Schedule:
     """Raises UsageError listing the accepted forms."""
     plain = " ".join(text.strip().lower().split())
     found = _once(plain, now) or _interval(plain) or _cron(plain) or _timestamp(text.strip(), now)
@@ -73,7 +73,7 @@ def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> 
             return _next(parse_expression(schedule.expr), after)
 
 
-def stamp(moment: float) -> str:
+def format_time(moment: float) -> str:
     """Formats a time with zone offset, to the second."""
     return datetime.fromtimestamp(int(moment)).astimezone().isoformat()
 
@@ -86,7 +86,7 @@ def _once(text: str, now: float) -> Schedule | None:
     if not 0 < seconds <= 3_660 * 86_400:
         raise UsageError("The delay must be between one second and ten years.")
     words = f"once in {text.removeprefix('in ')}"
-    return Schedule(kind="once", display=words, run_at=stamp(now + seconds))
+    return Schedule(kind="once", display=words, run_at=format_time(now + seconds))
 
 
 def _interval(text: str) -> Schedule | None:
@@ -129,10 +129,10 @@ def _timestamp(text: str, now: float) -> Schedule | None:
         return None
     if moment < now - LATE_SECONDS:
         raise UsageError(f"{text} is in the past.")
-    return Schedule(kind="once", display=f"once at {text}", run_at=stamp(moment))
+    return Schedule(kind="once", display=f"once at {text}", run_at=format_time(moment))
 
 
-def _next(expression: Expression, after: float) -> float | None:
+def _next(expression: CronExpression, after: float) -> float | None:
     begin = time.localtime(after)
     day = date(begin.tm_year, begin.tm_mon, begin.tm_mday)
     for _ in range(MOST_DAYS):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound, UsageError
-from hermes.cron.jobs import JobChange, Jobs, NewJob
+from hermes.cron.jobs import JobChange, JobStore, NewJob
 from hermes.policy.threat_scan import scan_for_threats
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ T = TypeVar("T")
 FOLDER = "cron"
 
 
-def jobs_of(run: RunContext) -> Jobs:
-    return Jobs(run.home.root / FOLDER, run.world, scan=scan_for_threats)
+def jobs_of(run: RunContext) -> JobStore:
+    return JobStore(run.home.root / FOLDER, run.world, scan=scan_for_threats)
 
 
-class JobDesk:
+class JobService:
     """NotFound and UsageError say what is wrong. `whose` narrows everything to the jobs that
     somebody has made; "" is for the owner, who sees all."""
 

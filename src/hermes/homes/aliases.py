@@ -8,7 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from hermes.config.home import unwritable
+from hermes.config.home import unwritable_error
 from hermes.core.errors import NotFound, UsageError
 
 FOLDER = Path(".local") / "bin"
@@ -50,7 +50,7 @@ class Aliases:
             draft.chmod(0o755)
             draft.replace(script)
         except OSError as error:
-            raise unwritable(script, error) from error
+            raise unwritable_error(script, error) from error
         return script
 
     def remove(self, profile: str, name: str = "") -> tuple[str, ...]:

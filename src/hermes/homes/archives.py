@@ -27,7 +27,7 @@ _DERIVED = frozenset(("index.db",))
 Wanted = Callable[[PurePosixPath], bool]
 
 
-def is_lasting(path: PurePosixPath) -> bool:
+def is_persistent(path: PurePosixPath) -> bool:
     """Whether a file of a home cannot be made again, by its path in the home."""
     inside_profile = path.parts[2:] if path.parts[0] == "profiles" else path.parts
     first = inside_profile[0] if inside_profile else ""
@@ -39,7 +39,7 @@ def is_lasting(path: PurePosixPath) -> bool:
     )
 
 
-def files_of(root: Path, wanted: Wanted = is_lasting) -> Iterator[PurePosixPath]:
+def files_of(root: Path, wanted: Wanted = is_persistent) -> Iterator[PurePosixPath]:
     """The wanted files below a folder, sorted; links are left out, wherever they lead."""
     for folder, names, files in os.walk(root):
         names.sort()
@@ -51,7 +51,7 @@ def files_of(root: Path, wanted: Wanted = is_lasting) -> Iterator[PurePosixPath]
 
 
 def pack(
-    root: Path, target: Path, wanted: Wanted = is_lasting, more: Mapping[str, Path] | None = None
+    root: Path, target: Path, wanted: Wanted = is_persistent, more: Mapping[str, Path] | None = None
 ) -> int:
     """Write the wanted files, and `more` by the names they get, to a new private zip file; how
     many. It appears whole or not at all; UsageError when there is such a file already."""
@@ -109,7 +109,7 @@ def copy_database(source: Path, target: Path) -> None:
         old.backup(new)
 
 
-class Packed:
+class PackedHome:
     """A zip file that can be trusted to stay inside the folder it is unpacked to."""
 
     def __init__(self, path: Path) -> None:
@@ -122,9 +122,9 @@ class Packed:
             raise NotFound(f"There is no file {path}; name a backup that is there.") from None
         except (OSError, zipfile.BadZipFile) as error:
             raise UsageError(f"{path} is not a zip file that can be read ({error}).") from error
-        self.names = tuple(_checked(path, entry) for entry in entries if not entry.is_dir())
+        self.names = tuple(_checked_members(path, entry) for entry in entries if not entry.is_dir())
 
-    def unpack(self, root: Path, wanted: Wanted = is_lasting) -> list[PurePosixPath]:
+    def unpack(self, root: Path, wanted: Wanted = is_persistent) -> list[PurePosixPath]:
         """Put the wanted files into a folder, which may not hold any of them yet."""
         done = []
         with zipfile.ZipFile(self.path) as archive:
@@ -142,7 +142,7 @@ class Packed:
         return done
 
 
-def _checked(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
+def _checked_members(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
     name = PurePosixPath(entry.filename)
     is_link = stat.S_ISLNK(entry.external_attr >> 16)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from hermes.codec.values import Value
-from hermes.config.home import Home, unwritable
+from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound, UsageError
 from hermes.homes import outside_files as outside
-from hermes.homes.archives import Packed, copy_database, is_lasting, pack
+from hermes.homes.archives import PackedHome, copy_database, is_persistent, pack
 from hermes.journal.leases import lock_folder
 from hermes.journal.locks import is_alive
 
@@ -27,7 +27,7 @@ class Backup(Value):
     bytes: int
 
 
-class Kept(Value):
+class SnapshotInfo(Value):
     """A snapshot that lies in the home."""
 
     name: str
@@ -35,7 +35,7 @@ class Kept(Value):
     at: float
 
 
-class Restored(Value):
+class RestoreReport(Value):
     """`replaced` files were there before; they are in the backup `before`. `outside` are those
     that were put back beside the home."""
 
@@ -59,7 +59,7 @@ def back_up(
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
     target = to or _free(home, f"hermes-{_stamp(now)}", label)
     more = {f"{outside.FOLDER}/{name}": path for name, path in (beside or {}).items()}
-    return _made(home, target, more=more)
+    return _created_at(home, target, more=more)
 
 
 def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT) -> Backup:
@@ -67,40 +67,40 @@ def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT)
     if not home.root.is_dir():
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
     target = _free(home, f"quick-{_stamp(now)}", label)
-    found = _made(home, target, QUICK)
+    found = _created_at(home, target, QUICK)
     for old in sorted(target.parent.glob(f"quick-????????-??????{_ending(label)}.zip"))[:-keep]:
         old.unlink()
     return found
 
 
-def kept_snapshots(home: Home) -> tuple[Kept, ...]:
+def list_snapshots(home: Home) -> tuple[SnapshotInfo, ...]:
     """All of them, the newest first."""
     found = (home.root / FOLDER).glob("quick-*.zip")
-    made = (Kept(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found)
+    made = (SnapshotInfo(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found)
     return tuple(sorted(made, key=lambda each: (each.at, each.name), reverse=True))
 
 
 def prune_snapshots(home: Home, *, keep: int) -> int:
     """Remove all but the newest; how many are gone."""
-    old = kept_snapshots(home)[keep:]
+    old = list_snapshots(home)[keep:]
     for each in old:
         Path(each.file).unlink(missing_ok=True)
     return len(old)
 
 
-def _made(
+def _created_at(
     home: Home,
     target: Path,
     only: frozenset[str] | None = None,
     more: Mapping[str, Path] | None = None,
 ) -> Backup:
     def wanted(path: PurePosixPath) -> bool:
-        return is_lasting(path) and (only is None or str(path) in only)
+        return is_persistent(path) and (only is None or str(path) in only)
 
     if target.is_dir():
         raise UsageError(f"{target} is a folder; name a file in it.")
     if home.root in target.parents:
-        home.folder(target.parent)
+        home.ensure_folder(target.parent)
     count = pack(home.root, target.absolute(), wanted, more)
     return Backup(file=str(target), files=count, bytes=target.stat().st_size)
 
@@ -123,33 +123,33 @@ def _stamp(now: float) -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
 
 
-def looked_into(file: Path) -> tuple[PurePosixPath, ...]:
+def inspect(file: Path) -> tuple[PurePosixPath, ...]:
     """The files that restoring would write; UsageError when it is not the backup of a home."""
-    names = tuple(name for name in Packed(file).names if _is_inside(name))
+    names = tuple(name for name in PackedHome(file).names if _is_inside(name))
     if not any(name.parts[0] in _OF_A_HOME for name in names):
         raise UsageError(f"{file} is not the backup of a home; `hermes backup` makes one.")
     return names
 
 
-def beside_in(file: Path) -> tuple[str, ...]:
+def outside_files_in(file: Path) -> tuple[str, ...]:
     """The files of a backup that belong beside the home, named from the person's folder on."""
-    found = (name for name in Packed(file).names if name.parts[0] == outside.FOLDER)
+    found = (name for name in PackedHome(file).names if name.parts[0] == outside.FOLDER)
     return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
 
 
 def _is_inside(name: PurePosixPath) -> bool:
-    return is_lasting(name) and name.parts[0] != outside.FOLDER
+    return is_persistent(name) and name.parts[0] != outside.FOLDER
 
 
 def restore(
-    home: Home, file: Path, now: float, beside: outside.PersonsFiles | None = None
-) -> Restored:
+    home: Home, file: Path, now: float, beside: outside.UserFiles | None = None
+) -> RestoreReport:
     """Write the files of a backup over those of the home; files that it does not have stay. With
     `beside`, also those that belong elsewhere. What is replaced is backed up first. ConfigError
     while the home is in use."""
-    names = looked_into(file)
+    names = inspect(file)
     refuse_if_used(home)
-    others = beside_in(file) if beside else ()
+    others = outside_files_in(file) if beside else ()
     replaced: dict[str, Path] = {}
     if beside is not None:
         beside.check(others)
@@ -158,29 +158,29 @@ def restore(
     before = ""
     if there or replaced:
         before = back_up(home, now, label="before-import", beside=replaced).file
-    home.folder(home.root)
+    home.ensure_folder(home.root)
     # Beside the home, so that each file can be put into its place at once.
     with TemporaryDirectory(dir=home.root.parent, prefix=".restoring-") as scratch:
-        Packed(file).unpack(Path(scratch))
+        PackedHome(file).unpack(Path(scratch))
         for name in names:
             _put(home, Path(scratch) / name, home.root / name)
         if beside is not None:
             others = beside.put_back(Path(scratch) / outside.FOLDER)
     home.index.unlink(missing_ok=True)
-    return Restored(
+    return RestoreReport(
         added=len(names) - len(there), replaced=len(there), before=before, outside=others
     )
 
 
 def _put(home: Home, source: Path, target: Path) -> None:
-    home.folder(target.parent)
+    home.ensure_folder(target.parent)
     try:
         if target.suffix == ".db" and target.exists():
             copy_database(source, target)
         else:
             source.replace(target)
     except OSError as error:
-        raise unwritable(target, error) from error
+        raise unwritable_error(target, error) from error
 
 
 def used_by(home: Home) -> tuple[str, ...]:

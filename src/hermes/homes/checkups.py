@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.config.findings import Finding, fault, fine, warning
+from hermes.config.findings import Diagnostic, fault, ok, warning
 from hermes.config.home import Home, profile_home, profile_names, root_home
 from hermes.config.load import Config, load
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.context.files import MOST_CHARS
 from hermes.core.errors import HermesError, UsageError
-from hermes.credentials.accounts import opened
+from hermes.credentials.accounts import open_accounts
 from hermes.homes.profiles import DEFAULT
-from hermes.memory.format import FILE_NAMES, size, split
+from hermes.memory.format import FILE_NAMES, entries_size, split_entries
 from hermes.tools.toolbox import wanted_names
 
 # What bots listen with.
 BOT_TOKENS = ("_BOT_TOKEN", "_APP_TOKEN")
 
 
-async def login_findings(config: Config) -> list[Finding]:
+async def login_findings(config: Config) -> list[Diagnostic]:
     """Nothing is contacted: what was last heard of each key and login."""
-    async with opened(config, env=environment()) as accounts:
+    async with open_accounts(config, env=process_environment()) as accounts:
         rows = await accounts.rows()
     found = []
     for row in rows:
@@ -31,25 +31,25 @@ async def login_findings(config: Config) -> list[Finding]:
             fix = f"`hermes login {row.provider}`" if row.type == "oauth" else "`hermes auth add`"
             found.append(warning("login", f"{name} is no longer accepted ({row.why})", fix=fix))
         elif row.status == "ok":
-            found.append(fine(f"{name} is ready"))
+            found.append(ok(f"{name} is ready"))
         else:
-            found.append(fine(f"{name} is {row.status}"))
-    return found or [fine("there is no key or login besides those in variables")]
+            found.append(ok(f"{name} is {row.status}"))
+    return found or [ok("there is no key or login besides those in variables")]
 
 
-def memory_findings(config: Config) -> list[Finding]:
+def memory_findings(config: Config) -> list[Diagnostic]:
     """The files that every session is shown."""
     settings, folder = config.settings.memory, config.home.memories
     limits = {"memory": settings.memory_char_limit, "user": settings.user_char_limit}
     found = [
-        _length(folder / name, size(split(text)), limits[target])
+        _length(folder / name, entries_size(split_entries(text)), limits[target])
         for target, name in FILE_NAMES.items()
         if (text := _text(folder / name))
     ]
     if soul := _text(config.home.soul):
         longest = config.settings.context_file_max_chars or MOST_CHARS
         found.append(_length(config.home.soul, len(soul), longest))
-    return found or [fine("nothing is remembered yet, and there is no SOUL.md")]
+    return found or [ok("nothing is remembered yet, and there is no SOUL.md")]
 
 
 def _text(path: Path) -> str:
@@ -59,14 +59,14 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _length(path: Path, chars: int, limit: int) -> Finding:
+def _length(path: Path, chars: int, limit: int) -> Diagnostic:
     if chars > limit:
         words = f"{path} has {chars:,} characters, and {limit:,} are shown"
         return warning("memory", words, fix=f"shorten {path}")
-    return fine(f"{path} has {chars:,} of {limit:,} characters")
+    return ok(f"{path} has {chars:,} of {limit:,} characters")
 
 
-def tool_findings(config: Config) -> list[Finding]:
+def tool_findings(config: Config) -> list[Diagnostic]:
     try:
         names = wanted_names(config.settings)
     except UsageError as error:
@@ -74,16 +74,16 @@ def tool_findings(config: Config) -> list[Finding]:
         return [fault("toolset", str(error).rstrip("."), fix=fix, key="toolsets")]
     if not names:
         return [warning("tools", "sessions are offered no tools", fix="`hermes tools enable file`")]
-    return [fine(f"sessions are offered {len(names)} tools")]
+    return [ok(f"sessions are offered {len(names)} tools")]
 
 
-def profile_findings(home: Home) -> list[Finding]:
+def profile_findings(home: Home) -> list[Diagnostic]:
     root = root_home(home)
     found = [_profile(root, name) for name in profile_names(root)]
-    return [*found, *_shared_tokens(root)] or [fine("there is only the default profile")]
+    return [*found, *_shared_tokens(root)] or [ok("there is only the default profile")]
 
 
-def _shared_tokens(root: Home) -> Iterator[Finding]:
+def _shared_tokens(root: Home) -> Iterator[Diagnostic]:
     """A platform lets one program at a time listen with a token: two profiles take each other's
     messages away."""
     holders: dict[tuple[str, str], list[str]] = {}
@@ -102,12 +102,12 @@ def _shared_tokens(root: Home) -> Iterator[Finding]:
             yield warning("token", words, fix=fix)
 
 
-def _profile(root: Home, name: str) -> Finding:
+def _profile(root: Home, name: str) -> Diagnostic:
     try:
-        findings = load(profile_home(root, name), env={}).findings
+        findings = load(profile_home(root, name), env={}).diagnostics
     except HermesError as error:
         return warning("profile", f"{name}: {error}", fix="`hermes profile rename` it")
     broken = [each for each in findings if each.level == "error"]
     if broken:
         return warning("profile", f"{name}: {broken[0].text}", fix=f"`hermes -p {name} doctor`")
-    return fine(f"{name} at {root.profiles / name}")
+    return ok(f"{name} at {root.profiles / name}")

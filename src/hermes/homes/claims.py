@@ -24,7 +24,7 @@ TRIES = 50
 TRY_SECONDS = 0.02
 
 
-class Holder(Value):
+class ClaimHolder(Value):
     """Who wrote itself down in a claim. The token itself is nowhere."""
 
     home: str
@@ -32,15 +32,15 @@ class Holder(Value):
 
 
 @contextmanager
-def claimed(
+def hold_claim(
     scope: str, token: str, *, remedy: str, home: Home, env: Mapping[str, str]
 ) -> Iterator[None]:
     """Listen with this token inside. ConfigError while a process of another home does; those of the
     same home may. `remedy` is how this home gets a token of its own. The kernel lets go of what a
     dead process held."""
-    file = _opened(claims_folder(env) / f"{scope}-{_digest(token)}.lock")
+    file = _open(claims_folder(env) / f"{scope}-{_digest(token)}.lock")
     try:
-        own = Holder(home=str(home.root), pid=os.getpid())
+        own = ClaimHolder(home=str(home.root), pid=os.getpid())
         if file >= 0 and (holder := _take(file, own)) is not None:
             who = f"{holder.home} (process {holder.pid})" if holder.home else "Another home"
             raise ConfigError(f"{who} listens with the same token; stop it, or {remedy}.")
@@ -54,7 +54,7 @@ def _digest(token: str) -> str:
     return sha256(token.encode("utf-8", "replace")).hexdigest()[:DIGITS]
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     """-1 where nothing can be written: a guard against a slip must not keep a server from work."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,14 +71,14 @@ def claims_folder(env: Mapping[str, str]) -> Path:
     return Path(state) / "hermes" / "listeners"
 
 
-def _take(file: int, own: Holder) -> Holder | None:
+def _take(file: int, own: ClaimHolder) -> ClaimHolder | None:
     """None when the claim is ours now, else whose it is. Whoever is alone writes its name; from
     then on it is shared by processes of the same home."""
     for _ in range(TRIES):
-        if _locked(file, fcntl.LOCK_EX):
+        if _is_locked(file, fcntl.LOCK_EX):
             os.ftruncate(file, 0)
             os.pwrite(file, encode(own), 0)
-        if _locked(file, fcntl.LOCK_SH):
+        if _is_locked(file, fcntl.LOCK_SH):
             # Nobody can write while this is held.
             found = _read(file)
             return None if found.home == own.home else found
@@ -86,7 +86,7 @@ def _take(file: int, own: Holder) -> Holder | None:
     return _read(file)
 
 
-def _locked(file: int, kind: int) -> bool:
+def _is_locked(file: int, kind: int) -> bool:
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -94,8 +94,8 @@ def _locked(file: int, kind: int) -> bool:
     return True
 
 
-def _read(file: int) -> Holder:
+def _read(file: int) -> ClaimHolder:
     try:
-        return decode(Holder, os.pread(file, 65_536, 0))
+        return decode(ClaimHolder, os.pread(file, 65_536, 0))
     except DecodeError:
-        return Holder(home="")
+        return ClaimHolder(home="")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
-from hermes.journal.tally import HOUR_SECONDS, Counted, Tally
+from hermes.journal.tally import HOUR_SECONDS, SessionCounts, UsageTally
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.journal.archive import Library
+    from hermes.journal.archive import SessionArchive
     from hermes.journal.journal import SqliteJournal
     from hermes.journal.spending import Spending
-    from hermes.memory.service import Remembering
-    from hermes.skills.library import Skilled
+    from hermes.memory.service import MemoryService
+    from hermes.skills.library import SkillLibrary
 
 DAY_SECONDS = 86_400
 TOP = 5
@@ -111,9 +111,9 @@ class _Session(NamedTuple):
 async def insights(
     run: RunContext,
     journal: SqliteJournal,
-    archive: Library,
-    skills: Skilled,
-    memory: Remembering,
+    archive: SessionArchive,
+    skills: SkillLibrary,
+    memory: MemoryService,
     *,
     days: int = 30,
     source: str = "",
@@ -123,11 +123,11 @@ async def insights(
         return Insights(days_back=days, source=source)
     now = run.world.clock.now()
     since = _midnight(now) - (days - 1) * DAY_SECONDS
-    tally = Tally(run.home.cache / "insights.db")
+    tally = UsageTally(run.home.cache / "insights.db")
 
-    def read(db: sqlite3.Connection) -> tuple[list[_Session], list[Counted]]:
+    def read(db: sqlite3.Connection) -> tuple[list[_Session], list[SessionCounts]]:
         rows = db.execute(_SESSIONS, (since, source)).fetchall()
-        return [_Session(*row) for row in rows], tally.counted(db, since)
+        return [_Session(*row) for row in rows], tally.counts(db, since)
 
     sessions, counted = await journal.reading(read)
     known = {each.session for each in sessions}
@@ -144,7 +144,7 @@ async def insights(
         sessions=len(sessions),
         messages=sum(each.messages for each in sessions),
         tool_calls=sum(each.times for each in counted if each.kind == "tool"),
-        usage=_summed(line.usage for line in lines),
+        usage=_sum(line.usage for line in lines),
         unpriced=sum(line.unpriced for line in lines),
         models=_models(lines),
         platforms=dict(Counter(each.source for each in sessions).most_common()),
@@ -158,7 +158,7 @@ async def insights(
     )
 
 
-def _activity(counted: list[Counted], now: float, days: int) -> dict[str, Any]:
+def _activity(counted: list[SessionCounts], now: float, days: int) -> dict[str, Any]:
     """People's own messages over time."""
     hours, weekdays, by_day = [0] * 24, [0] * 7, [0] * days
     today = _midnight(now)
@@ -194,7 +194,7 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
             task=task,
             sessions=len({line.session_id for line in group}),
             calls=sum(line.calls for line in group),
-            usage=_summed(line.usage for line in group),
+            usage=_sum(line.usage for line in group),
             unpriced=sum(line.unpriced for line in group),
         )
         for (model, provider, task), group in groups.items()
@@ -202,7 +202,7 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
     return tuple(sorted(found, key=lambda each: (bool(each.task), -_tokens(each.usage))))
 
 
-def _tools(counted: Iterable[Counted]) -> tuple[ToolUse, ...]:
+def _tools(counted: Iterable[SessionCounts]) -> tuple[ToolUse, ...]:
     calls: Counter[str] = Counter()
     failures: Counter[str] = Counter()
     for each in counted:
@@ -217,7 +217,7 @@ def _tools(counted: Iterable[Counted]) -> tuple[ToolUse, ...]:
 
 
 async def _skills(
-    journal: SqliteJournal, skills: Skilled, counted: Iterable[Counted]
+    journal: SqliteJournal, skills: SkillLibrary, counted: Iterable[SessionCounts]
 ) -> tuple[SkillUse, ...]:
     """Those that were loaded in these days; how it went is counted over all time."""
     loads: Counter[str] = Counter()
@@ -242,7 +242,7 @@ async def _skills(
     )
 
 
-async def _memory(memory: Remembering) -> dict[str, str]:
+async def _memory(memory: MemoryService) -> dict[str, str]:
     """How full each part of memory is."""
     status = await memory.status()
     return {name: part.usage for name, part in status.parts.items() if part.is_on}
@@ -263,11 +263,11 @@ def _top(sessions: list[_Session], weight: Any) -> tuple[SessionUse, ...]:
     )
 
 
-def _count(counted: Iterable[Counted], tool: str) -> int:
+def _count(counted: Iterable[SessionCounts], tool: str) -> int:
     return sum(each.times for each in counted if each.kind == "tool" and each.name == tool)
 
 
-def _summed(usages: Iterable[Usage]) -> Usage:
+def _sum(usages: Iterable[Usage]) -> Usage:
     total = Usage()
     for usage in usages:
         total += usage

@@ -8,18 +8,18 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
-from hermes.config.home import Home, unwritable
+from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import HermesError
 from hermes.homes.archives import copy_database, files_of
 from hermes.policy.places.places import Places
 
 if TYPE_CHECKING:
-    from hermes.memory.service import Remembering
+    from hermes.memory.service import MemoryService
 
 FOLDER = "_external"
 
 
-class Outside(Value):
+class OutsideFile(Value):
     """`files` are named from the person's folder on; `left_out` says which paths are not taken,
     and why."""
 
@@ -27,16 +27,16 @@ class Outside(Value):
     left_out: tuple[str, ...] = ()
 
 
-async def named_by_provider(memory: Remembering) -> tuple[Path, ...]:
+async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
     """What the provider that is chosen wants to be kept. A plugin is started to be asked, if it is
     not known yet."""
     if not memory.run.settings.memory.provider:
         return ()
     await memory.load_plugins()
-    return memory.modelling.backup_paths()
+    return memory.user_model.backup_paths()
 
 
-class PersonsFiles:
+class UserFiles:
     """The files of a person, as far as they may be packed and put back: none that hold keys, none
     that other programs run or obey, none of a home of ours. A backup may come from a stranger, and
     a plugin may name what it wants."""
@@ -49,7 +49,7 @@ class PersonsFiles:
     def at(self, name: str | PurePosixPath) -> Path:
         return self._person / name
 
-    def outside(self, paths: Sequence[Path]) -> Outside:
+    def outside(self, paths: Sequence[Path]) -> OutsideFile:
         """The files at these paths, with those below folders."""
         files: list[str] = []
         left_out: list[str] = []
@@ -60,7 +60,7 @@ class PersonsFiles:
                 else:
                     name = found.resolve().relative_to(self._person).as_posix()
                     files.append(name)
-        return Outside(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
+        return OutsideFile(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
 
     def fault(self, path: Path) -> str:
         """Why this file is not taken, or ""."""
@@ -87,7 +87,7 @@ class PersonsFiles:
                 else:
                     (source / name).replace(target)
             except OSError as error:
-                raise unwritable(target, error) from error
+                raise unwritable_error(target, error) from error
         return names
 
     def check(self, names: Sequence[str]) -> None:

@@ -13,20 +13,20 @@ from hermes.config.files import replace_file
 from hermes.config.home import (
     Home,
     check_profile_name,
+    default_profile,
     profile_home,
     profile_names,
-    sticky_profile,
-    unwritable,
+    unwritable_error,
 )
 from hermes.config.load import load
 from hermes.core.errors import NotFound, UsageError
 from hermes.homes.archives import (
     SECRET_FILES,
-    Packed,
+    PackedHome,
     Wanted,
     copy_database,
     files_of,
-    is_lasting,
+    is_persistent,
     pack,
 )
 from hermes.homes.backup import refuse_if_used, used_by
@@ -67,7 +67,7 @@ class Profiles:
 
     @property
     def active(self) -> str:
-        return sticky_profile(self._root) or DEFAULT
+        return default_profile(self._root) or DEFAULT
 
     def names(self) -> tuple[str, ...]:
         return (DEFAULT, *profile_names(self._root))
@@ -79,7 +79,7 @@ class Profiles:
         return ProfileInfo(
             name=name,
             home=str(home.root),
-            description=_described(home),
+            description=_description(home),
             active=name == self.active,
             model=model.default,
             provider=model.provider,
@@ -104,9 +104,9 @@ class Profiles:
         source = profile_home(self._root, like) if like else None
 
         def wanted(path: PurePosixPath) -> bool:
-            if not is_lasting(path) or (not skills and path.parts[0] == "skills"):
+            if not is_persistent(path) or (not skills and path.parts[0] == "skills"):
                 return False
-            return _is_present(path) if everything else _is_manner(path)
+            return _is_present(path) if everything else _is_personal(path)
 
         with self._draft(target) as draft:
             if source is not None and source.root.is_dir():
@@ -135,20 +135,20 @@ class Profiles:
         return home
 
     def rename(self, old: str, new: str) -> Home:
-        home, target = self._own(old), self._new(new)
+        home, target = self._root_of(old), self._new(new)
         refuse_if_used(home)
         was_active = self.active == old
         try:
             home.root.rename(target.root)
         except OSError as error:
-            raise unwritable(target.root, error) from error
+            raise unwritable_error(target.root, error) from error
         if was_active:
             self.use(new)
         return target
 
     def delete(self, name: str) -> None:
         """With all that is in it; ConfigError while somebody works there."""
-        home = self._own(name)
+        home = self._root_of(name)
         refuse_if_used(home)
         # From here on it is not found any more, however long removing takes.
         gone = home.root.with_name(f".{name}.{os.urandom(4).hex()}.gone")
@@ -158,37 +158,37 @@ class Profiles:
                 self.use(DEFAULT)
             shutil.rmtree(gone)
         except OSError as error:
-            raise unwritable(home.root, error) from error
+            raise unwritable_error(home.root, error) from error
 
     def export(self, name: str, target: Path) -> int:
         """One file without secrets; how many files are in it."""
         home = profile_home(self._root, name)
 
         def wanted(path: PurePosixPath) -> bool:
-            return is_lasting(path) and path.parts[0] not in SECRET_FILES | {"profiles"}
+            return is_persistent(path) and path.parts[0] not in SECRET_FILES | {"profiles"}
 
         if not home.root.is_dir():
             raise NotFound(f"There is no home at {home.root} yet; nothing to export.")
         return pack(home.root, target, wanted)
 
-    def take_in(self, file: Path, name: str) -> Home:
+    def import_archive(self, file: Path, name: str) -> Home:
         """A profile from an exported file; secrets in it are not taken."""
-        packed, target = Packed(file), self._new(name)
+        packed, target = PackedHome(file), self._new(name)
         with self._draft(target) as draft:
-            packed.unpack(draft, lambda path: is_lasting(path) and path.name not in SECRET_FILES)
+            packed.unpack(draft, lambda path: is_persistent(path) and path.name not in SECRET_FILES)
         return target
 
     @contextmanager
     def _draft(self, target: Home) -> Iterator[Path]:
         """A folder to fill, which becomes the profile once it is whole."""
-        self._root.folder(self._root.profiles)
+        self._root.ensure_folder(self._root.profiles)
         draft = target.root.with_name(f".{target.root.name}.{os.urandom(4).hex()}.draft")
         try:
             draft.mkdir(mode=0o700)
             yield draft
             draft.rename(target.root)
         except OSError as error:
-            raise unwritable(target.root, error) from error
+            raise unwritable_error(target.root, error) from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -201,13 +201,13 @@ class Profiles:
             raise UsageError(f"There is a profile {name!r} already; `hermes profile show {name}`.")
         return target
 
-    def _own(self, name: str) -> Home:
+    def _root_of(self, name: str) -> Home:
         if name == DEFAULT:
             raise UsageError("The default profile is the home itself; it stays as it is.")
         return profile_home(self._root, name)
 
 
-def _is_manner(path: PurePosixPath) -> bool:
+def _is_personal(path: PurePosixPath) -> bool:
     return str(path) in _MANNERS or path.parts[0] in _MANNER_FOLDERS
 
 
@@ -215,7 +215,7 @@ def _is_present(path: PurePosixPath) -> bool:
     return path.parts[0] not in _PAST | _LOGINS and str(path) not in _OWN
 
 
-def _described(home: Home) -> str:
+def _description(home: Home) -> str:
     try:
         return (home.root / DESCRIPTION).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

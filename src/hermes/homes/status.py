@@ -8,19 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import encode
-from hermes.config.secrets import masked, shown
+from hermes.config.secrets import display_value, mask
 from hermes.homes.backup import used_by
 from hermes.homes.updating import installation
 from hermes.models.explaining import explain_choice
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
-from hermes.workspaces.terminal_settings import described
+from hermes.workspaces.terminal_settings import describe_backend
 
 if TYPE_CHECKING:
     from hermes.config.load import Config
     from hermes.config.run_context import RunContext
-    from hermes.journal.archive import Library
-    from hermes.memory.service import Remembering
+    from hermes.journal.archive import SessionArchive
+    from hermes.memory.service import MemoryService
     from hermes.models.models import Models
 
 # Section: what it says, by name.
@@ -37,9 +37,9 @@ class StatusSources(Protocol):
     @property
     def models(self) -> Models: ...
     @property
-    def memory(self) -> Remembering: ...
+    def memory(self) -> MemoryService: ...
     @property
-    def library(self) -> Library: ...
+    def archive(self) -> SessionArchive: ...
 
 
 async def status(parts: StatusSources) -> Page:
@@ -49,11 +49,11 @@ async def status(parts: StatusSources) -> Page:
     return {
         "Environment": environment_lines(run),
         "Model": _model(parts.models, run.config),
-        "Keys": {name: masked(run.config.secrets.get(name)) for name in run.config.secrets.names()},
+        "Keys": {name: mask(run.config.secrets.get(name)) for name in run.config.secrets.names()},
         "Logins": await _logins(parts.models),
         "Terminal": {
             "backend": settings.terminal.backend,
-            "where": described(settings.terminal) or "commands run on this machine",
+            "where": describe_backend(settings.terminal) or "commands run on this machine",
             "approvals": settings.approvals.mode,
             "undo": "on" if settings.checkpoints.enabled else "off",
         },
@@ -63,7 +63,7 @@ async def status(parts: StatusSources) -> Page:
         },
         "Memory": await _memory(parts.memory),
         "Sessions": {
-            **await _sessions(parts.library),
+            **await _sessions(parts.archive),
             "open in": ", ".join(used_by(home)) or "nobody",
         },
     }
@@ -97,7 +97,7 @@ async def _logins(models: Models) -> dict[str, str]:
     return {f"{row.provider} {row.label or row.id}": row.status for row in rows}
 
 
-async def _memory(memory: Remembering) -> dict[str, str]:
+async def _memory(memory: MemoryService) -> dict[str, str]:
     found = await memory.status()
     parts: dict[str, str] = {
         target: f"{part.entries} entries, {part.usage}" if part.is_on else "off"
@@ -106,7 +106,7 @@ async def _memory(memory: Remembering) -> dict[str, str]:
     return {**parts, "waiting": str(found.pending), "provider": found.provider or "none"}
 
 
-async def _sessions(archive: Library) -> dict[str, str]:
+async def _sessions(archive: SessionArchive) -> dict[str, str]:
     found = await archive.stats()
     return {
         "sessions": str(found.sessions),
@@ -120,7 +120,7 @@ async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
     `with_keys` are keys shown at all, and then masked."""
     whole = await status(parts)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
-    faults = [finding for finding in parts.run.config.findings if finding.level != "ok"]
+    faults = [finding for finding in parts.run.config.diagnostics if finding.level != "ok"]
     return {
         "Environment": whole["Environment"],
         "Packages": packages(),
@@ -149,7 +149,7 @@ def changed_settings(run: RunContext) -> dict[str, str]:
 
 def _text(run: RunContext, key: str) -> str:
     held = run.config.explain(key)
-    value = shown(held.value, secret=held.setting.secret)
+    value = display_value(held.value, secret=held.setting.secret)
     text = value if isinstance(value, str) else encode(value).decode()
     return f"{run.redactor.line(text)}  ({held.source})"
 

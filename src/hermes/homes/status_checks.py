@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.config.findings import Finding
+from hermes.config.findings import Diagnostic
 from hermes.core.errors import HermesError
 from hermes.homes.health import index_findings, journal_findings
 from hermes.homes.status import Page, changed_settings, packages
-from hermes.models.choice import WITHIN
+from hermes.models.choice import IN_PROCESS
 from hermes.models.explaining import explain_choice
-from hermes.models.shelf import Shelf
+from hermes.models.shelf import ModelBrowser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from hermes.homes.status import StatusSources
 
 
-async def everything(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
+async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
     """All that is set up, used or not; `plugins` are their states. Nothing is contacted."""
-    from hermes.mcp.admin import Desk as Servers
+    from hermes.mcp.admin import McpAdmin as Servers
 
     return {
         "Providers": {
             row.name: "usable" if row.usable else _lack(row.problem)
-            for row in Shelf(parts.models).providers()
+            for row in ModelBrowser(parts.models).providers()
         },
         "Servers": {row.name: _server(row.enabled, row.fault) for row in Servers(parts.run).rows()},
         "Plugins": dict(plugins),
@@ -34,7 +34,7 @@ async def everything(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
     }
 
 
-async def tried(parts: StatusSources) -> Page:
+async def deep_checks(parts: StatusSources) -> Page:
     """The model's provider is asked for its list, and every record is read once."""
     found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
     return {"Checks": {"model": await _model(parts), "sessions": _words(found)}}
@@ -42,13 +42,13 @@ async def tried(parts: StatusSources) -> Page:
 
 async def _model(parts: StatusSources) -> str:
     winner = explain_choice(parts.models, parts.run.config).winner
-    if winner is None or winner.provider in WITHIN:
+    if winner is None or winner.provider in IN_PROCESS:
         return "answers inside this process"
     if winner.problem:
         return winner.problem
     began = parts.run.world.clock.monotonic()
     try:
-        cards = await Shelf(parts.models).cards(winner.provider, refresh=True)
+        cards = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)
     except HermesError as error:
         return str(error)
     if cards.problem:
@@ -66,5 +66,5 @@ def _server(enabled: bool, fault: str) -> str:
     return fault or ("on" if enabled else "off")
 
 
-def _words(findings: list[Finding]) -> str:
+def _words(findings: list[Diagnostic]) -> str:
     return "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in findings)

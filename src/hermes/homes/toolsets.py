@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes.codec.values import JsonValue, Value
 from hermes.config.home import Home
-from hermes.config.schema import Path
+from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.tools.toolbox import wanted_names
@@ -25,19 +25,19 @@ class ToolsetState(Value):
     partly: bool = False
 
 
-def states(
+def toolset_states(
     settings: Settings, platform: str = "", *, home: Home | None = None
 ) -> tuple[ToolsetState, ...]:
     """With a home, foreign servers are among them."""
     offered = {*wanted_names(settings, platform=platform)}
-    own = tuple(_state(name, offered) for name in _elementary())
+    own = tuple(_state(name, offered) for name in _expand())
     if home is None or not settings.mcp_servers:
         return own
     from hermes.mcp import toolsets
 
     return own + tuple(
         ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
-        for name, tools, on, partly in toolsets.offered(settings, home)
+        for name, tools, on, partly in toolsets.server_toolsets(settings, home)
     )
 
 
@@ -53,7 +53,7 @@ def _state(name: str, offered: set[str]) -> ToolsetState:
     return ToolsetState(name=name, tools=tools, enabled=whole, partly=bool(held) and not whole)
 
 
-def _elementary() -> tuple[str, ...]:
+def _expand() -> tuple[str, ...]:
     """Those that are not only made of others."""
     return tuple(name for name, held in toolsets_by_name().items() if held.tools)
 
@@ -70,16 +70,16 @@ def switch(home: Home, name: str, *, on: bool) -> None:
 
 def changes(
     settings: Settings, names: Sequence[str], *, on: bool, platform: str = ""
-) -> dict[Path, JsonValue]:
+) -> dict[KeyPath, JsonValue]:
     """What to write so that these toolsets are offered, or not any more; NotFound."""
     if settings.mcp_servers:
-        from hermes.mcp.toolsets import is_server, switched
+        from hermes.mcp.toolsets import is_server, switch_changes
 
         if servers := [name for name in names if is_server(settings, name)]:
             if platform:
                 raise UsageError("Servers are switched everywhere at once; leave out --platform.")
             others = [name for name in names if name not in servers]
-            return switched(settings, servers, on=on) | changes(settings, others, on=on)
+            return switch_changes(settings, servers, on=on) | changes(settings, others, on=on)
     for name in names:
         if name not in toolsets_by_name():
             # Only a slip needs the comparison of words.
@@ -100,7 +100,7 @@ def changes(
             toolsets = [each for each in toolsets if each != name]
             if _touches(toolsets, name):
                 off.append(name)
-    found: dict[Path, JsonValue] = {}
+    found: dict[KeyPath, JsonValue] = {}
     if tuple(toolsets) != settings.toolsets:
         found["toolsets",] = list(toolsets)
     if tuple(off) != settings.agent.disabled_toolsets:
@@ -110,8 +110,8 @@ def changes(
 
 def _for_platform(
     settings: Settings, names: Sequence[str], *, on: bool, platform: str
-) -> dict[Path, JsonValue]:
-    now = [each.name for each in states(settings, platform) if each.enabled or each.partly]
+) -> dict[KeyPath, JsonValue]:
+    now = [each.name for each in toolset_states(settings, platform) if each.enabled or each.partly]
     changed = {*now} | {*names} if on else {*now} - {*names}
     return {("platform_toolsets", platform): sorted(changed)} if changed != {*now} else {}
 

@@ -23,7 +23,7 @@ class Installation(Value):
     place: Path
 
 
-class News(Value):
+class UpdateNotice(Value):
     """`newest` is the version or commit that there is; `changes` are lines about what is new."""
 
     current: str
@@ -42,14 +42,14 @@ def installation() -> Installation:
     return Installation(kind="package", place=Path(sys.prefix))
 
 
-async def news(here: Installation) -> News:
+async def check_for_update(here: Installation) -> UpdateNotice:
     """Asks the place it came from; ConfigError when that cannot be reached."""
     if here.kind == "package":
         words = await _run(
             here, *_pip("index", "versions", PACKAGE), fix="check the network and try again"
         )
         found = re.search(rf"{PACKAGE} \(([^)]+)\)", words)
-        return News(current=__version__, newest=found[1] if found else __version__)
+        return UpdateNotice(current=__version__, newest=found[1] if found else __version__)
     await _run(here, "git", "fetch", "--quiet", fix="check the network and its remote")
     upstream = "@{upstream}"
     fix = "set one with `git branch --set-upstream-to`"
@@ -59,7 +59,7 @@ async def news(here: Installation) -> News:
     if base == await _run(here, "git", "rev-parse", upstream, fix=fix):
         newest = current  # all of it is here, and perhaps more
     lines = await _run(here, "git", "log", "--format=%s", f"HEAD..{upstream}", fix=fix)
-    return News(current=current, newest=newest, changes=tuple(lines.splitlines()))
+    return UpdateNotice(current=current, newest=newest, changes=tuple(lines.splitlines()))
 
 
 async def update(here: Installation) -> None:

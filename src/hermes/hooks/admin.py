@@ -12,9 +12,9 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound
 from hermes.hooks.catalogue import HOOKS
-from hermes.hooks.consent import fingerprint, split
-from hermes.hooks.shell import ShellHook, run
-from hermes.hooks.shell_hooks import consents_of, environment_of, shell_hooks, trouble
+from hermes.hooks.consent import hash_files, split_command
+from hermes.hooks.shell import ShellHook, run_hook
+from hermes.hooks.shell_hooks import consents_of, environment_of, find_problem, shell_hooks
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 State = Literal["allowed", "changed", "not allowed", "unusable"]
 
 
-class Listed(Value):
+class HookRow(Value):
     """One hook of the settings. `words` say what is wrong with one that cannot run."""
 
     event: str
@@ -34,7 +34,7 @@ class Listed(Value):
     words: str = ""
 
 
-class Tried(Value):
+class HookTrial(Value):
     """What a program did when it was tried; `answer` is what that would have meant."""
 
     event: str
@@ -46,16 +46,18 @@ class Tried(Value):
     answer: str
 
 
-def listed(context: RunContext) -> list[Listed]:
-    return [_listed(context, hook) for hook in shell_hooks(context)]
+def hook_rows(context: RunContext) -> list[HookRow]:
+    return [_row(context, hook) for hook in shell_hooks(context)]
 
 
-def tryable(context: RunContext, event: str, tool: str) -> list[ShellHook]:
+def hooks_for_event(context: RunContext, event: str, tool: str) -> list[ShellHook]:
     """Those that would run at this hook, for this tool. NotFound where there are none."""
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
         raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
-    found = [hook for hook in shell_hooks(context) if hook.event == event and not trouble(hook)]
+    found = [
+        hook for hook in shell_hooks(context) if hook.event == event and not find_problem(hook)
+    ]
     matching = [hook for hook in found if not tool or hook.matches(tool)]
     if not matching:
         whom = f" for {tool}" if tool else ""
@@ -63,17 +65,17 @@ def tryable(context: RunContext, event: str, tool: str) -> list[ShellHook]:
     return matching
 
 
-async def tried(context: RunContext, hook: ShellHook, tool: str) -> Tried:
+async def try_hook(context: RunContext, hook: ShellHook, tool: str) -> HookTrial:
     """Run it as a session would, with made-up facts."""
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
-        ran = await run(hook, payload, env=environment_of(context))
+        ran = await run_hook(hook, payload, env=environment_of(context))
     except (HermesError, OSError) as error:
-        return _told(hook, None, 0.0, "", str(error), "could not be started")
+        return _describe(hook, None, 0.0, "", str(error), "could not be started")
     if ran.code is None:
-        return _told(hook, None, ran.seconds, "", "", f"no end within {hook.seconds:g} s")
+        return _describe(hook, None, ran.seconds, "", "", f"no end within {hook.seconds:g} s")
     answer = "nothing" if ran.answer is None else encode(ran.answer).decode()
-    return _told(hook, ran.code, ran.seconds, ran.output, ran.errors, answer)
+    return _describe(hook, ran.code, ran.seconds, ran.output, ran.errors, answer)
 
 
 def revoke(context: RunContext, command: str) -> int:
@@ -87,14 +89,14 @@ def revoke(context: RunContext, command: str) -> int:
     return gone
 
 
-def unhealthy(hook: Listed) -> str:
+def unhealthy(hook: HookRow) -> str:
     """Why this hook does not do what the settings want; "" if it does."""
     if hook.state == "unusable":
         return hook.words
     if hook.state != "allowed":
         was = "has changed since it was allowed" if hook.state == "changed" else "was not allowed"
         return f"{was}; start a chat, or use --accept-hooks once"
-    program = split(hook.command)[0]
+    program = split_command(hook.command)[0]
     if shutil.which(program) is None:
         why = "is not executable" if os.path.exists(program) else "is not there"  # noqa: PTH110
         return f"{program} {why}"
@@ -103,18 +105,18 @@ def unhealthy(hook: Listed) -> str:
     return ""
 
 
-def _listed(context: RunContext, hook: ShellHook) -> Listed:
-    words = trouble(hook)
+def _row(context: RunContext, hook: ShellHook) -> HookRow:
+    words = find_problem(hook)
     state: State = "unusable"
     if not words:
         try:
             known = consents_of(context).find(hook.event, hook.command)
             state = "not allowed"
             if known is not None:
-                state = "allowed" if known.files == fingerprint(hook.command) else "changed"
+                state = "allowed" if known.files == hash_files(hook.command) else "changed"
         except HermesError as error:
             words = str(error)
-    return Listed(
+    return HookRow(
         event=hook.event,
         command=hook.command,
         matcher=hook.matcher,
@@ -125,10 +127,10 @@ def _listed(context: RunContext, hook: ShellHook) -> Listed:
     )
 
 
-def _told(
+def _describe(
     hook: ShellHook, code: int | None, seconds: float, output: str, errors: str, answer: str
-) -> Tried:
-    return Tried(
+) -> HookTrial:
+    return HookTrial(
         event=hook.event,
         command=hook.command,
         code=code,

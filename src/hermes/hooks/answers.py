@@ -6,7 +6,7 @@ import logging
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
-from hermes.core.hooks import Verdict
+from hermes.core.hooks import HookVerdict
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def contexts(answers: tuple[object, ...]) -> list[str]:
     return [text for text in found if text]
 
 
-def verdict(answers: tuple[object, ...]) -> Verdict | None:
+def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
     """The first block wins. Otherwise a person is asked if any callback requires it, and the
     first modified arguments apply, so that the person approves exactly those."""
     ask: str | None = None
@@ -34,7 +34,7 @@ def verdict(answers: tuple[object, ...]) -> Verdict | None:
     for answer in answers:
         match answer:
             case {"action": "block", **more}:
-                return Verdict(block=_message(more) or BLOCK)
+                return HookVerdict(block=_message(more) or BLOCK)
             case {"action": "approve", **more}:
                 ask = _reason(more) if ask is None else ask
             case {"action": "modify", "args": dict() as given}:
@@ -43,10 +43,10 @@ def verdict(answers: tuple[object, ...]) -> Verdict | None:
                 _log_ignored("pre_tool_call", answer)
     if ask is None and arguments is None:
         return None
-    return Verdict(ask=ask, arguments=arguments)
+    return HookVerdict(ask=ask, arguments=arguments)
 
 
-def text(hook: str, answers: tuple[object, ...]) -> str | None:
+def first_text(hook: str, answers: tuple[object, ...]) -> str | None:
     """Returns the first non-empty text."""
     for answer in answers:
         if isinstance(answer, str):

@@ -14,7 +14,7 @@ from hermes.core.errors import ConfigError
 FILE = "shell-hooks-allowlist.json"
 
 
-class Allowed(Value):
+class AllowedHook(Value):
     """`files` maps the files that the command names to their SHA-256."""
 
     event: str
@@ -25,16 +25,16 @@ class Allowed(Value):
 
 class _List(Value):
     version: int = 1
-    allowed: tuple[Allowed, ...] = ()
+    allowed: tuple[AllowedHook, ...] = ()
 
 
-class Consents:
+class HookAllowlist:
     """The allowlist file. It is reread every time, because other processes may change it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def all(self) -> tuple[Allowed, ...]:
+    def all(self) -> tuple[AllowedHook, ...]:
         """Raises ConfigError when the file is invalid; nothing is allowed then."""
         try:
             return decode(_List, self._path.read_bytes()).allowed
@@ -45,7 +45,7 @@ class Consents:
                 f"{self._path} is not valid ({error}); fix or remove it and allow hooks again."
             ) from error
 
-    def find(self, event: str, command: str) -> Allowed | None:
+    def find(self, event: str, command: str) -> AllowedHook | None:
         """Returns the entry, even if its files have changed."""
         for each in self.all():
             if (each.event, each.command) == (event, command):
@@ -54,7 +54,7 @@ class Consents:
 
     def allow(self, event: str, command: str, *, at: float) -> None:
         known = [each for each in self.all() if (each.event, each.command) != (event, command)]
-        new = Allowed(event=event, command=command, files=fingerprint(command), at=at)
+        new = AllowedHook(event=event, command=command, files=hash_files(command), at=at)
         self._write((*known, new))
 
     def revoke(self, command: str) -> int:
@@ -65,7 +65,7 @@ class Consents:
             self._write(kept)
         return len(known) - len(kept)
 
-    def _write(self, allowed: tuple[Allowed, ...]) -> None:
+    def _write(self, allowed: tuple[AllowedHook, ...]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -74,7 +74,7 @@ class Consents:
         new.replace(self._path)
 
 
-def split(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """Splits a command without a shell. ConfigError for an open quote."""
     try:
         words = shlex.split(command)
@@ -85,11 +85,11 @@ def split(command: str) -> list[str]:
     return [str(Path(word).expanduser()) if word.startswith("~") else word for word in words]
 
 
-def fingerprint(command: str) -> dict[str, str]:
+def hash_files(command: str) -> dict[str, str]:
     """Returns hashes of the files that the command names. Programs named without a path belong
     to the system."""
     found = {}
-    for word in split(command):
+    for word in split_command(command):
         path = Path(word)
         if "/" in word and path.is_file():
             found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -26,7 +26,7 @@ GRACE_SECONDS = 0.5
 Callback = Callable[..., object]
 
 
-class Added(NamedTuple):
+class HookCallback(NamedTuple):
     hook: str
     callback: Callback
     owner: str
@@ -40,7 +40,7 @@ class Hooks:
 
     def __init__(self, *, timeout: float = DEFAULT_SECONDS) -> None:
         self._timeout = timeout
-        self._added: dict[str, list[Added]] = {}
+        self._added: dict[str, list[HookCallback]] = {}
         # References to abandoned tasks, so that they are not garbage-collected.
         self._abandoned: set[asyncio.Task[object]] = set()
 
@@ -61,7 +61,7 @@ class Hooks:
             near = tuple(difflib.get_close_matches(hook, HOOKS, n=3, cutoff=0.5))
             hint = f"did you mean {' or '.join(near)}?" if near else "docs/hooks.md lists them."
             raise NotFound(f"There is no hook {hook!r}; {hint}", near)
-        added = Added(hook, callback, owner, priority, timeout, fail_closed)
+        added = HookCallback(hook, callback, owner, priority, timeout, fail_closed)
         self._added[hook] = sorted((*self._added.get(hook, ()), added), key=lambda a: a.priority)
 
     def remove(self, owner: str) -> None:
@@ -80,9 +80,9 @@ class Hooks:
     async def fire(self, hook: str, **payload: Any) -> tuple[object, ...]:
         """Returns the results of the callbacks, in order, without None. Each gets a copy of
         lists and dicts. Failures are logged; a failed `fail_closed` callback counts as a block."""
-        return tuple(answer for _, answer in await self.heard(hook, **payload))
+        return tuple(answer for _, answer in await self.fire_with_owner(hook, **payload))
 
-    async def heard(self, hook: str, **payload: Any) -> tuple[tuple[str, object], ...]:
+    async def fire_with_owner(self, hook: str, **payload: Any) -> tuple[tuple[str, object], ...]:
         """Like `fire`, with the owner of each result."""
         answers = []
         for added in tuple(self._added.get(hook, ())):
@@ -91,7 +91,7 @@ class Hooks:
                 answers.append((added.owner, answer))
         return tuple(answers)
 
-    async def _call(self, added: Added, payload: Mapping[str, object]) -> object:
+    async def _call(self, added: HookCallback, payload: Mapping[str, object]) -> object:
         seconds = self._timeout if added.timeout is None else added.timeout
         given = {name: _copy(value) for name, value in payload.items()}
         task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
@@ -117,7 +117,7 @@ class Hooks:
             task.add_done_callback(self._abandoned.discard)
 
 
-def _closed_message(added: Added) -> str:
+def _closed_message(added: HookCallback) -> str:
     return f"The check by {added.owner} failed; the call is not run without it."
 
 
@@ -125,7 +125,7 @@ def _copy(value: object) -> object:
     return copy.deepcopy(value) if isinstance(value, dict | list) else value
 
 
-class Failed(Exception):
+class CallbackExit(Exception):
     """Wraps exits and interrupts raised by a callback."""
 
 
@@ -138,7 +138,7 @@ async def _answer(call: Callable[[], object]) -> object:
         answer = await _in_thread(call)
         return await answer if isinstance(answer, Coroutine) else answer
     except (SystemExit, KeyboardInterrupt) as error:
-        raise Failed(type(error).__name__) from error
+        raise CallbackExit(type(error).__name__) from error
 
 
 def _is_async(call: Callable[[], object]) -> bool:
@@ -169,7 +169,7 @@ async def _in_thread(call: Callable[[], object]) -> object:
             answer = context.run(call)
         except (StopIteration, SystemExit, KeyboardInterrupt) as error:
             # A future cannot carry these.
-            failure = Failed(type(error).__name__)
+            failure = CallbackExit(type(error).__name__)
         except Exception as error:
             failure = error
         try:

@@ -16,14 +16,14 @@ from hermes.core.world import Clock
 from hermes.hooks.history import history
 from hermes.hooks.session import SessionHooks
 
-Whereabouts = Callable[[str, str], tuple[str, str]]
+EndpointOf = Callable[[str, str], tuple[str, str]]
 
 
-class Requests:
+class RequestHooks:
     """For one session. `where` returns base URL and wire format of a model and provider."""
 
     def __init__(
-        self, hooks: SessionHooks, *, clock: Clock, where: Whereabouts, attempts: int
+        self, hooks: SessionHooks, *, clock: Clock, where: EndpointOf, attempts: int
     ) -> None:
         self._hooks = hooks
         self._clock = clock
@@ -49,7 +49,7 @@ class Requests:
             await self._report_failure()
             raise
 
-    async def booked(self, call: ModelCalled) -> None:
+    async def on_request(self, call: ModelCalled) -> None:
         """Called before a request; a pending failure is reported first."""
         await self._report_failure()
         prompt = self._prompt
@@ -78,7 +78,7 @@ class Requests:
                 "pre_api_request", **self._request_facts, request_messages=messages
             )
 
-    def settled(self, _settled: CallSettled) -> None:
+    def on_settled(self, _settled: CallSettled) -> None:
         """Called after a request; captures the error that is being raised."""
         error = sys.exception()
         if isinstance(error, ProviderError):

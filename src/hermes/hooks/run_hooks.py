@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.core.beside import Beside
+from hermes.core.beside import HookContext
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.parts import Connect
@@ -16,12 +16,12 @@ from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.hooks.registry import Hooks
-    from hermes.hooks.requests import Requests
+    from hermes.hooks.requests import RequestHooks
     from hermes.hooks.session import SessionHooks
     from hermes.models.models import Models
     from hermes.tools.terminal_output import TerminalOutput
@@ -31,7 +31,7 @@ RESET_REASONS = {"new": "new_session"}
 LEAVE_SECONDS = 60.0
 
 
-class Hooked:
+class RunHooks:
     """The hooks of one run: those that the settings name, and those that plugins add."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Hooked:
         self._run = run
         self._models = models
         self._find_session = find_session
-        self._open: dict[str, _Followed] = {}
+        self._open: dict[str, _SessionFollower] = {}
 
     @cached_property
     def registry(self) -> Hooks:
@@ -64,7 +64,7 @@ class Hooked:
             return self._open[recorder.session_id].hooks
         if not self.any:
             return None
-        followed = _Followed(self._run, self._models, self.registry, workspace, recorder)
+        followed = _SessionFollower(self._run, self._models, self.registry, workspace, recorder)
         self._open[recorder.session_id] = followed
         return followed.hooks
 
@@ -73,19 +73,19 @@ class Hooked:
         followed = self._open.get(session_id)
         return followed.hooks if followed else None
 
-    def around(self, session_id: str, connect: Connect) -> Connect:
+    def wrap(self, session_id: str, connect: Connect) -> Connect:
         """The way to models, past hooks."""
 
         def transcript() -> Transcript:
             return self._find_session(session_id).transcript
 
-        def watch() -> Requests | None:
+        def watch() -> RequestHooks | None:
             followed = self._open.get(session_id)
             return followed.requests if followed else None
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-            inner, limits = connect(model, provider, _Books(meter, watch))
-            return _Way(inner, transcript, watch), limits
+        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
+            inner, limits = connect(model, provider, _HookedMeter(meter, watch))
+            return _HookedProvider(inner, transcript, watch), limits
 
         return through
 
@@ -107,7 +107,7 @@ class Hooked:
                 platform=opened.source if opened else "",
             )
 
-    async def leave(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """The session is closed; what happened in it last is told first."""
         if (followed := self._open.pop(session_id, None)) is not None:
             await asyncio.wait((followed.work,), timeout=LEAVE_SECONDS)
@@ -121,7 +121,7 @@ class Hooked:
         await asyncio.gather(*(each.work for each in self._open.values()), return_exceptions=True)
 
 
-class _Followed:
+class _SessionFollower:
     """The hooks of a session that is open, and who tells them what happens in it."""
 
     def __init__(
@@ -132,12 +132,12 @@ class _Followed:
         workspace: Workspace,
         recorder: Recorder,
     ) -> None:
-        from hermes.hooks.requests import Requests
+        from hermes.hooks.requests import RequestHooks
         from hermes.hooks.session import SessionHooks
 
         self._place = run.settings.terminal.backend
         self.hooks = SessionHooks(registry, recorder, keep=workspace.scratch)
-        self.requests = Requests(
+        self.requests = RequestHooks(
             self.hooks,
             clock=run.world.clock,
             where=lambda model, provider: _where(models, model, provider),
@@ -149,42 +149,42 @@ class _Followed:
         return await self.hooks.command_ran(command, output, code, self._place)
 
 
-class _Way:
+class _HookedProvider:
     """A way to a model with a place for hooks at it."""
 
     def __init__(
         self,
         inner: Provider,
         transcript: Callable[[], Transcript],
-        watch: Callable[[], Requests | None],
+        watch: Callable[[], RequestHooks | None],
     ) -> None:
         self._inner = inner
         self._transcript = transcript
         self._watch = watch
-        self._beside = Beside()
+        self._beside = HookContext()
 
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        shown = self._beside.shown(prompt, self._transcript())
+        shown = self._beside.add_to(prompt, self._transcript())
         watch = self._watch()
         return self._inner.reply(shown) if watch is None else watch.reply(self._inner, shown)
 
 
-class _Books:
+class _HookedMeter:
     """A meter with a place for hooks at it."""
 
-    def __init__(self, inner: Meter, watch: Callable[[], Requests | None]) -> None:
+    def __init__(self, inner: Meter, watch: Callable[[], RequestHooks | None]) -> None:
         self._inner = inner
         self._watch = watch
 
     async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
         granted = await self._inner.reserve(call, least)
         if (watch := self._watch()) is not None:
-            await watch.booked(call)
+            await watch.on_request(call)
         return granted
 
     def settle(self, settled: CallSettled) -> None:
         if (watch := self._watch()) is not None:
-            watch.settled(settled)
+            watch.on_settled(settled)
         self._inner.settle(settled)
 
 

@@ -16,10 +16,10 @@ from hermes.core.events import (
     SessionEnded,
     TurnEnded,
 )
-from hermes.core.hooks import Fate, Verdict
+from hermes.core.hooks import CallOutcome, HookVerdict
 from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
 from hermes.core.recorder import Recorder
-from hermes.hooks.answers import contexts, text, verdict
+from hermes.hooks.answers import contexts, first_text, verdict
 from hermes.hooks.history import history
 from hermes.hooks.registry import Hooks
 
@@ -43,7 +43,7 @@ class SessionHooks:
         self._transcript = recorder.transcript
         self._session_id = recorder.session_id
         self._reader = recorder.subscribe()
-        self._veil = recorder.veil
+        self._veil = recorder.redactor
         self._keep = keep
         self._user_text = ""
         self._answer = ""
@@ -59,8 +59,8 @@ class SessionHooks:
         """Returns plugins whose text was used; programs in the settings are the user's own."""
         return tuple(sorted(self._plugin_sources))
 
-    async def turn_begins(self) -> str:
-        await self._reader.read_up()
+    async def before_turn(self) -> str:
+        await self._reader.wait_until_read()
         transcript = self._transcript
         self._user_text, self._answer = self._user_message(), ""
         is_first = len(transcript.turn_starts) == 1
@@ -78,11 +78,11 @@ class SessionHooks:
         texts = contexts(found)
         return "\n\n".join([await self._limit_context(text) for text in texts])
 
-    async def call_comes(self, call: ToolCall) -> Verdict | None:
+    async def before_tool(self, call: ToolCall) -> HookVerdict | None:
         return verdict(await self.fire("pre_tool_call", **self._about(call)))
 
-    async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
+    async def after_tool(
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
         status = "blocked" if fate == "blocked" else "error" if result.failed else "ok"
         facts = self._about(call) | {
@@ -95,7 +95,7 @@ class SessionHooks:
         await self.fire("post_tool_call", **facts)
         return await self._transform("transform_tool_result", **facts) if fate == "made" else None
 
-    async def last_words(self, text: str) -> str | None:
+    async def before_final_answer(self, text: str) -> str | None:
         return await self._transform("transform_llm_output", response_text=self._redact(text))
 
     async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
@@ -114,7 +114,7 @@ class SessionHooks:
         """Fires a hook after all earlier events, with the common fields."""
         if not self._hooks.has(hook):
             return ()
-        await self._reader.read_up()
+        await self._reader.wait_until_read()
         return await self._fire(hook, **payload)
 
     async def follow(self) -> None:
@@ -147,10 +147,10 @@ class SessionHooks:
         return value
 
     async def _transform(self, hook: str, **payload: object) -> str | None:
-        return text(hook, await self.fire(hook, **payload))
+        return first_text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        heard = await self._hooks.heard(hook, **{**self._common(), **payload})
+        heard = await self._hooks.fire_with_owner(hook, **{**self._common(), **payload})
         self._plugin_sources |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
         return tuple(answer for _, answer in heard)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
-from hermes.hooks.consent import Consents, fingerprint, split
+from hermes.hooks.consent import HookAllowlist, hash_files, split_command
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class ShellHook(Value):
             ) from error
 
 
-class Ran(Value):
+class HookRun(Value):
     """Result of a run. `answer` is the return value for the hook, or None."""
 
     code: int | None
@@ -65,7 +65,7 @@ class ShellCallback:
     """A program as a callback. `env` is its environment. Its files are compared with the allowed
     hashes before every run."""
 
-    def __init__(self, hook: ShellHook, consents: Consents, *, env: Mapping[str, str]) -> None:
+    def __init__(self, hook: ShellHook, consents: HookAllowlist, *, env: Mapping[str, str]) -> None:
         self._hook = hook
         self._consents = consents
         self._env = env
@@ -77,7 +77,7 @@ class ShellCallback:
             return None
         if not await asyncio.to_thread(is_allowed, hook, self._consents):
             raise ConfigError(f"{hook.command} is not allowed, or has changed since then.")
-        ran = await run(hook, payload, env=self._env)
+        ran = await run_hook(hook, payload, env=self._env)
         if ran.code is None:
             raise TimeoutError(f"no exit within {hook.seconds:g} s")
         if ran.answer is None and hook.fail_closed and ran.code != 0:
@@ -85,13 +85,15 @@ class ShellCallback:
         return ran.answer
 
 
-def is_allowed(hook: ShellHook, consents: Consents) -> bool:
+def is_allowed(hook: ShellHook, consents: HookAllowlist) -> bool:
     """Returns whether the program is allowed for this hook and its files are unchanged."""
     known = consents.find(hook.event, hook.command)
-    return known is not None and known.files == fingerprint(hook.command)
+    return known is not None and known.files == hash_files(hook.command)
 
 
-async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]) -> Ran:
+async def run_hook(
+    hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]
+) -> HookRun:
     """Runs the program until it exits or times out, and kills its process group. OSError when it
     cannot start."""
     loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
@@ -102,23 +104,23 @@ async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[st
             output, errors, _ = await asyncio.gather(
                 _read(process.stdout),
                 _read(process.stderr),
-                _write_stdin(process, asked(hook, payload)),
+                _write_stdin(process, encode_payload(hook, payload)),
             )
             await process.wait()
     except TimeoutError:
-        return Ran(code=None, output="", errors="", seconds=loop.time() - began)
+        return HookRun(code=None, output="", errors="", seconds=loop.time() - began)
     finally:
         await _end(process)
-    return Ran(
+    return HookRun(
         code=process.returncode,
         output=output,
         errors=errors,
         seconds=loop.time() - began,
-        answer=answer(hook.event, process.returncode or 0, output, errors),
+        answer=parse_answer(hook.event, process.returncode or 0, output, errors),
     )
 
 
-def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
+def encode_payload(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
     """Encodes the JSON on stdin."""
     message = {
         "hook_event_name": hook.event,
@@ -131,7 +133,7 @@ def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
     return encode(message) + b"\n"
 
 
-def answer(event: str, code: int, output: str, errors: str) -> JsonObject | str | None:
+def parse_answer(event: str, code: int, output: str, errors: str) -> JsonObject | str | None:
     """Translates exit code and output to a callback's return value."""
     if code == BLOCKING_CODE:
         return {"action": "block", "message": errors.strip() or output.strip()}
@@ -155,7 +157,7 @@ def answer(event: str, code: int, output: str, errors: str) -> JsonObject | str 
 async def _start(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *split(hook.command),
+            *split_command(hook.command),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

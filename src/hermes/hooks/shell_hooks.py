@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hermes.config.child_environment import child_environment
 from hermes.core.errors import HermesError
 from hermes.hooks.catalogue import HOOKS
-from hermes.hooks.consent import FILE, Consents, fingerprint
+from hermes.hooks.consent import FILE, HookAllowlist, hash_files
 from hermes.hooks.registry import Hooks
 from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed
 
@@ -36,8 +36,8 @@ def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
             )
 
 
-def consents_of(run: RunContext) -> Consents:
-    return Consents(run.home.root / FILE)
+def consents_of(run: RunContext) -> HookAllowlist:
+    return HookAllowlist(run.home.root / FILE)
 
 
 def environment_of(run: RunContext) -> dict[str, str]:
@@ -45,27 +45,27 @@ def environment_of(run: RunContext) -> dict[str, str]:
     return child_environment(run.env, run.settings.terminal.env_passthrough)
 
 
-def trouble(hook: ShellHook) -> str:
+def find_problem(hook: ShellHook) -> str:
     """Why an entry cannot be used as it is written, in one sentence; "" for none."""
     if hook.event not in HOOKS:
         return f"There is no hook {hook.event!r}; `hermes hooks list` shows those that there are."
     try:
         hook.matches("")
-        fingerprint(hook.command)
+        hash_files(hook.command)
     except (HermesError, OSError) as error:
         return str(error)
     return ""
 
 
-def undecided(run: RunContext) -> list[ShellHook]:
+def hooks_without_consent(run: RunContext) -> list[ShellHook]:
     """Those that nobody has allowed as they are now."""
     consents = consents_of(run)
-    usable = (hook for hook in shell_hooks(run) if not trouble(hook))
+    usable = (hook for hook in shell_hooks(run) if not find_problem(hook))
     return [hook for hook in usable if not is_allowed(hook, consents)]
 
 
-def allow(run: RunContext, hook: ShellHook) -> None:
-    run.home.folder(run.home.root)
+def record_consent(run: RunContext, hook: ShellHook) -> None:
+    run.home.ensure_folder(run.home.root)
     consents_of(run).allow(hook.event, hook.command, at=run.world.clock.now())
 
 
@@ -90,14 +90,14 @@ def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
         )
 
 
-def _refusal(run: RunContext, hook: ShellHook, consents: Consents) -> str:
-    if words := trouble(hook):
+def _refusal(run: RunContext, hook: ShellHook, consents: HookAllowlist) -> str:
+    if words := find_problem(hook):
         return words
     try:
         if is_allowed(hook, consents):
             return ""
         if run.settings.hooks_auto_accept:
-            allow(run, hook)
+            record_consent(run, hook)
             return ""
     except HermesError as error:
         return str(error)

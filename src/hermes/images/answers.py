@@ -16,18 +16,18 @@ _TEXTS = ("model", "prompt", "aspect_ratio", "provider")
 _MOST_MEGAPIXELS = 2
 
 
-class Price(Value):
+class ImagePrice(Value):
     """In dollars per image. An `estimated` price is the maximum."""
 
     usd: float
     estimated: bool = False
 
 
-def validated(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
+def validate_answer(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
     """Return the answer in the agreed form, with missing fields filled in; else an error that says
     what is wrong with it."""
     known = {"provider": provider, "prompt": prompt, "aspect_ratio": aspect_ratio, "model": ""}
-    if fault := _fault(answer):
+    if fault := _find_fault(answer):
         return error_response(
             error=f"{provider} returned an invalid answer: {fault}.",
             error_type="invalid_provider_response",
@@ -41,7 +41,7 @@ def validated(answer: object, *, provider: str, prompt: str, aspect_ratio: str) 
     return {"error_type": "provider_error", **known, **answer, "image": None}
 
 
-def _fault(answer: object) -> str:
+def _find_fault(answer: object) -> str:
     if not isinstance(answer, dict):
         return "it is not a dict"
     if not all(isinstance(key, str) for key in answer):
@@ -54,10 +54,10 @@ def _fault(answer: object) -> str:
         encode(answer)
     except TypeError:
         return "it cannot be written as JSON"
-    return _fault_of_picture(answer) if answer["success"] else _fault_of_error(answer)
+    return _find_image_fault(answer) if answer["success"] else _find_error_fault(answer)
 
 
-def _fault_of_picture(answer: JsonObject) -> str:
+def _find_image_fault(answer: JsonObject) -> str:
     image = answer.get("image")
     if not isinstance(image, str) or not image:
         return "`image` is neither a URL nor a path"
@@ -72,22 +72,22 @@ def _fault_of_picture(answer: JsonObject) -> str:
         return "the file of `image` does not exist"
 
 
-def _fault_of_error(answer: JsonObject) -> str:
+def _find_error_fault(answer: JsonObject) -> str:
     if not isinstance(answer.get("error"), str) or not answer["error"]:
         return "`error` says nothing"
     return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is not text"
 
 
-def price_of(models: list[JsonObject], model: str) -> Price | None:
+def price_of(models: list[JsonObject], model: str) -> ImagePrice | None:
     """Return the price of an image of this model; None when its list does not say exactly."""
     row = next((each for each in models if each.get("id") == model), {})
     given = row.get("price")
     if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
-        return Price(usd=float(given))
+        return ImagePrice(usd=float(given))
     found = _PRICE.match(given.strip()) if isinstance(given, str) else None
     if found is None:
-        return Price(usd=0.0) if given == "free" else None
+        return ImagePrice(usd=0.0) if given == "free" else None
     usd, unit = float(found[1]), (found[2] or "image").lower()
     if unit in ("image", "picture"):
-        return Price(usd=usd)
-    return Price(usd=usd * _MOST_MEGAPIXELS, estimated=True)
+        return ImagePrice(usd=usd)
+    return ImagePrice(usd=usd * _MOST_MEGAPIXELS, estimated=True)

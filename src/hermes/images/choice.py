@@ -16,7 +16,7 @@ def model_variable(provider: str) -> str:
     return f"{provider.upper().replace('-', '_')}_IMAGE_MODEL"
 
 
-def chosen_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
+def choose_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
     """A provider that lists no models gets any name. Otherwise names that it does not list are
     skipped, and never sent."""
     known = [str(row["id"]) for row in models_of(provider.list_models())]

@@ -12,12 +12,12 @@ from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.ports import Meter
 from hermes.core.world import World
-from hermes.images.answers import Price, price_of, validated
-from hermes.images.choice import chosen_model, models_of
+from hermes.images.answers import ImagePrice, price_of, validate_answer
+from hermes.images.choice import choose_model, models_of
 from hermes.images.faults import ImageFault
 from hermes.images.provider import ImageGenProvider, error_response
 from hermes.images.registry import ImageProviders
-from hermes.images.studio import working_in
+from hermes.images.studio import use_studio
 
 log = logging.getLogger(__name__)
 
@@ -32,13 +32,13 @@ _FREE = (
 )
 
 
-class Wish(Value):
+class ImageRequest(Value):
     prompt: str
     aspect: str
     upscale: bool = False
 
 
-class Drawing:
+class ImageGenerator:
     """For one session. `meter` books the cost, `clean` redacts what is sent; `slots` limits how
     many images are generated at once in the process."""
 
@@ -57,7 +57,7 @@ class Drawing:
         self._seconds = seconds
         self._clean = clean
 
-    async def make(self, wish: Wish, sources: tuple[str, ...] = ()) -> JsonObject:
+    async def generate(self, wish: ImageRequest, sources: tuple[str, ...] = ()) -> JsonObject:
         """Return an answer in the agreed form, whatever happens."""
         prompt = self._clean(wish.prompt)
         try:
@@ -70,17 +70,17 @@ class Drawing:
         if isinstance(most, int) and 0 < most < len(prompt):
             words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
             return self._failure(provider, prompt, wish, words, "invalid_argument")
-        used, note = _within(provider, sources)
+        used, note = _limit_sources(provider, sources)
         async with self._slots:
-            answer = await self._booked(provider, prompt, wish, used)
+            answer = await self._generate_booked(provider, prompt, wish, used)
         return {"note": note, **answer} if note else answer
 
-    async def _booked(
-        self, provider: ImageGenProvider, prompt: str, wish: Wish, sources: tuple[str, ...]
+    async def _generate_booked(
+        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, sources: tuple[str, ...]
     ) -> JsonObject:
         studio = self._providers.studio
-        model = chosen_model(provider, studio)
-        booking = Booking(
+        model = choose_model(provider, studio)
+        booking = ImageCost(
             self._meter(),
             studio.world,
             model=model or provider.name,
@@ -100,16 +100,16 @@ class Drawing:
             )
         answer: JsonObject = {}
         try:
-            answer = await self._asked(provider, prompt, wish, sources, model)
+            answer = await self._call_provider(provider, prompt, wish, sources, model)
         finally:
             booking.settle(answer)
         return answer
 
-    async def _asked(
+    async def _call_provider(
         self,
         provider: ImageGenProvider,
         prompt: str,
-        wish: Wish,
+        wish: ImageRequest,
         sources: tuple[str, ...],
         model: str,
     ) -> JsonObject:
@@ -117,7 +117,7 @@ class Drawing:
         if model:
             given["model"] = model
         try:
-            with working_in(self._providers.studio):
+            with use_studio(self._providers.studio):
                 async with asyncio.timeout(self._seconds + 5):
                     answer = await provider.agenerate(
                         prompt,
@@ -135,10 +135,12 @@ class Drawing:
             log.exception("an image provider failed", extra={"provider": provider.name})
             words = self._clean(f"{provider.display_name} failed: {error}")
             return self._failure(provider, prompt, wish, words, type(error).__name__)
-        return validated(answer, provider=provider.name, prompt=prompt, aspect_ratio=wish.aspect)
+        return validate_answer(
+            answer, provider=provider.name, prompt=prompt, aspect_ratio=wish.aspect
+        )
 
     def _failure(
-        self, provider: ImageGenProvider, prompt: str, wish: Wish, error: str, kind: str
+        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, error: str, kind: str
     ) -> JsonObject:
         return error_response(
             error=error,
@@ -149,11 +151,17 @@ class Drawing:
         )
 
 
-class Booking:
+class ImageCost:
     """The cost of one image in the session: reserved before, settled after."""
 
     def __init__(
-        self, meter: Meter | None, world: World, *, model: str, provider: str, price: Price | None
+        self,
+        meter: Meter | None,
+        world: World,
+        *,
+        model: str,
+        provider: str,
+        price: ImagePrice | None,
     ) -> None:
         self._meter = meter
         self._most = Usage(requests=1, cost=None if price is None else price.usd)
@@ -207,7 +215,9 @@ def capabilities_of(provider: ImageGenProvider) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def _within(provider: ImageGenProvider, sources: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def _limit_sources(
+    provider: ImageGenProvider, sources: tuple[str, ...]
+) -> tuple[tuple[str, ...], str]:
     """Return as many sources as the provider takes, and a note about the others."""
     most = capabilities_of(provider).get("max_reference_images")
     if not isinstance(most, int):

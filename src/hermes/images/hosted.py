@@ -7,11 +7,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from hermes.codec.values import JsonObject, Value
-from hermes.images.choice import chosen_model
+from hermes.images.choice import choose_model
 from hermes.images.faults import ImageFault
-from hermes.images.line import Line
+from hermes.images.line import ImageServerClient
 from hermes.images.multipart import Upload
-from hermes.images.pictures import MAX_BYTES, checked, decoded
+from hermes.images.pictures import MAX_BYTES, check_image, decode_base64
 from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     ImageGenProvider,
@@ -21,11 +21,11 @@ from hermes.images.provider import (
     resolve_aspect_ratio,
     success_response,
 )
-from hermes.images.studio import Studio, finished, working_in
+from hermes.images.studio import Studio, run_sync, use_studio
 from hermes.providers.addresses import host_of
 
 
-class Order(Value):
+class HostedRequest(Value):
     """One image to generate; with `sources`, from these."""
 
     prompt: str
@@ -40,7 +40,7 @@ class Order(Value):
         return "image" if self.sources else "text"
 
 
-class Drawn(Value):
+class GeneratedImage(Value):
     """An image as bytes, or a temporary URL. `model` is set if another model than requested
     generated it."""
 
@@ -99,7 +99,7 @@ class HostedProvider(ImageGenProvider):
         return {"name": self.LABEL, "badge": badge, "tag": self.TAG, "env_vars": variables}
 
     def capabilities(self) -> JsonObject:
-        most = self.most_sources(chosen_model(self, self.studio))
+        most = self.most_sources(choose_model(self, self.studio))
         modalities = ["text", "image"] if most else ["text"]
         return {"modalities": modalities, "max_reference_images": most}
 
@@ -111,7 +111,7 @@ class HostedProvider(ImageGenProvider):
         return host_of(self.url)
 
     @abstractmethod
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         """ImageFault says why there is no image."""
 
     async def headers(self) -> dict[str, str]:
@@ -133,7 +133,7 @@ class HostedProvider(ImageGenProvider):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        return finished(
+        return run_sync(
             self.agenerate(
                 prompt,
                 aspect_ratio,
@@ -153,28 +153,28 @@ class HostedProvider(ImageGenProvider):
         **kwargs: Any,
     ) -> JsonObject:
         seed = kwargs.get("seed")
-        order = Order(
+        order = HostedRequest(
             prompt=str(prompt or "").strip(),
             aspect=resolve_aspect_ratio(aspect_ratio),
-            model=chosen_model(self, self.studio, kwargs.get("model")),
+            model=choose_model(self, self.studio, kwargs.get("model")),
             sources=references_of(image_url, reference_image_urls),
             seed=seed if isinstance(seed, int) and seed >= 0 else None,
             upscale=kwargs.get("upscale") is True,
         )
         try:
-            with working_in(self.studio):
-                return await self._made(order)
+            with use_studio(self.studio):
+                return await self._generate(order)
         except ImageFault as fault:
             return self._failure(order, str(fault), fault.kind)
         except TimeoutError:
             words = f"{self.LABEL} did not finish within {self.seconds:g} s."
             return self._failure(order, words, "timeout")
 
-    async def _made(self, order: Order) -> JsonObject:
+    async def _generate(self, order: HostedRequest) -> JsonObject:
         self._check(order)
         async with asyncio.timeout(self.seconds), self.studio.http() as http:
             headers = await self.headers()
-            line = Line(
+            line = ImageServerClient(
                 http,
                 self.url,
                 label=self.LABEL,
@@ -184,7 +184,7 @@ class HostedProvider(ImageGenProvider):
                 hide=headers.get("authorization", "").partition(" ")[2],
             )
             drawn = await self.draw(order, line)
-            image, extra = await self._kept(drawn, line)
+            image, extra = await self._save(drawn, line)
         return success_response(
             image=image,
             model=drawn.model or order.model,
@@ -195,7 +195,7 @@ class HostedProvider(ImageGenProvider):
             extra={**drawn.extra, **extra},
         )
 
-    def _check(self, order: Order) -> None:
+    def _check(self, order: HostedRequest) -> None:
         if not order.prompt:
             raise ImageFault("The prompt is empty.", kind="invalid_argument")
         if not self.is_available():
@@ -213,15 +213,15 @@ class HostedProvider(ImageGenProvider):
                 kind="invalid_argument",
             )
 
-    async def _kept(self, drawn: Drawn, line: Line) -> tuple[str, JsonObject]:
+    async def _save(self, drawn: GeneratedImage, line: ImageServerClient) -> tuple[str, JsonObject]:
         """Return the path of the image; a URL that cannot be saved is better than nothing."""
         if drawn.data:
             return str(await asyncio.to_thread(self._keep, drawn.data)), {}
         if drawn.url[:5].lower() == "data:":
-            return str(await asyncio.to_thread(self._keep, decoded(drawn.url))), {}
+            return str(await asyncio.to_thread(self._keep, decode_base64(drawn.url))), {}
         try:
             if line.owns(drawn.url):
-                data = await line.picture(drawn.url)
+                data = await line.download_image(drawn.url)
             else:
                 data = await self.studio.download(drawn.url, timeout=60, max_bytes=MAX_BYTES)
             return str(await asyncio.to_thread(self._keep, data)), {}
@@ -231,9 +231,9 @@ class HostedProvider(ImageGenProvider):
             return drawn.url, {"warning": f"The image could not be saved: {fault}"}
 
     def _keep(self, data: bytes) -> str:
-        return str(self.studio.cache.keep(checked(data), prefix=self.name))
+        return str(self.studio.cache.keep(check_image(data), prefix=self.name))
 
-    def _failure(self, order: Order, error: str, kind: str) -> JsonObject:
+    def _failure(self, order: HostedRequest, error: str, kind: str) -> JsonObject:
         return error_response(
             error=error,
             error_type=kind,
@@ -244,7 +244,7 @@ class HostedProvider(ImageGenProvider):
         )
 
 
-class OwnServer(HostedProvider):
+class SelfHostedProvider(HostedProvider):
     """A self-hosted server at its usual address unless another is set; it counts where it was
     chosen, or its address was set."""
 
@@ -259,21 +259,21 @@ class OwnServer(HostedProvider):
         return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
 
 
-async def drawn_like_openai(
-    order: Order, line: Line, fields: JsonObject, label: str, *, part: str
-) -> Drawn:
+async def generate_like_openai(
+    order: HostedRequest, line: ImageServerClient, fields: JsonObject, label: str, *, part: str
+) -> GeneratedImage:
     """Use the format of OpenAI's images API; `part` is the form field of an image."""
     if not order.sources:
-        return first_picture(await line.post("images/generations", fields), label)
+        return first_image(await line.post("images/generations", fields), label)
     files = []
     for source in order.sources:
         data, name = await aload_source_image(source)
         files.append(Upload(field=part, name=name, data=data))
     texts = {name: str(value) for name, value in fields.items()}
-    return first_picture(await line.post_form("images/edits", texts, files), label)
+    return first_image(await line.post_form("images/edits", texts, files), label)
 
 
-def first_picture(answer: JsonObject, label: str) -> Drawn:
+def first_image(answer: JsonObject, label: str) -> GeneratedImage:
     """Return the image from an answer in the format of OpenAI's images API."""
     rows = answer.get("data")
     row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
@@ -281,7 +281,7 @@ def first_picture(answer: JsonObject, label: str) -> Drawn:
     if isinstance(revised := row.get("revised_prompt"), str) and revised:
         extra["revised_prompt"] = revised
     if isinstance(text := row.get("b64_json"), str) and text:
-        return Drawn(data=decoded(text), extra=extra)
+        return GeneratedImage(data=decode_base64(text), extra=extra)
     if isinstance(url := row.get("url"), str) and url:
-        return Drawn(url=url, extra=extra)
+        return GeneratedImage(url=url, extra=extra)
     raise ImageFault(f"{label} returned no image.", kind="api_error")

@@ -14,9 +14,9 @@ from hermes.core.world import World
 from hermes.images.faults import ImageFault
 from hermes.images.multipart import Upload, form
 from hermes.images.pictures import MAX_BYTES
-from hermes.images.refusals import refusal, unreachable
-from hermes.images.studio import accepted
-from hermes.providers.http import Answer, Http, Timeouts
+from hermes.images.refusals import error_from_response, unreachable_error
+from hermes.images.studio import check_download
+from hermes.providers.http import HttpClient, HttpResponse, Timeouts
 
 # Errors after which nothing was generated and nothing is charged.
 _BUSY = (429, 503)
@@ -25,12 +25,12 @@ _LONGEST_WAIT = 20.0
 _FAREWELL_SECONDS = 3.0
 
 
-class Line:
+class ImageServerClient:
     """`label` names the server in messages, `hide` is a key that must not appear in them."""
 
     def __init__(
         self,
-        http: Http,
+        http: HttpClient,
         url: str,
         *,
         label: str,
@@ -62,7 +62,7 @@ class Line:
     async def get(self, path: str) -> JsonObject:
         return await self._json("GET", path, b"", {})
 
-    async def tell(self, method: str, path: str) -> None:
+    async def notify(self, method: str, path: str) -> None:
         """Send a request whose answer does not matter."""
         try:
             async with self.http.send(
@@ -70,21 +70,21 @@ class Line:
             ) as answer:
                 await answer.drain()
         except ProviderError as error:
-            raise unreachable(self.label, error) from error
+            raise unreachable_error(self.label, error) from error
 
-    async def picture(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+    async def download_image(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
         """Download an image from the same server."""
         try:
             async with self.http.get(
                 self._at(path), headers=self.headers, timeouts=self.timeouts
             ) as answer:
                 if answer.status >= 400:
-                    raise await self._refused(answer)
+                    raise await self._error_for(answer)
                 data = await answer.read(max_bytes + 1)
                 sort = answer.headers.get("content-type", "")
         except ProviderError as error:
-            raise unreachable(self.label, error) from error
-        return accepted(data, sort, cut=False, max_bytes=max_bytes)
+            raise unreachable_error(self.label, error) from error
+        return check_download(data, sort, cut=False, max_bytes=max_bytes)
 
     def owns(self, url: str) -> bool:
         """Return whether a URL has the scheme, host and port of this server."""
@@ -102,10 +102,10 @@ class Line:
                 ) as answer:
                     if answer.status < 400:
                         return self._object(await answer.read())
-                    fault = await self._refused(answer)
+                    fault = await self._error_for(answer)
                     wait = _wait(answer)
             except ProviderError as error:
-                raise unreachable(self.label, error) from error
+                raise unreachable_error(self.label, error) from error
             if answer.status not in _BUSY or wait is None or not left:
                 raise fault
             await self.world.clock.sleep(wait)
@@ -129,12 +129,12 @@ class Line:
                 kind="api_error",
             ) from error
 
-    async def _refused(self, answer: Answer) -> ImageFault:
+    async def _error_for(self, answer: HttpResponse) -> ImageFault:
         text = await answer.read_error()
-        return refusal(self.label, answer.status, text, answer.headers, hide=self._hide)
+        return error_from_response(self.label, answer.status, text, answer.headers, hide=self._hide)
 
 
-def _wait(answer: Answer) -> float | None:
+def _wait(answer: HttpResponse) -> float | None:
     """Return how long a busy server wants us to wait; None when that is too long, or missing."""
     try:
         seconds = float(answer.headers.get("retry-after", ""))
@@ -143,8 +143,8 @@ def _wait(answer: Answer) -> float | None:
     return seconds if 0 <= seconds <= _LONGEST_WAIT else None
 
 
-async def abandoned(line: Line, method: str, path: str) -> None:
+async def cancel_request(line: ImageServerClient, method: str, path: str) -> None:
     """Cancel a request on the server; best effort."""
     with suppress(ImageFault, TimeoutError):
         async with asyncio.timeout(_FAREWELL_SECONDS):
-            await line.tell(method, path)
+            await line.notify(method, path)

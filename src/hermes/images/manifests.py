@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 MANIFEST = "plugin.yaml"
 
 
-class Manifest(Value):
+class ImageProviderManifest(Value):
     """`requires_env` are variables that must be set, `requires_login` an account that must be
     logged in. An `opt_in` provider counts only where the settings name it, because it is unknown
     whether its server runs."""
@@ -23,15 +23,15 @@ class Manifest(Value):
     opt_in: bool = False
 
 
-def bundled_manifests(folder: Path) -> tuple[Manifest, ...]:
+def bundled_manifests(folder: Path) -> tuple[ImageProviderManifest, ...]:
     """Return those of all folders in this one, by name."""
-    found = [_read(file) for file in folder.glob(f"*/{MANIFEST}")]
+    found = [_read_manifest(file) for file in folder.glob(f"*/{MANIFEST}")]
     return tuple(sorted(found, key=lambda each: each.name))
 
 
-def _read(file: Path) -> Manifest:
+def _read_manifest(file: Path) -> ImageProviderManifest:
     fields = dict(_field(line) for line in file.read_text("utf-8").splitlines() if ":" in line)
-    return Manifest(
+    return ImageProviderManifest(
         folder=file.parent.name,
         name=fields["name"],
         version=fields.get("version", ""),

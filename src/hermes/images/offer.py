@@ -11,7 +11,7 @@ from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.core.errors import ConfigError
 from hermes.core.prompt import ToolSpec
-from hermes.providers.scope import usable
+from hermes.providers.scope import is_plausible_key
 from hermes.version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _FILE = "image_tool.json"
 _ENDING = "_IMAGE_MODEL"
 
 
-class Offer(Value):
+class ImageOffer(Value):
     """`spec` is None without an available provider. `why` identifies everything that the offer
     depends on."""
 
@@ -38,17 +38,17 @@ class Offer(Value):
     spec: ToolSpec | None = None
 
 
-def is_likely(run: RunContext) -> bool:
+def is_likely_available(run: RunContext) -> bool:
     """Return whether a key, a login or a setting suggests image generation."""
     secret = run.config.secrets.get
     return (
         run.settings.image_gen != type(run.settings.image_gen)()
-        or any(usable(secret(name)) for name in KEYS)
+        or any(is_plausible_key(secret(name)) for name in KEYS)
         or (run.home.root / AUTH_FILE).exists()
     )
 
 
-def why(run: RunContext) -> str:
+def offer_key(run: RunContext) -> str:
     """Return a value that stays the same while the offer does. Of keys, only their presence
     counts."""
     secret = run.config.secrets.get
@@ -60,7 +60,7 @@ def why(run: RunContext) -> str:
     facts = (
         __version__,
         run.settings.image_gen,
-        [bool(usable(secret(name))) for name in KEYS],
+        [bool(is_plausible_key(secret(name))) for name in KEYS],
         secret("OPENAI_BASE_URL"),
         sorted((name, secret(name)) for name in names if name.endswith(_ENDING)),
         auth,
@@ -68,15 +68,15 @@ def why(run: RunContext) -> str:
     return hashlib.sha256(encode_sorted(facts)).hexdigest()[:32]
 
 
-def remembered(run: RunContext, reason: str) -> Offer | None:
+def load_offer(run: RunContext, reason: str) -> ImageOffer | None:
     try:
-        offer = decode(Offer, (run.home.cache / _FILE).read_bytes())
+        offer = decode(ImageOffer, (run.home.cache / _FILE).read_bytes())
     except (OSError, DecodeError):
         return None
     return offer if offer.why == reason else None
 
 
-def remember(run: RunContext, offer: Offer) -> None:
+def save_offer(run: RunContext, offer: ImageOffer) -> None:
     """Best effort: without it, the next start takes a little longer."""
     try:
         replace_file(run.home, run.home.cache / _FILE, encode_sorted(offer), durable=False)

@@ -39,12 +39,12 @@ def media_type(data: bytes) -> str:
     return ""
 
 
-def decoded(text: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+def decode_base64(text: str, *, max_bytes: int = MAX_BYTES) -> bytes:
     """Decode base64 text, with or without `data:…;base64,` before it; ImageFault."""
     if found := _DATA_URL.match(text[:200]):
         text = text[found.end() :]
     if len(text) * 3 // 4 > max_bytes + 3:
-        raise too_large(max_bytes)
+        raise too_large_error(max_bytes)
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -63,14 +63,14 @@ def file_name(data: bytes, stem: str = "image") -> str:
     return f"{stem}.{EXTENSIONS.get(media_type(data), 'png')}"
 
 
-def too_large(max_bytes: int) -> ImageFault:
+def too_large_error(max_bytes: int) -> ImageFault:
     return ImageFault(f"The image is larger than {max_bytes // 1024 // 1024} MB.", kind="io_error")
 
 
-def checked(data: bytes, *, max_bytes: int = MAX_BYTES, kind: str = "io_error") -> bytes:
+def check_image(data: bytes, *, max_bytes: int = MAX_BYTES, kind: str = "io_error") -> bytes:
     """Return the same bytes if they are an image of acceptable size; ImageFault."""
     if len(data) > max_bytes:
-        raise too_large(max_bytes)
+        raise too_large_error(max_bytes)
     if not media_type(data):
         raise ImageFault("It is not a PNG, JPEG, GIF, WebP, BMP or AVIF image.", kind=kind)
     return data

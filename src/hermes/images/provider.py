@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.images.pictures import MAX_BYTES, decoded
-from hermes.images.studio import finished, in_own_thread, present_studio
+from hermes.images.pictures import MAX_BYTES, decode_base64
+from hermes.images.studio import current_studio, run_in_daemon_thread, run_sync
 
 DEFAULT_ASPECT_RATIO = "landscape"
 VALID_ASPECT_RATIOS = ("landscape", "square", "portrait")
@@ -96,7 +96,7 @@ def error_response(
 
 def save_b64_image(b64: str, *, prefix: str, extension: str = "png") -> Path:
     """Return the absolute path of the image in `cache/images`; ImageFault for invalid base64."""
-    return present_studio().cache.keep(decoded(b64), prefix=prefix, extension=extension)
+    return current_studio().cache.keep(decode_base64(b64), prefix=prefix, extension=extension)
 
 
 def save_url_image(
@@ -104,13 +104,13 @@ def save_url_image(
 ) -> Path:
     """Save an image from the web. ImageFault when the URL is refused or too slow, or returns
     nothing, too much, or no image; then no file is left."""
-    return finished(asave_url_image(url, prefix=prefix, timeout=timeout, max_bytes=max_bytes))
+    return run_sync(asave_url_image(url, prefix=prefix, timeout=timeout, max_bytes=max_bytes))
 
 
 async def asave_url_image(
     url: str, *, prefix: str, timeout: float = 60, max_bytes: int = MAX_BYTES
 ) -> Path:
-    studio = present_studio()
+    studio = current_studio()
     data = await studio.download(url, timeout=timeout, max_bytes=max_bytes)
     return await asyncio.to_thread(studio.cache.keep, data, prefix=prefix)
 
@@ -118,11 +118,11 @@ async def asave_url_image(
 def load_source_image(ref: str) -> tuple[bytes, str]:
     """Return the bytes and a file name of an http(s) URL, a data URL or a path. The policy judges
     URLs and paths as for all tools; ImageFault."""
-    return finished(present_studio().source(ref))
+    return run_sync(current_studio().source(ref))
 
 
 async def aload_source_image(ref: str) -> tuple[bytes, str]:
-    return await present_studio().source(ref)
+    return await current_studio().source(ref)
 
 
 class ImageGenProvider(ABC):
@@ -186,7 +186,7 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        return await in_own_thread(
+        return await run_in_daemon_thread(
             lambda: self.generate(
                 prompt,
                 aspect_ratio,

@@ -25,18 +25,18 @@ _NEXT = {
 _WORDS = ("message", "msg", "detail", "error", "title", "errors", "description")
 
 
-def refusal(
+def error_from_response(
     label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
 ) -> ImageFault:
     """For a response with an error status. `hide` is a key that a server may repeat."""
-    said = _said(body, headers.get("content-type", ""))
+    said = _extract_message(body, headers.get("content-type", ""))
     kind = "content_policy" if is_policy(body) else _KINDS.get(status, "api_error")
     if kind == "rate_limited" and (wait := headers.get("retry-after", "")):
         said = f"{said} (retry after {wait[:20]} s)".strip()
     return ImageFault(_sentence(f"{label} answered {status}", said, kind, hide), kind=kind)
 
 
-def failed(label: str, said: JsonValue, *, kind: str = "provider_error") -> ImageFault:
+def error_from_message(label: str, said: JsonValue, *, kind: str = "provider_error") -> ImageFault:
     """For a failure that a server reports with a success status."""
     text = " ".join(_texts(said)) or "it gave no reason"
     if is_policy(text):
@@ -44,7 +44,7 @@ def failed(label: str, said: JsonValue, *, kind: str = "provider_error") -> Imag
     return ImageFault(_sentence(f"{label} could not generate it", text, kind, ""), kind=kind)
 
 
-def unreachable(label: str, error: ProviderError) -> ImageFault:
+def unreachable_error(label: str, error: ProviderError) -> ImageFault:
     kind = "timeout" if error.reason == "timeout" else "api_error"
     return ImageFault(f"{label}: {error}", kind=kind)
 
@@ -62,7 +62,7 @@ def _sentence(what: str, said: str, kind: str, hide: str) -> str:
     return what + (f": {words}" if words else "") + (f"; {step}." if step else ".")
 
 
-def _said(body: str, content_type: str) -> str:
+def _extract_message(body: str, content_type: str) -> str:
     if "html" in content_type.lower() or body.lstrip()[:1] == "<":
         return "a web page instead of JSON; is the address right?"
     try:
@@ -79,10 +79,10 @@ def _texts(value: JsonValue) -> Iterator[str]:
         for each in value[:3]:
             yield from _texts(each)
     elif isinstance(value, dict):
-        yield from _told(value)
+        yield from _find_text(value)
 
 
-def _told(value: JsonObject) -> Iterator[str]:
+def _find_text(value: JsonObject) -> Iterator[str]:
     for word in _WORDS:
         if value.get(word):
             yield from _texts(value[word])

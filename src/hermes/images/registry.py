@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hermes.core.errors import UsageError
 from hermes.images.faults import ImageFault
-from hermes.images.manifests import Manifest, bundled_manifests
+from hermes.images.manifests import ImageProviderManifest, bundled_manifests
 from hermes.images.provider import ImageGenProvider
 from hermes.images.studio import Studio
 
@@ -128,7 +128,7 @@ class ImageProviders:
             self._any = chosen or bool(self.available())
         return self._any
 
-    def _has_needs(self, manifest: Manifest) -> bool:
+    def _has_needs(self, manifest: ImageProviderManifest) -> bool:
         studio = self.studio
         chosen = manifest.name == studio.wanted or any(studio.options(manifest.name).values())
         if manifest.opt_in and not chosen:
@@ -141,10 +141,10 @@ class ImageProviders:
         if name not in self._manifests:
             return None
         if name not in self._bundled:
-            self._bundled[name] = self._loaded(self._manifests[name])
+            self._bundled[name] = self._load(self._manifests[name])
         return self._bundled[name]
 
-    def _loaded(self, manifest: Manifest) -> ImageGenProvider | None:
+    def _load(self, manifest: ImageProviderManifest) -> ImageGenProvider | None:
         context = BundledContext(self.studio)
         try:
             module = importlib.import_module(f"{self._package}.{manifest.folder}")

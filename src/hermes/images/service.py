@@ -12,8 +12,15 @@ from hermes.codec.json import plain
 from hermes.core.errors import ConfigError
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
-from hermes.images.offer import AUTH_FILE, Offer, is_likely, remember, remembered, why
-from hermes.tools.catalogue import Entry
+from hermes.images.offer import (
+    AUTH_FILE,
+    ImageOffer,
+    is_likely_available,
+    load_offer,
+    offer_key,
+    save_offer,
+)
+from hermes.tools.catalogue import CatalogueEntry
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
@@ -22,24 +29,24 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
     from hermes.images.registry import ImageProviders
     from hermes.images.studio import Studio
-    from hermes.images.tools import Drawer
+    from hermes.images.tools import ImageService
     from hermes.models.models import Models
     from hermes.providers.keys import Credential
-    from hermes.tools.toolbox import Tools
+    from hermes.tools.toolbox import SessionTools
 
 TOOL = "image_generate"
 FOLDER = "images"
 MEGABYTE = 1024 * 1024
 
 
-class Imaging:
+class ImageGeneration:
     """Nothing is imported without a key, a login, a setting or a plugin."""
 
     def __init__(
         self,
         run: RunContext,
         models: Models,
-        tools: Tools,
+        tools: SessionTools,
         find_session: Callable[[str], Session | None],
     ) -> None:
         self._run = run
@@ -52,20 +59,20 @@ class Imaging:
     def providers(self) -> ImageProviders:
         from hermes.images.registry import ImageProviders
 
-        return ImageProviders(studio_of(self._run, self._models))
+        return ImageProviders(make_studio(self._run, self._models))
 
     def offer(self, *, only_look: bool = False) -> None:
         """Offer the tool to new sessions if a provider is available, and withdraw it if not. With
         `only_look`, nothing is written."""
         loaded = "providers" in self.__dict__
-        if not loaded and not is_likely(self._run):
+        if not loaded and not is_likely_available(self._run):
             return
-        reason = "" if loaded else why(self._run)
-        offer = remembered(self._run, reason) if reason else None
+        reason = "" if loaded else offer_key(self._run)
+        offer = load_offer(self._run, reason) if reason else None
         if offer is None:
-            offer = Offer(why=reason, spec=self._spec())
+            offer = ImageOffer(why=reason, spec=self._spec())
             if reason and not only_look:
-                remember(self._run, offer)
+                save_offer(self._run, offer)
         entry = _LateEntry(offer.spec, self._tool) if offer.spec is not None else None
         self._tools.offer(TOOL, entry)
 
@@ -77,22 +84,22 @@ class Imaging:
 
         return ImageTool(self.providers.get_active_provider)
 
-    def drawer(self, session_id: str) -> Drawer:
+    def make_service(self, session_id: str) -> ImageService:
         """For one session: the cost of its images is booked there, under its caps."""
-        from hermes.images.drawing import Drawing
-        from hermes.images.tools import Drawer
+        from hermes.images.drawing import ImageGenerator
+        from hermes.images.tools import ImageService
 
         settings = self._run.settings.image_gen
         if self._slots is None:
             self._slots = asyncio.Semaphore(settings.max_parallel_requests)
-            self.tidy()
+            self.remove_old_images()
 
         def meter() -> Meter | None:
             session = self._find_session(session_id)
             return session.meter if session is not None else None
 
-        return Drawer(
-            Drawing(
+        return ImageService(
+            ImageGenerator(
                 self.providers,
                 meter=meter,
                 slots=self._slots,
@@ -101,7 +108,7 @@ class Imaging:
             )
         )
 
-    def tidy(self) -> int:
+    def remove_old_images(self) -> int:
         """Remove old images as the settings say; return how many."""
         folder = self._run.home.cache / FOLDER
         if not folder.is_dir():
@@ -114,7 +121,7 @@ class Imaging:
         )
 
 
-class _LateEntry(Entry):
+class _LateEntry(CatalogueEntry):
     """A tool that is created on first use."""
 
     def __init__(self, spec: ToolSpec, make: Callable[[], Tool]) -> None:
@@ -125,7 +132,7 @@ class _LateEntry(Entry):
         return self._make()
 
 
-def studio_of(run: RunContext, models: Models) -> Studio:
+def make_studio(run: RunContext, models: Models) -> Studio:
     from hermes.core.effects import Allow
     from hermes.images.cache import ImageCache
     from hermes.images.faults import ImageFault
@@ -189,6 +196,6 @@ def _is_logged_in(home: Home, models: Models, name: str) -> bool:
     if not (home.root / AUTH_FILE).exists():
         return False
     try:
-        return name in models.accounts.wallet.store.peek().providers()
+        return name in models.accounts.wallet.auth_file.peek().providers()
     except ConfigError:
         return False

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.schema import Path as SettingPath
+from hermes.config.schema import KeyPath as SettingPath
 from hermes.core.errors import NotFound
-from hermes.images.choice import chosen_model, models_of
+from hermes.images.choice import choose_model, models_of
 from hermes.images.faults import ImageFault
 from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders, is_available
 
 if TYPE_CHECKING:
-    from hermes.images.service import Imaging
+    from hermes.images.service import ImageGeneration
 
 
-class Variable(Value):
+class ProviderVariable(Value):
     """A variable that a provider needs, and whether it is set."""
 
     key: str
@@ -39,7 +39,7 @@ class ImageRow(Value):
     badge: str = ""
     tag: str = ""
     source: str = ""
-    variables: tuple[Variable, ...] = ()
+    variables: tuple[ProviderVariable, ...] = ()
     models: tuple[JsonObject, ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class ImageRow(Value):
         return tuple(each.key for each in self.variables if each.required and not each.known)
 
 
-def image_rows(imaging: Imaging) -> tuple[ImageRow, ...]:
+def image_rows(imaging: ImageGeneration) -> tuple[ImageRow, ...]:
     """Makes no request."""
     providers = imaging.providers
     try:
@@ -57,7 +57,7 @@ def image_rows(imaging: Imaging) -> tuple[ImageRow, ...]:
     return tuple(_row(providers, each, used) for each in providers.list_providers())
 
 
-def image_row(imaging: Imaging, name: str) -> ImageRow:
+def image_row(imaging: ImageGeneration, name: str) -> ImageRow:
     """NotFound names the known providers."""
     rows = image_rows(imaging)
     for row in rows:
@@ -69,7 +69,7 @@ def image_row(imaging: Imaging, name: str) -> ImageRow:
     )
 
 
-def chosen(row: ImageRow, model: str = "") -> dict[SettingPath, JsonValue]:
+def settings_for_choice(row: ImageRow, model: str = "") -> dict[SettingPath, JsonValue]:
     """Return the settings that select this provider, with this model of its list; NotFound."""
     ids = [str(each["id"]) for each in row.models]
     if model and ids and model not in ids:
@@ -90,7 +90,7 @@ def _row(providers: ImageProviders, provider: ImageGenProvider, used: str) -> Im
         label=str(schema.get("name") or provider.display_name),
         available=is_available(provider),
         used=provider.name == used,
-        model=chosen_model(provider, providers.studio),
+        model=choose_model(provider, providers.studio),
         badge=str(schema.get("badge") or ""),
         tag=str(schema.get("tag") or ""),
         source=providers.source(provider.name),
@@ -99,9 +99,9 @@ def _row(providers: ImageProviders, provider: ImageGenProvider, used: str) -> Im
     )
 
 
-def _variable(providers: ImageProviders, row: JsonObject) -> Variable:
+def _variable(providers: ImageProviders, row: JsonObject) -> ProviderVariable:
     key = str(row["key"])
-    return Variable(
+    return ProviderVariable(
         key=key,
         prompt=str(row.get("prompt") or key),
         url=str(row.get("url") or ""),

@@ -18,10 +18,10 @@ from hermes.core.ports import Fetcher
 from hermes.core.world import World
 from hermes.images.cache import ImageCache
 from hermes.images.faults import ImageFault
-from hermes.images.pictures import MAX_BYTES, checked, decoded, file_name, too_large
-from hermes.providers.http import Http
+from hermes.images.pictures import MAX_BYTES, check_image, decode_base64, file_name, too_large_error
+from hermes.providers.http import HttpClient
 from hermes.providers.keys import Credential
-from hermes.providers.scope import usable
+from hermes.providers.scope import is_plausible_key
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class Studio:
     def key(self, name: str) -> str:
         """Return the key in this variable; "" when there is no plausible one."""
         value = self._secret(name).strip()
-        return value if usable(value) else ""
+        return value if is_plausible_key(value) else ""
 
     def variable(self, name: str) -> str:
         return self._secret(name).strip()
@@ -87,10 +87,10 @@ class Studio:
         return others.get(provider) or {}
 
     @asynccontextmanager
-    async def http(self) -> AsyncIterator[Http]:
+    async def http(self) -> AsyncIterator[HttpClient]:
         """Return connections for one image; they belong to the running event loop."""
         network = self._network
-        http = Http(
+        http = HttpClient(
             proxy=network.proxy or None,
             no_proxy=network.no_proxy,
             ca_file=network.ca_file or None,
@@ -112,7 +112,7 @@ class Studio:
             raise ImageFault(str(error), kind=kind) from error
         if not 200 <= answer.status < 300:
             raise ImageFault(f"The image URL returned {answer.status}.", kind="io_error")
-        return accepted(
+        return check_download(
             answer.body,
             answer.headers.get("content-type", ""),
             cut=answer.cut,
@@ -123,19 +123,19 @@ class Studio:
         """Return the image at `ref` (http(s), data URL, or a path), and a name for it."""
         ref = ref.strip()
         if ref[:5].lower() == "data:":
-            data = checked(decoded(ref, max_bytes=max_bytes), kind="invalid_argument")
+            data = check_image(decode_base64(ref, max_bytes=max_bytes), kind="invalid_argument")
             return data, file_name(data)
         if ref.lower().startswith(("http://", "https://")):
             data = await self.download(ref, timeout=60, max_bytes=max_bytes)
             return data, Path(unquote(urlsplit(ref).path)).name or file_name(data)
         data = await asyncio.to_thread(self._read, ref.removeprefix("file://"))
-        return checked(data, max_bytes=max_bytes, kind="invalid_argument"), Path(ref).name
+        return check_image(data, max_bytes=max_bytes, kind="invalid_argument"), Path(ref).name
 
 
-def accepted(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
+def check_download(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
     """Return the content of a response if it is an image; ImageFault."""
     if cut or len(data) > max_bytes:
-        raise too_large(max_bytes)
+        raise too_large_error(max_bytes)
     if not data:
         raise ImageFault("The image URL returned no data.", kind="io_error")
     sort = content_type.partition(";")[0].strip().lower()
@@ -144,14 +144,14 @@ def accepted(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> by
             f"The image URL returned {sort or 'something else'} instead of an image.",
             kind="io_error",
         )
-    return checked(data, max_bytes=max_bytes)
+    return check_image(data, max_bytes=max_bytes)
 
 
 _studio: ContextVar[Studio | None] = ContextVar("studio_of_task", default=None)
 
 
 @contextmanager
-def working_in(studio: Studio) -> Iterator[None]:
+def use_studio(studio: Studio) -> Iterator[None]:
     """Within the block, and in threads and tasks that it starts, helpers use this studio."""
     token = _studio.set(studio)
     try:
@@ -160,7 +160,7 @@ def working_in(studio: Studio) -> Iterator[None]:
         _studio.reset(token)
 
 
-def present_studio() -> Studio:
+def current_studio() -> Studio:
     """Return the studio of the current generation; ImageFault outside of one."""
     studio = _studio.get()
     if studio is None:
@@ -172,7 +172,7 @@ def present_studio() -> Studio:
     return studio
 
 
-def finished(work: Coroutine[Any, Any, T]) -> T:
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """Run async work for sync code. If an event loop runs in this thread, the work gets its own
     thread."""
     try:
@@ -196,7 +196,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
     return result[0]
 
 
-async def in_own_thread(work: Callable[[], T]) -> T:
+async def run_in_daemon_thread(work: Callable[[], T]) -> T:
     """Run a blocking call in a daemon thread, which does not block exit even if it hangs."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

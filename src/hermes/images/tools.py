@@ -13,10 +13,10 @@ from hermes.core.effects import Draw, Effect, FetchUrl, ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import Place, Tool, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.images.drawing import Drawing, Wish, capabilities_of
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.images.drawing import ImageGenerator, ImageRequest, capabilities_of
 from hermes.images.faults import ImageFault
-from hermes.images.pictures import MAX_BYTES, checked, data_url, media_type
+from hermes.images.pictures import MAX_BYTES, check_image, data_url, media_type
 from hermes.images.provider import (
     ImageGenProvider,
     error_response,
@@ -29,15 +29,15 @@ HERE = "this machine"
 _PICTURES_ONLY = ("image_url", "reference_image_urls")
 
 
-class Drawer:
+class ImageService:
     """For one session: what the tool gets from `ToolContext.kept`."""
 
-    def __init__(self, drawing: Drawing | None = None) -> None:
+    def __init__(self, drawing: ImageGenerator | None = None) -> None:
         self.drawing = drawing
 
 
-def _calls(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
-    yield _drawing("unknown", HERE, arguments)
+def _calls(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    yield _draw_effect("unknown", HERE, arguments)
 
 
 @tool(
@@ -56,13 +56,13 @@ async def image_generate(
     upscale: Annotated[bool, "Double the size; costs more"] = False,
 ) -> ToolOutput:
     """Generate an image. Give the user the path in `image`."""
-    drawing = ctx.kept(Drawer).drawing
+    drawing = ctx.kept(ImageService).drawing
     if drawing is None:
         raise ToolError("No image provider is configured; set one up with `hermes tools images`.")
     references = references_of(image_url, reference_image_urls)
-    wish = Wish(prompt=prompt, aspect=resolve_aspect_ratio(aspect_ratio), upscale=upscale)
+    wish = ImageRequest(prompt=prompt, aspect=resolve_aspect_ratio(aspect_ratio), upscale=upscale)
     try:
-        sources = [await _opened(ctx, each) for each in references]
+        sources = [await _inline_image(ctx, each) for each in references]
     except ToolError as error:
         if type(error) is not ToolError:
             raise
@@ -70,11 +70,11 @@ async def image_generate(
             error=str(error), error_type="invalid_argument", prompt=prompt, aspect_ratio=wish.aspect
         )
     else:
-        answer = await drawing.make(wish, tuple(sources))
+        answer = await drawing.generate(wish, tuple(sources))
     return await _output(ctx, answer)
 
 
-async def _opened(ctx: ToolContext, ref: str) -> str:
+async def _inline_image(ctx: ToolContext, ref: str) -> str:
     """Turn a local image into a data URL, so that a provider reads no files."""
     if _is_remote(ref):
         return ref
@@ -88,13 +88,16 @@ async def _opened(ctx: ToolContext, ref: str) -> str:
     data = await ctx.workspace.read_bytes(path)
     if not media_type(data):
         raise ToolError(f"{ref} is not a PNG, JPEG, GIF, WebP, BMP or AVIF image.")
-    return data_url(checked(data))
+    return data_url(check_image(data))
 
 
 async def _output(ctx: ToolContext, answer: JsonObject) -> ToolOutput:
     details: JsonObject = {key: answer.get(key) for key in ("image", "provider", "model")}
     if answer["success"] and ctx.workspace.is_remote and not _is_remote(str(answer["image"])):
-        answer = {**answer, "agent_visible_image": await _carried(ctx, str(answer["image"]))}
+        answer = {
+            **answer,
+            "agent_visible_image": await _copy_to_workspace(ctx, str(answer["image"])),
+        }
     text = encode(answer).decode()
     # The user chose the image provider, like the model provider.
     return ToolOutput(
@@ -102,7 +105,7 @@ async def _output(ctx: ToolContext, answer: JsonObject) -> ToolOutput:
     )
 
 
-async def _carried(ctx: ToolContext, path: str) -> str:
+async def _copy_to_workspace(ctx: ToolContext, path: str) -> str:
     """Return the path of the image in a remote workspace."""
     file = Path(path)
     return await ctx.workspace.scratch(file.name, await asyncio.to_thread(file.read_bytes))
@@ -112,7 +115,7 @@ def _is_remote(ref: str) -> bool:
     return ref[:8].lower().startswith(("http://", "https://", "data:"))
 
 
-def _drawing(provider: str, host: str, arguments: JsonObject) -> Draw:
+def _draw_effect(provider: str, host: str, arguments: JsonObject) -> Draw:
     """Return what leaves with a call, for the policy and approvals; image data would hide it."""
     refs = references_of(arguments.get("image_url"), arguments.get("reference_image_urls"))
     shown = tuple(ref if ref[:5].lower() != "data:" else "data:" for ref in refs)
@@ -141,12 +144,12 @@ class ImageTool(Tool):
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
         return await self._inner(ctx, arguments)
 
-    def _effects(self, place: Place, arguments: JsonObject) -> Iterator[Effect]:
+    def _effects(self, place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         """What is sent comes first: reading an image adds no text that could have asked for it."""
         provider = self._provider()
         if provider is None:
             return
-        yield _drawing(provider.name, provider.host() or HERE, arguments)
+        yield _draw_effect(provider.name, provider.host() or HERE, arguments)
         for ref in references_of(arguments.get("image_url"), arguments.get("reference_image_urls")):
             if not _is_remote(ref):
                 yield ReadPath(path=place.resolve(ref.removeprefix("file://")))

@@ -17,34 +17,34 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
 from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
 from hermes.journal.ages import parse_age, parse_date, parse_since
-from hermes.journal.index.search import Hit, SearchIndex
+from hermes.journal.index.search import SearchHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import Imported
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo
-from hermes.journal.removal import Pruned
+from hermes.journal.removal import PruneResult
 from hermes.journal.sessions import Lineage
 from hermes.journal.spending import Spending
-from hermes.journal.transfer import Redact, Said
-from hermes.journal.upkeep import Stats
-from hermes.journal.verify import Problem
+from hermes.journal.transfer import ExportedMessage, Redact
+from hermes.journal.upkeep import JournalStats
+from hermes.journal.verify import VerifyProblem
 
 if TYPE_CHECKING:
-    from hermes.credentials.event_redactor import Veil
+    from hermes.credentials.event_redactor import SecretEventRedactor
 
 __all__ = [
-    "Hit",
+    "ExportedMessage",
     "Imported",
-    "Library",
+    "JournalStats",
     "Lineage",
-    "Problem",
-    "Pruned",
+    "PruneResult",
     "Redact",
-    "Said",
+    "SearchHit",
+    "SessionArchive",
     "SessionFilter",
     "SessionInfo",
     "Spending",
-    "Stats",
+    "VerifyProblem",
     "parse_age",
     "parse_date",
     "parse_since",
@@ -58,11 +58,13 @@ COMPARED = 500
 NEAR = 3
 
 
-class Library:
+class SessionArchive:
     """Looking never makes a journal: in a home without one there is simply nothing. `veil` is
     between the journal and whoever looks: a value may have become a secret since."""
 
-    def __init__(self, journal: SqliteJournal, home: Home, veil: Veil | None = None) -> None:
+    def __init__(
+        self, journal: SqliteJournal, home: Home, veil: SecretEventRedactor | None = None
+    ) -> None:
         self._journal = journal
         self._home = home
         self._veil = veil
@@ -90,7 +92,7 @@ class Library:
         found = await listing.session_info(self._journal, session_id)
         if found is None:
             raise NotFound(f"There is no session {session_id}; `hermes sessions list` shows all.")
-        return self._shown(found)
+        return self._redact(found)
 
     async def recent(
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20, offset: int = 0
@@ -102,33 +104,33 @@ class Library:
         found = await listing.list_sessions(
             self._journal, wanted or SessionFilter(), limit=limit, offset=offset
         )
-        return tuple(map(self._shown, found))
+        return tuple(map(self._redact, found))
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
         found = await self._journal.read(session_id)
         return found if self._veil is None else tuple(map(self._veil.record, found))
 
-    async def conversation(self, session_id: str) -> tuple[Said, ...]:
+    async def conversation(self, session_id: str) -> tuple[ExportedMessage, ...]:
         """All that was said, by whom and under which record number, what was taken back too."""
-        return transfer.spoken(await self.records(session_id))
+        return transfer.conversation_of(await self.records(session_id))
 
     async def lineage(self, session_id: str) -> Lineage:
         return await sessions.lineage(self._journal, session_id)
 
     async def search(
         self, query: str, *, limit: int = 10, inside: Sequence[str] | None = None
-    ) -> tuple[Hit, ...]:
+    ) -> tuple[SearchHit, ...]:
         found = await self._index().search(query, limit=limit, sessions=inside)
-        return tuple(map(self._shown, found))
+        return tuple(map(self._redact, found))
 
     async def rename(self, session_id: str, title: str) -> str:
         if self._veil is not None:
             title = self._veil.words(title)
         return await sessions.retitle(self._journal, session_id, title)
 
-    async def put_away(self, session_id: str, *, away: bool) -> None:
+    async def set_archived(self, session_id: str, *, away: bool) -> None:
         """Take a session out of the lists, or bring it back into them."""
-        await sessions.put_away(self._journal, session_id, away=away)
+        await sessions.set_archived(self._journal, session_id, away=away)
 
     async def free_title(self, title: str) -> str:
         """The title itself, or the next of its numbers that is free."""
@@ -148,18 +150,18 @@ class Library:
     async def markdown(self, session_id: str, *, redact: Redact | None) -> str:
         return await transfer.export_markdown(self._journal, session_id, redact=redact)
 
-    async def take_in(self, path: Path) -> Imported:
+    async def import_file(self, path: Path) -> Imported:
         """A file of JSON lines, compressed or not; UsageError when it cannot be read."""
         try:
             done = await intake.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
-        return await self._indexed(done)
+        return await self._search_index(done)
 
-    async def take_in_lines(self, lines: Iterable[bytes]) -> Imported:
-        return await self._indexed(await intake.import_lines(self._journal, lines))
+    async def import_lines(self, lines: Iterable[bytes]) -> Imported:
+        return await self._search_index(await intake.import_lines(self._journal, lines))
 
-    async def verify(self, session_id: str | None = None) -> tuple[Problem, ...]:
+    async def verify(self, session_id: str | None = None) -> tuple[VerifyProblem, ...]:
         return () if self._is_empty() else await verify.verify(self._journal, session_id)
 
     async def delete(self, session_id: str) -> None:
@@ -172,21 +174,21 @@ class Library:
         await self._forget((session_id,), keep_files=True)
         return path
 
-    async def repair(self) -> tuple[Problem, ...]:
+    async def repair(self) -> tuple[VerifyProblem, ...]:
         """Mend the journal's file and make the search index anew; what is still damaged then."""
         if self._is_empty():
             return ()
-        left = await verify.repair(self._journal)
+        left = await verify.repair_journal(self._journal)
         await self.rebuild_index()
         return left
 
     async def prune(
         self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool
-    ) -> Pruned:
+    ) -> PruneResult:
         """Remove, or move to files, the sessions that were not used for so long: those that were
         ended and those that were just left."""
         if self._is_empty():
-            return Pruned()
+            return PruneResult()
         pruned = await removal.prune(
             self._journal,
             older_than_seconds=age_seconds,
@@ -198,10 +200,10 @@ class Library:
             await self._forget(pruned.removed, keep_files=archive)
         return pruned
 
-    async def retain(self, settings: RetentionSettings) -> upkeep.Retained:
+    async def apply_retention(self, settings: RetentionSettings) -> upkeep.RetentionResult:
         """What the settings say about old sessions, if it is time for it."""
         if self._is_empty():
-            return upkeep.Retained(ran=False)
+            return upkeep.RetentionResult(ran=False)
         archive = settings.mode == "archive"
         policy = upkeep.RetentionPolicy(
             enabled=settings.mode != "off",
@@ -213,21 +215,21 @@ class Library:
         await self._forget(retained.pruned.removed, keep_files=archive)
         return retained
 
-    async def retain_told(self, settings: RetentionSettings) -> str:
+    async def report_retention(self, settings: RetentionSettings) -> str:
         """The same, and a sentence about it if something went."""
         if settings.mode == "off":
             return ""
-        done = await self.retain(settings)
+        done = await self.apply_retention(settings)
         if not done.pruned.removed:
             return ""
         verb = "archived" if settings.mode == "archive" else "removed"
         count = len(done.pruned.removed)
         return f"{count} session(s) older than {settings.days} days were {verb}."
 
-    async def stats(self) -> Stats:
+    async def stats(self) -> JournalStats:
         if not self._is_empty():
             return await upkeep.stats(self._journal)
-        return Stats(
+        return JournalStats(
             sessions=0,
             events=0,
             messages=0,
@@ -257,13 +259,13 @@ class Library:
     ) -> tuple[Spending, ...]:
         if self._is_empty():
             return ()
-        return await spending.spending(self._journal, session_id=session_id, since=since)
+        return await spending.read_spending(self._journal, session_id=session_id, since=since)
 
     async def job_of(self, session_id: str) -> str:
         """What a session is a part of, for the accounts; its own id where nobody knows it."""
         return await spending.job_of(self._journal, session_id)
 
-    def _shown(self, found: S) -> S:
+    def _redact(self, found: S) -> S:
         return found if self._veil is None else self._veil.seen(found)
 
     def _is_empty(self) -> bool:
@@ -274,7 +276,7 @@ class Library:
         source = JournalFile(self._home.journal)
         return SearchIndex(self._home.index, source, patience_seconds=PATIENCE_SECONDS)
 
-    async def _indexed(self, done: Imported) -> Imported:
+    async def _search_index(self, done: Imported) -> Imported:
         """What comes in by the thousand is made findable at once, not by the first search."""
         if done.messages:
             await self._index().catch_up()

@@ -17,15 +17,15 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 _INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 # One letter per column: 0 the row id, i integer, n integer or null, t text, f number, h a hash.
-LOG = "0iititfh"
-SESSIONS = "0tni"
+LOG_COLUMNS = "0iititfh"
+SESSION_COLUMNS = "0tni"
 
 
-class Damage(Exception):
+class PageDamage(Exception):
     """The bytes are not valid; never leaves this module."""
 
 
-def carve(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
+def salvage_rows(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
     """The rows with these column types in a database file or its write-ahead log, unordered."""
     with path.open("rb") as file:
         data = file.read()
@@ -57,7 +57,7 @@ def _rows(page: bytes, start: int, data: bytes, kinds: str) -> Iterator[tuple[ob
         try:
             row_id, payload = _cell(page, cell, data)
             yield _columns(row_id, payload, kinds)
-        except (Damage, IndexError, UnicodeDecodeError, struct.error):
+        except (PageDamage, IndexError, UnicodeDecodeError, struct.error):
             continue
 
 
@@ -77,7 +77,7 @@ def _cell(page: bytes, place: int, data: bytes) -> tuple[int, bytes]:
 def _overflow(data: bytes, number: int, size: int) -> bytes:
     """The rest of a long row, page by page."""
     if size > len(data):
-        raise Damage
+        raise PageDamage
     parts = []
     while size > 0:
         page = _slice(data, (number - 1) * PAGE, PAGE)
@@ -94,15 +94,15 @@ def _columns(row_id: int, payload: bytes, kinds: str) -> tuple[object, ...]:
         kind, place = _varint(payload, place)
         types.append(kind)
     if place != header or len(types) != len(kinds) or row_id < 1:
-        raise Damage
+        raise PageDamage
     values: list[object] = []
     for wanted, kind in zip(kinds, types, strict=True):
         value, place = _value(payload, place, kind)
         if not _fits(wanted, value):
-            raise Damage
+            raise PageDamage
         values.append(row_id if wanted == "0" else value)
     if place != len(payload):
-        raise Damage
+        raise PageDamage
     return tuple(values)
 
 
@@ -117,7 +117,7 @@ def _value(payload: bytes, place: int, kind: int) -> tuple[object, int]:
     if kind == 0:
         return None, place
     if kind < 12:
-        raise Damage
+        raise PageDamage
     size = (kind - 12) // 2
     raw = _slice(payload, place, size)
     return (raw.decode() if kind % 2 else raw), place + size
@@ -148,10 +148,10 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         value = (value << 7) | (byte & 0x7F)
         if byte < 0x80:
             return value, place + index + 1
-    raise Damage
+    raise PageDamage
 
 
 def _slice(data: bytes, start: int, size: int) -> bytes:
     if start < 0 or size < 0 or start + size > len(data):
-        raise Damage
+        raise PageDamage
     return data[start : start + size]

@@ -9,12 +9,12 @@ from hermes.codec.json import encode
 HASH_BYTES = 16
 
 
-def seed(session_id: str) -> bytes:
+def chain_seed(session_id: str) -> bytes:
     """The hash that the first record of a session is chained to."""
     return blake2b(session_id.encode(), digest_size=HASH_BYTES).digest()
 
 
-def link(
+def chain_hash(
     previous: bytes, n: int, turn_id: str, kind: str, version: int, at: float, body: bytes
 ) -> bytes:
     # The fields are framed as a JSON array, so that no two different records have the same bytes.

@@ -21,7 +21,7 @@ from hermes.core.messages import AssistantMessage, Text, Usage, user_says
 from hermes.journal import leases, ledger
 from hermes.journal.ages import parse_date
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.shapes import stored
+from hermes.journal.shapes import encode_event
 from hermes.journal.transaction import Transaction
 
 SOURCE = "import"
@@ -99,7 +99,7 @@ class ChatLog:
             tx.settle()
             summary = ledger.load(tx.db, row[0])
             if summary and summary.source == SOURCE:
-                leases.check_free(tx, row[0], id, self._journal.writer.owner, now)
+                leases.check_available(tx, row[0], id, self._journal.writer.owner, now)
                 tx.refresh(row[0])
                 marks = tx.db.execute("SELECT turn_id FROM log WHERE session = ?", row)
                 return Progress(id=id, known=frozenset(mark for (mark,) in marks)), False
@@ -108,7 +108,7 @@ class ChatLog:
     def _create(self, tx: Transaction, id: str, line: ChatLine) -> Progress:
         session, at = tx.create(id), _seconds(line.at)
         opened = SessionOpened(source=SOURCE, cwd="", model="", provider="", system="")
-        tx.put(session, stored(opened), turn_id="", at=at)
+        tx.put(session, encode_event(opened), turn_id="", at=at)
         return Progress(id=id, at=at)
 
 
@@ -124,14 +124,14 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
         event: DurableEvent = ReplyAdded(message=message, usage=Usage(), model="", provider="")
     else:
         event = MessageReceived(message=user_says(line.text, origin=line.role), past=True)
-    tx.put(session, stored(event), turn_id=mark, at=at)
+    tx.put(session, encode_event(event), turn_id=mark, at=at)
     return progress
 
 
 def _end(sessions: Sequence[Progress], tx: Transaction) -> None:
     for progress in sessions:
         session = tx.session(progress.id)
-        tx.put(session, stored(SessionEnded(reason="imported")), turn_id="", at=progress.at)
+        tx.put(session, encode_event(SessionEnded(reason="imported")), turn_id="", at=progress.at)
 
 
 def _mark(line: ChatLine, place: int) -> str:

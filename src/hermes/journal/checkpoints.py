@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from hermes.codec.file_lock import FileLock
-from hermes.core.wiping import emptied
+from hermes.core.wiping import truncate_wal
 from hermes.journal.connections import connect
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ PAGE_BYTES = 4096
 PAGES = 1_000
 NEARLY = 64
 ROUNDS = 8
-_OWED = "log_to_empty"
+_TRUNCATION_DUE = "log_to_empty"
 
 
 class Checkpointer:
@@ -49,7 +49,7 @@ class Checkpointer:
     def begin(self, db: sqlite3.Connection) -> None:
         """Start the thread, and copy a long log that other processes left behind."""
         self._start()
-        _pay_what_is_owed(db)
+        _truncate_if_due(db)
         wal = self._path.with_name(f"{self._path.name}-wal")
         size = wal.stat().st_size if wal.exists() else 0
         if size > 2 * PAGES * PAGE_BYTES:
@@ -60,9 +60,9 @@ class Checkpointer:
         if self._nearly_done:
             self._nearly_done = False
             try:
-                _copy(db)
+                _copy_pages(db)
             except sqlite3.Error as error:
-                _complain(error)
+                _warn(error)
 
     def close(self) -> None:
         self._closing.set()
@@ -92,7 +92,7 @@ class Checkpointer:
                     db = db or connect(self._path, mode="rw")
                     self._copy_most(db)
             except (sqlite3.Error, OSError) as error:
-                _complain(error)
+                _warn(error)
             # Cleared only now, so that a request to close in the meantime is not lost.
             self._wanted.clear()
         if db is not None:
@@ -102,14 +102,14 @@ class Checkpointer:
     def _copy_most(self, db: sqlite3.Connection) -> None:
         """Copy pages until the writer can finish: each round only copies what was written during
         the round before."""
-        with self._copying.held(timeout=0) as is_ours:
+        with self._copying.hold(timeout=0) as is_ours:
             if not is_ours:
                 # Another process copies the pages or truncates the log.
                 return
             for _ in range(ROUNDS):
                 if self._closing.is_set():
                     return
-                if _copy(db) <= NEARLY:
+                if _copy_pages(db) <= NEARLY:
                     break
         self._nearly_done = True
 
@@ -119,30 +119,32 @@ def copy_lock(path: Path) -> FileLock:
     return FileLock(path.with_name(f"{path.name}.copy.lock"))
 
 
-def owe_emptying(db: sqlite3.Connection, owed: bool) -> None:
+def mark_truncation_due(db: sqlite3.Connection, owed: bool) -> None:
     """Record whether the log still holds pages that must be scrubbed."""
     if owed:
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (_OWED,))
-    elif _is_owed(db):
-        db.execute("DELETE FROM meta WHERE name = ?", (_OWED,))
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (_TRUNCATION_DUE,))
+    elif _is_truncation_due(db):
+        db.execute("DELETE FROM meta WHERE name = ?", (_TRUNCATION_DUE,))
 
 
-def _is_owed(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM meta WHERE name = ?", (_OWED,)).fetchone() is not None
+def _is_truncation_due(db: sqlite3.Connection) -> bool:
+    return (
+        db.execute("SELECT 1 FROM meta WHERE name = ?", (_TRUNCATION_DUE,)).fetchone() is not None
+    )
 
 
-def _pay_what_is_owed(db: sqlite3.Connection) -> None:
+def _truncate_if_due(db: sqlite3.Connection) -> None:
     """Truncate the log if that is due. Does not wait for readers. The caller holds the write
     lock."""
-    if _is_owed(db) and emptied(db, patience_seconds=0):
-        owe_emptying(db, False)
+    if _is_truncation_due(db) and truncate_wal(db, patience_seconds=0):
+        mark_truncation_due(db, False)
 
 
-def _copy(db: sqlite3.Connection) -> int:
+def _copy_pages(db: sqlite3.Connection) -> int:
     """The number of pages that could not be copied because a connection still uses them."""
     _busy, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return max(0, int(pages) - int(copied))
 
 
-def _complain(error: sqlite3.Error | OSError) -> None:
+def _warn(error: sqlite3.Error | OSError) -> None:
     log.warning("the write-ahead log could not be copied", extra={"error": str(error)})

@@ -24,7 +24,7 @@ BUSY_SECONDS = 10.0
 WAL_BYTES = 4 << 20
 
 
-def unprepared(path: Path, *, mode: str) -> sqlite3.Connection:
+def open_raw(path: Path, *, mode: str) -> sqlite3.Connection:
     """A connection that has run no statement, so that it has read nothing from the file."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
@@ -37,7 +37,7 @@ def unprepared(path: Path, *, mode: str) -> sqlite3.Connection:
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
     """`mode` is SQLite's: "rw" for an existing file, "rwc" to create it."""
-    db = unprepared(path, mode=mode)
+    db = open_raw(path, mode=mode)
     try:
         db.execute("PRAGMA synchronous = FULL")
         # `checkpoints` makes checkpoints, never an append.
@@ -70,14 +70,14 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         return work()
 
 
-class Readers:
+class ReaderPool:
     """Read connections, each used by one thread at a time and then reused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
-        self._frozen = False
+        self._is_immutable = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await run_in_thread(partial(self.use, work))
@@ -89,7 +89,7 @@ class Readers:
         try:
             return self._use(work)
         except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and is_forbidden(error) and self._freeze():
+            if isinstance(error, sqlite3.Error) and is_forbidden(error) and self._use_immutable():
                 return self.use(work)
             if isinstance(error, sqlite3.Error) and is_damage(error):
                 # A repair may have replaced the file.
@@ -107,13 +107,13 @@ class Readers:
         finally:
             self._give_back(db)
 
-    def _freeze(self) -> bool:
+    def _use_immutable(self) -> bool:
         """Switch to reading the file as immutable, once; whether that is possible."""
-        if self._frozen:
+        if self._is_immutable:
             return False
-        self._frozen = is_sealed(self.path)
+        self._is_immutable = is_read_only_copy(self.path)
         self._close_idle()
-        return self._frozen
+        return self._is_immutable
 
     def _close_idle(self) -> None:
         while self._idle:
@@ -123,7 +123,7 @@ class Readers:
         try:
             return self._idle.pop()
         except IndexError:
-            return open_frozen(self.path) if self._frozen else open_reader(self.path)
+            return open_immutable(self.path) if self._is_immutable else open_reader(self.path)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         if self._closed:
@@ -132,7 +132,7 @@ class Readers:
             self._idle.append(db)
 
 
-def is_sealed(path: Path) -> bool:
+def is_read_only_copy(path: Path) -> bool:
     """Whether the file is not writable here and holds all commits. A writable file that could not
     be opened is being created by another process."""
     if not path.exists() or all(
@@ -143,9 +143,9 @@ def is_sealed(path: Path) -> bool:
     return not (log_of_writes.exists() and log_of_writes.stat().st_size)
 
 
-def open_frozen(path: Path) -> sqlite3.Connection:
+def open_immutable(path: Path) -> sqlite3.Connection:
     """A connection to a file that nobody changes. Takes no lock and creates no other file."""
-    return unprepared(path, mode="ro&immutable=1")
+    return open_raw(path, mode="ro&immutable=1")
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

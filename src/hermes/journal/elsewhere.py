@@ -13,7 +13,7 @@ LOOK_SECONDS = 0.1
 LOOKS_PER_KNOCK = 10
 
 
-async def follow(
+async def follow_remote(
     journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
     """The records of the turn that takes up the message with this key, and the message itself.

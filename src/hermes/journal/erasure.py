@@ -12,10 +12,10 @@ from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
 from hermes.core.wiping import PATIENCE_SECONDS
 from hermes.journal import leases, ledger, upkeep
-from hermes.journal.chain import link, seed
+from hermes.journal.chain import chain_hash, chain_seed
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import Row, read_rows
-from hermes.journal.shapes import packed, stored
+from hermes.journal.rows import LogRow, read_rows
+from hermes.journal.shapes import encode_event, pack_body
 from hermes.journal.transaction import Transaction
 from hermes.journal.versions import event_of, is_newer
 
@@ -32,12 +32,12 @@ class Eraser(Protocol):
     """Selects what to remove. `might` is a quick check of a whole record, False only if it cannot
     contain the text. `near` is set for records that mention it, perhaps in other words."""
 
-    def might(self, raw: str) -> bool: ...
+    def may_contain(self, raw: str) -> bool: ...
 
-    def erased(self, text: str, *, near: bool = False) -> str: ...
+    def remove_phrases(self, text: str, *, near: bool = False) -> str: ...
 
 
-class Nearby(Value):
+class Mentions(Value):
     """Where something was mentioned in a session: turns, and records of single messages."""
 
     turns: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Erasure(Value):
     is_wiped: bool = True
 
 
-class _Changed(NamedTuple):
+class _ChangedRecords(NamedTuple):
     """The new bodies of a session's records, by number."""
 
     session: int
@@ -65,7 +65,7 @@ async def erase(
     journal: SqliteJournal,
     eraser: Eraser,
     *,
-    near: Mapping[str, Nearby] | None = None,
+    near: Mapping[str, Mentions] | None = None,
     by: str = "owner",
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Erasure:
@@ -73,18 +73,18 @@ async def erase(
     changed, while such a session is open, because it could write the text again. Waits for readers
     of old pages up to `patience_seconds`."""
     near = near or {}
-    found = await journal.reading(lambda db: list(_found(db, eraser, near)))
+    found = await journal.reading(lambda db: list(_find_records(db, eraser, near)))
 
     def work(tx: Transaction) -> Erasure:
         # Searched again, because other processes may have written meanwhile.
-        changed = list(_found(tx.db, eraser, near)) if found else []
+        changed = list(_find_records(tx.db, eraser, near)) if found else []
         _check_free(tx, journal, changed)
         _clean_inbox(tx.db, eraser)
         ids: list[int] = []
         for each in changed:
             ids += _rewrite(tx, each)
             event = Erased(records=tuple(sorted(each.bodies)), by=by)
-            tx.put(each.session, stored(event), turn_id="", at=journal.world.clock.now())
+            tx.put(each.session, encode_event(event), turn_id="", at=journal.world.clock.now())
         numbers = {each.session_id: tuple(sorted(each.bodies)) for each in changed}
         return Erasure(sessions=numbers, events=tuple(ids))
 
@@ -94,35 +94,35 @@ async def erase(
     return replace(done, is_wiped=is_wiped)
 
 
-async def holding(
-    journal: SqliteJournal, eraser: Eraser, *, near: Mapping[str, Nearby] | None = None
+async def find_affected(
+    journal: SqliteJournal, eraser: Eraser, *, near: Mapping[str, Mentions] | None = None
 ) -> dict[str, tuple[int, ...]]:
     """The records that `erase` would change, by session id."""
-    found = await journal.reading(lambda db: list(_found(db, eraser, near or {})))
+    found = await journal.reading(lambda db: list(_find_records(db, eraser, near or {})))
     return {each.session_id: tuple(sorted(each.bodies)) for each in found}
 
 
-def _found(
-    db: sqlite3.Connection, eraser: Eraser, near: Mapping[str, Nearby]
-) -> Iterator[_Changed]:
+def _find_records(
+    db: sqlite3.Connection, eraser: Eraser, near: Mapping[str, Mentions]
+) -> Iterator[_ChangedRecords]:
     for session, session_id in db.execute("SELECT session, id FROM sessions").fetchall():
-        nearby = near.get(session_id, Nearby())
+        nearby = near.get(session_id, Mentions())
         bodies = {
             row.n: body
             for row in read_rows(db, session).whole
-            if (body := _cleaned(row, eraser, nearby)) is not None
+            if (body := _clean_body(row, eraser, nearby)) is not None
         }
         if bodies:
-            yield _Changed(session, session_id, bodies)
+            yield _ChangedRecords(session, session_id, bodies)
 
 
-def _cleaned(row: Row, eraser: Eraser, nearby: Nearby) -> bytes | None:
+def _clean_body(row: LogRow, eraser: Eraser, nearby: Mentions) -> bytes | None:
     """The body without the text; None when it does not contain it or cannot be read."""
     is_near = row.n in nearby.records or (
         # A message is recorded before the turn that answers it.
         row.turn_id in nearby.turns and row.kind != "message_received"
     )
-    if not is_near and not eraser.might(row.body.decode("utf-8", "replace")):
+    if not is_near and not eraser.may_contain(row.body.decode("utf-8", "replace")):
         return None
     if is_newer(row.kind, row.version):
         return None
@@ -136,7 +136,7 @@ def _cleaned(row: Row, eraser: Eraser, nearby: Nearby) -> bytes | None:
 
 def _without(value: JsonValue, eraser: Eraser, near: bool, fixed: frozenset[str]) -> JsonValue:
     if isinstance(value, str):
-        return eraser.erased(value, near=near)
+        return eraser.remove_phrases(value, near=near)
     if isinstance(value, dict):
         return {
             key: item
@@ -149,25 +149,27 @@ def _without(value: JsonValue, eraser: Eraser, near: bool, fixed: frozenset[str]
     return value
 
 
-def _check_free(tx: Transaction, journal: SqliteJournal, changed: Iterable[_Changed]) -> None:
+def _check_free(
+    tx: Transaction, journal: SqliteJournal, changed: Iterable[_ChangedRecords]
+) -> None:
     now = journal.world.clock.now()
     for each in changed:
         try:
-            leases.check_free(tx, each.session, each.session_id, journal.writer.owner, now)
+            leases.check_available(tx, each.session, each.session_id, journal.writer.owner, now)
         except SessionBusy as busy:
             raise SessionBusy(
                 f"{busy} It contains the text to be removed, so nothing was changed."
             ) from busy
 
 
-def _rewrite(tx: Transaction, changed: _Changed) -> list[int]:
+def _rewrite(tx: Transaction, changed: _ChangedRecords) -> list[int]:
     """Store the new bodies and re-link the chain from the first of them on."""
     tx.settle()
     parent_n, session_id = tx.db.execute(
         "SELECT parent_n, id FROM sessions WHERE session = ?", (changed.session,)
     ).fetchone()
     ids: list[int] = []
-    previous = seed(session_id)
+    previous = chain_seed(session_id)
     is_tied = True
     for row in read_rows(tx.db, changed.session).whole:
         body = changed.bodies.get(row.n, row.body)
@@ -175,7 +177,7 @@ def _rewrite(tx: Transaction, changed: _Changed) -> list[int]:
             ids.append(row.id)
             is_tied = False
         if not is_tied:
-            tied = link(previous, row.n, row.turn_id, row.kind, row.version, row.at, body)
+            tied = chain_hash(previous, row.n, row.turn_id, row.kind, row.version, row.at, body)
             _update(tx.db, row, body, tied)
             previous = tied
         else:
@@ -185,12 +187,12 @@ def _rewrite(tx: Transaction, changed: _Changed) -> list[int]:
     return ids
 
 
-def _update(db: sqlite3.Connection, row: Row, body: bytes, hash: bytes) -> None:
+def _update(db: sqlite3.Connection, row: LogRow, body: bytes, hash: bytes) -> None:
     if body == row.body:
         db.execute("UPDATE log SET hash = ? WHERE id = ?", (hash, row.id))
         return
     event = event_of(row.kind, row.version, body)
-    item = packed(event, row.kind, row.version, body)
+    item = pack_body(event, row.kind, row.version, body)
     values = (item.shape, item.rest, hash, row.id)
     db.execute("UPDATE log SET shape = ?, rest = ?, hash = ? WHERE id = ?", values)
 
@@ -201,7 +203,7 @@ def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:
         "SELECT id, body FROM inbox WHERE taken = 0 AND body <> ''"
     ).fetchall()
     for id, body in rows:
-        if not eraser.might(body):
+        if not eraser.may_contain(body):
             continue
         try:
             rest = _without(decode(dict, body), eraser, False, _FIXED)

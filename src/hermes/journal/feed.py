@@ -20,7 +20,7 @@ _FORWARD = "SELECT id FROM log WHERE id > ? AND shape IN ({shapes}) {where} ORDE
 _BACK = "SELECT id FROM log WHERE at >= ? AND shape IN ({shapes}) ORDER BY id DESC LIMIT ?"
 
 
-class Happened(Value):
+class FeedItem(Value):
     """A record and its cursor. Cursors grow over all sessions of a home."""
 
     cursor: int
@@ -31,40 +31,40 @@ def newest_cursor(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(id), 0) FROM log").fetchone()[0])
 
 
-def happened_after(
+def events_after(
     db: sqlite3.Connection,
     cursor: int,
     kinds: Sequence[str],
     *,
     session_id: str = "",
     limit: int = 20,
-) -> list[Happened]:
+) -> list[FeedItem]:
     """The next events of these kinds, oldest first."""
-    shapes = _shapes(db, kinds)
+    shapes = _template_ids(db, kinds)
     where, values = "", [cursor]
     if session_id:
         where = "AND session = (SELECT session FROM sessions WHERE id = ?)"
     query = _FORWARD.format(shapes=",".join(map(str, shapes)), where=where)
     given = (*values, *((session_id,) if session_id else ()), limit)
-    return _records(db, [row[0] for row in db.execute(query, given)])
+    return _read_items(db, [row[0] for row in db.execute(query, given)])
 
 
-def happened_since(
+def events_since(
     db: sqlite3.Connection, at: float, kinds: Sequence[str], *, limit: int = 1_000
-) -> list[Happened]:
+) -> list[FeedItem]:
     """The newest events of these kinds since `at`, oldest first."""
-    shapes = ",".join(map(str, _shapes(db, kinds)))
+    shapes = ",".join(map(str, _template_ids(db, kinds)))
     found = db.execute(_BACK.format(shapes=shapes), (at, limit))
-    return _records(db, sorted(row[0] for row in found))
+    return _read_items(db, sorted(row[0] for row in found))
 
 
-def _shapes(db: sqlite3.Connection, kinds: Sequence[str]) -> list[int]:
+def _template_ids(db: sqlite3.Connection, kinds: Sequence[str]) -> list[int]:
     marks = ",".join("?" * len(kinds))
     return [row[0] for row in db.execute(_SHAPES.format(marks=marks), tuple(kinds))]
 
 
-def _records(db: sqlite3.Connection, ids: Sequence[int]) -> list[Happened]:
-    found: list[Happened] = []
+def _read_items(db: sqlite3.Connection, ids: Sequence[int]) -> list[FeedItem]:
+    found: list[FeedItem] = []
     for id in ids:
         row = db.execute(f"{_SELECT} WHERE e.id = ?", (id,)).fetchone()
         if row is None:
@@ -76,5 +76,5 @@ def _records(db: sqlite3.Connection, ids: Sequence[int]) -> list[Happened]:
             # Damaged records are reported when their session is read.
             continue
         record = Record(session_id=session_id, n=n, turn_id=turn_id, at=at, event=event)
-        found.append(Happened(cursor=cursor, record=record))
+        found.append(FeedItem(cursor=cursor, record=record))
     return found

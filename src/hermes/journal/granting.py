@@ -12,8 +12,8 @@ from hermes.core.caps import Caps, cap_key, day_of, first_day_of_month
 from hermes.core.errors import BudgetReached
 from hermes.core.events import CapScope, ModelCalled
 from hermes.core.messages import Usage
-from hermes.journal.shapes import Stored
-from hermes.journal.summaries import PICO, Summary, picos
+from hermes.journal.shapes import StoredEvent
+from hermes.journal.summaries import PICO, Summary, to_picodollars
 from hermes.journal.transaction import Transaction
 
 # A call reserves at most this part of what is left, so that others can run beside it, but never
@@ -44,10 +44,10 @@ class Limit(NamedTuple):
     spent: int
 
 
-def grant(
+def reserve_call(
     tx: Transaction,
     session: int,
-    events: Sequence[Stored],
+    events: Sequence[StoredEvent],
     call: ModelCalled,
     least: Usage,
     caps: Caps,
@@ -61,18 +61,18 @@ def grant(
     # Writes in the same transaction count already.
     tx.settle()
     accounts = _Accounts(tx.db, tx.head(session).summary, events, turn_id, at)
-    range_ = _Range(least, call.reserved)
+    range_ = _CostRange(least, call.reserved)
     output = call.reserved.output
     for limit in accounts.limits(caps):
         if limit.unit == "usd" and call.reserved.cost is None:
             continue
         if limit.spent + range_.least.of(limit.unit) > limit.cap:
-            raise _reached(limit, range_.least.of(limit.unit), accounts.pending(limit.scope))
+            raise _budget_error(limit, range_.least.of(limit.unit), accounts.pending(limit.scope))
         output = min(output, range_.output_for(limit.unit, limit.cap - limit.spent))
     return replace(call, reserved=range_.usage(output))
 
 
-class _Range:
+class _CostRange:
     """The cost of a call as a linear function of its output, from the shortest useful reply to the
     longest."""
 
@@ -107,7 +107,7 @@ class _Range:
 
 
 def _amount(usage: Usage) -> Amount:
-    return Amount(picos(usage.cost), usage.prompt + usage.output)
+    return Amount(to_picodollars(usage.cost), usage.prompt + usage.output)
 
 
 class _Accounts:
@@ -117,7 +117,7 @@ class _Accounts:
         self,
         db: sqlite3.Connection,
         summary: Summary,
-        events: Sequence[Stored],
+        events: Sequence[StoredEvent],
         turn_id: str,
         at: float,
     ) -> None:
@@ -131,11 +131,13 @@ class _Accounts:
 
     def limits(self, caps: Caps) -> list[Limit]:
         found: list[Limit] = []
-        for scope, cap in caps.given():
+        for scope, cap in caps.active():
             key = self._key(scope)
-            spent, raised = self._spent(scope), self._raised(scope, key)
+            spent, raised = self._sum_spent(scope), self._sum_raised(scope, key)
             if cap.usd is not None:
-                found.append(Limit(scope, key, "usd", picos(cap.usd) + raised.cost, spent.cost))
+                found.append(
+                    Limit(scope, key, "usd", to_picodollars(cap.usd) + raised.cost, spent.cost)
+                )
             if cap.tokens is not None:
                 found.append(Limit(scope, key, "tokens", cap.tokens + raised.tokens, spent.tokens))
         return found
@@ -161,7 +163,7 @@ class _Accounts:
         who = {"principal": self._summary.principal, "job": self._summary.job}
         return cap_key(scope, at=self._at, turn_id=self._turn_id, **who)
 
-    def _spent(self, scope: CapScope) -> Amount:
+    def _sum_spent(self, scope: CapScope) -> Amount:
         sums, summary, day = "SELECT sum(cost), sum(tokens) FROM", self._summary, self._day
         first = first_day_of_month(self._at) if scope == "month" else day
         match scope:
@@ -183,7 +185,7 @@ class _Accounts:
             found.tokens + sum(change.tokens for change in changes),
         )
 
-    def _raised(self, scope: CapScope, key: str) -> Amount:
+    def _sum_raised(self, scope: CapScope, key: str) -> Amount:
         query = "SELECT sum(cost), sum(tokens) FROM raised WHERE scope = ? AND key = ?"
         return self._sum(query, (scope, key))
 
@@ -192,7 +194,7 @@ class _Accounts:
         return Amount(cost or 0, tokens or 0)
 
 
-def _reached(limit: Limit, asked: int, pending: Amount) -> BudgetReached:
+def _budget_error(limit: Limit, asked: int, pending: Amount) -> BudgetReached:
     size = PICO if limit.unit == "usd" else 1
     cap, spent, wanted = limit.cap / size, limit.spent / size, asked / size
     return BudgetReached(
@@ -221,17 +223,17 @@ def _sentence(limit: Limit, cap: float, spent: float, asked: float) -> str:
     key = f"budget.{limit.scope}"
     if limit.unit == "tokens":
         amounts = (f"{cap:,.0f} tokens", f"{spent:,.0f}", f"{asked:,.0f}")
-        step = f"hermes config set {key}.tokens {_next(cap):.0f}"
+        step = f"hermes config set {key}.tokens {_suggested_cap(cap):.0f}"
     else:
         amounts = (_dollars(cap), _dollars(spent), _dollars(asked))
-        step = f"hermes config set {key} {_next(cap):g}"
+        step = f"hermes config set {key} {_suggested_cap(cap):g}"
     return (
         f"{_NAMES[limit.scope]} of {amounts[0]} does not allow the next model call, which may cost "
         f"{amounts[2]} ({amounts[1]} spent or reserved); raise it with `{step}` and say “go on”."
     )
 
 
-def _next(cap: float) -> float:
+def _suggested_cap(cap: float) -> float:
     """A rounder, larger number for the example."""
     return max(1.0, round(cap * 2, 2))
 

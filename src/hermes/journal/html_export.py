@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import encode
 from hermes.journal.listing import EVERYTHING
-from hermes.journal.transfer import Said, spoken
+from hermes.journal.transfer import ExportedMessage, conversation_of
 
 if TYPE_CHECKING:
-    from hermes.journal.archive import Library
+    from hermes.journal.archive import SessionArchive
     from hermes.journal.journal import SqliteJournal
 
 Redact = Callable[[str], str]
@@ -39,13 +39,13 @@ h2 {{ font-size: .8em; color: #777; margin: 0; font-weight: normal }}
 
 
 async def html_page(
-    archive: Library, journal: SqliteJournal, session_id: str, redact: Redact | None
+    archive: SessionArchive, journal: SqliteJournal, session_id: str, redact: Redact | None
 ) -> str:
     """One session with everything that was said and done, in one file."""
     info = await archive.info(session_id)
     clean = redact or str
     facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
-    said = await _said(journal, session_id)
+    said = await _messages(journal, session_id)
     return _PAGE.format(
         title=html.escape(clean(info.title or info.preview or info.id)),
         facts=html.escape(facts),
@@ -54,7 +54,7 @@ async def html_page(
 
 
 async def prompts(
-    archive: Library,
+    archive: SessionArchive,
     journal: SqliteJournal,
     ids: Sequence[str] | None,
     redact: Redact | None,
@@ -64,18 +64,18 @@ async def prompts(
         found = await archive.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
     for session_id in ids:
-        for said in await _said(journal, session_id):
+        for said in await _messages(journal, session_id):
             if said.role == "user" and not said.origin:
                 text = redact(said.text) if redact else said.text
                 line = {"session": session_id, "at": said.at, "role": "user", "text": text}
                 yield encode(line) + b"\n"
 
 
-async def _said(journal: SqliteJournal, session_id: str) -> tuple[Said, ...]:
-    return spoken(await journal.read(session_id))
+async def _messages(journal: SqliteJournal, session_id: str) -> tuple[ExportedMessage, ...]:
+    return conversation_of(await journal.read(session_id))
 
 
-def _section(said: Said, clean: Redact) -> str:
+def _section(said: ExportedMessage, clean: Redact) -> str:
     who = said.tool or said.origin or said.role
     calls = f" → {', '.join(said.calls)}" if said.calls else ""
     head = html.escape(f"{who}{calls} · {_when(said.at)}")

@@ -10,7 +10,7 @@ from typing import cast
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.core.commands import Command
 from hermes.core.errors import Fenced
-from hermes.core.ports import Lease, Waiting
+from hermes.core.ports import InboxCommand, Lease
 from hermes.journal.transaction import Transaction
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def post_command(tx: Transaction, session_id: str, command: Command, key: str, n
     )
 
 
-def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[Waiting, ...]:
+def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[InboxCommand, ...]:
     query = (
         "SELECT l.session FROM leases AS l JOIN sessions AS s USING (session)"
         " WHERE s.id = ? AND l.owner = ? AND l.fence = ?"
@@ -42,9 +42,9 @@ def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[Waiting, ...
     return tuple(item for id, body in found if (item := _waiting(id, body)))
 
 
-def _waiting(id: int, body: str) -> Waiting | None:
+def _waiting(id: int, body: str) -> InboxCommand | None:
     try:
-        return Waiting(id=id, command=decode(_COMMAND, body))
+        return InboxCommand(id=id, command=decode(_COMMAND, body))
     except DecodeError:
         # Written by a newer Hermes, or damaged: it stays and does not block the others.
         log.warning("a command in the inbox cannot be read", extra={"inbox_id": id})
@@ -52,7 +52,7 @@ def _waiting(id: int, body: str) -> Waiting | None:
 
 
 def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) -> None:
-    session = tx.held(lease)
+    session = tx.check_lease(lease)
     for id in ids:
         where = "WHERE id = ? AND session = ?"
         tx.db.execute(f"DELETE FROM inbox {where} AND key = ''", (id, session))

@@ -32,19 +32,19 @@ _RECEIVED = (
 
 def shared_messages(db: sqlite3.Connection, session: int) -> int:
     """The number of messages the session started with."""
-    return sum(_count(db, *part) for part in _above(db, session))
+    return sum(_count(db, *part) for part in _ancestors(db, session))
 
 
 def shared_preview(db: sqlite3.Connection, session: int) -> str:
     """The beginning of the first message that a person wrote in an ancestor."""
-    for part in _above(db, session):
-        for event in _received(db, *part):
+    for part in _ancestors(db, session):
+        for event in _received_messages(db, *part):
             if found := preview_of(event):
                 return found
     return ""
 
 
-def _above(db: sqlite3.Connection, session: int) -> list[tuple[int, int]]:
+def _ancestors(db: sqlite3.Connection, session: int) -> list[tuple[int, int]]:
     """The ancestors, oldest first, each with its last shared record."""
     return db.execute(f"{ABOVE} SELECT session, shared FROM above", (session,)).fetchall()[::-1]
 
@@ -58,7 +58,9 @@ def _count(db: sqlite3.Connection, session: int, shared: int) -> int:
     return sum(_COUNTED.get(row.kind, 0) for row in read_rows(db, session, 0, shared).whole)
 
 
-def _received(db: sqlite3.Connection, session: int, shared: int) -> Iterator[MessageReceived]:
+def _received_messages(
+    db: sqlite3.Connection, session: int, shared: int
+) -> Iterator[MessageReceived]:
     query = "SELECT version, CAST(head AS BLOB), CAST(tail AS BLOB) FROM shapes WHERE shape = ?"
     for shape, rest in db.execute(_RECEIVED, (session, shared)):
         version, head, tail = db.execute(query, (shape,)).fetchone()

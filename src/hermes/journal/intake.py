@@ -16,7 +16,7 @@ from hermes.journal import ledger, titles
 from hermes.journal.chatlog import SAFE_ID, ChatLine, ChatLog
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
-from hermes.journal.shapes import Stored, packed, stored
+from hermes.journal.shapes import StoredEvent, encode_event, pack_body
 from hermes.journal.transaction import Transaction
 from hermes.journal.transfer import FORMAT, EventLine, SessionLine
 from hermes.journal.versions import event_of, is_newer
@@ -54,7 +54,7 @@ async def import_lines(journal: SqliteJournal, lines: Iterable[bytes]) -> Import
         waiting: list[ChatLine] = []
         for line in batch:
             number += 1
-            found = _line(line, number)
+            found = _parse_line(line, number)
             if isinstance(found, ChatLine):
                 waiting.append(found)
             elif found is not None:
@@ -66,7 +66,7 @@ async def import_lines(journal: SqliteJournal, lines: Iterable[bytes]) -> Import
     return total
 
 
-def _line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
+def _parse_line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
     if not raw.strip():
         return None
     try:
@@ -86,7 +86,7 @@ def _line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
 async def _import_session(journal: SqliteJournal, line: SessionLine, number: int) -> Imported:
     if not SAFE_ID.fullmatch(line.id):
         raise UsageError(f"Line {number}: {line.id!r} cannot be the id of a session.")
-    events = [(item, _stored(item, number)) for item in line.events]
+    events = [(item, _encode_line(item, number)) for item in line.events]
     now = journal.world.clock.now()
 
     def work(tx: Transaction) -> Imported:
@@ -95,7 +95,7 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         shared = line.parent_n if _has_parent(tx, line) else 0
         # A fork without its parent becomes independent, with copies of the shared records.
         parent = line.parent if shared == line.parent_n else ""
-        ledger.take_back(tx.db, line.id)
+        ledger.drop_kept_spending(tx.db, line.id)
         session = tx.create(line.id, parent=parent, parent_n=shared)
         for item, event in events:
             if item.n > shared:
@@ -104,13 +104,13 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         title = tx.head(session).summary.title
         if title and not titles.is_free(tx.db, title, session):
             given = Titled(title=titles.next_title(tx.db, title))
-            tx.put(session, stored(given), turn_id="", at=now)
+            tx.put(session, encode_event(given), turn_id="", at=now)
         return Imported(sessions=1, messages=len(line.messages))
 
     return await journal.writing(work)
 
 
-def _stored(item: EventLine, number: int) -> Stored:
+def _encode_line(item: EventLine, number: int) -> StoredEvent:
     if is_newer(item.kind, item.version):
         raise UsageError(
             f"Line {number} was written by a newer Hermes (“{item.kind}” version {item.version}); "
@@ -118,7 +118,7 @@ def _stored(item: EventLine, number: int) -> Stored:
         )
     body = encode(item.body)
     try:
-        return packed(event_of(item.kind, item.version, body), item.kind, item.version, body)
+        return pack_body(event_of(item.kind, item.version, body), item.kind, item.version, body)
     except (DecodeError, ValueError) as error:
         raise UsageError(f"Line {number}, event {item.n}, cannot be imported: {error}.") from None
 

@@ -15,16 +15,16 @@ from hermes.core.commands import Command
 from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import DurableEvent, ModelCalled, Record, SessionOpened
 from hermes.core.messages import Usage
-from hermes.core.ports import Lease, Waiting
+from hermes.core.ports import InboxCommand, Lease
 from hermes.core.world import World
 from hermes.journal import leases, schema
-from hermes.journal.connections import Readers, open_reader
+from hermes.journal.connections import ReaderPool, open_reader
 from hermes.journal.faults import is_damage
-from hermes.journal.granting import grant
+from hermes.journal.granting import reserve_call
 from hermes.journal.inbox import mark_taken, post_command, waiting_commands
-from hermes.journal.reading import Lost, quarantine, read_session
+from hermes.journal.reading import DamagedRecord, quarantine, read_session
 from hermes.journal.rows import PAGE_DAMAGE
-from hermes.journal.shapes import Stored, stored
+from hermes.journal.shapes import StoredEvent, encode_event
 from hermes.journal.transaction import Transaction
 from hermes.journal.writer import Writer
 
@@ -43,7 +43,7 @@ class SqliteJournal:
         self.path = path
         self.world = world
         self.writer = Writer(path, world)
-        self._readers = Readers(path)
+        self._readers = ReaderPool(path)
         self._probe: sqlite3.Connection | None = None
         self._is_ready = False
 
@@ -71,12 +71,12 @@ class SqliteJournal:
         opening = events[0] if events else None
         if not isinstance(opening, SessionOpened):
             raise UsageError("A session begins with SessionOpened.")
-        items, now = encoded(events), self.world.clock.now()
+        items, now = encode_events(events), self.world.clock.now()
 
         def work(tx: Transaction) -> tuple[Lease, tuple[int, ...]]:
             tx.check_titles(0, items)
             session = tx.create(session_id, parent=opening.parent, parent_n=opening.parent_n)
-            lease = leases.own(tx, session, session_id, self.writer.owner, now)
+            lease = leases.take_lease(tx, session, session_id, self.writer.owner, now)
             return lease, tx.write(session, items, turn_id=turn_id, at=now)
 
         lease, numbers = await self.writing(work)
@@ -85,16 +85,16 @@ class SqliteJournal:
     async def acquire(self, session_id: str) -> Lease:
         def work(tx: Transaction) -> Lease:
             session, now = tx.session(session_id), self.world.clock.now()
-            return leases.take(tx, session, session_id, self.writer.owner, now)
+            return leases.acquire_lease(tx, session, session_id, self.writer.owner, now)
 
         return await self.writing(work)
 
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
         def work(tx: Transaction) -> None:
-            leases.give_back(tx, lease)
+            leases.release_lease(tx, lease)
 
         if soon:
-            self.writer.soon(work)
+            self.writer.run_later(work)
             return
         try:
             await self.writing(work)
@@ -106,10 +106,10 @@ class SqliteJournal:
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
     ) -> tuple[Record, ...]:
-        items, now = encoded(events), self.world.clock.now()
+        items, now = encode_events(events), self.world.clock.now()
 
         def work(tx: Transaction) -> tuple[int, ...]:
-            return tx.write(tx.held(lease), items, turn_id=turn_id, at=now)
+            return tx.write(tx.check_lease(lease), items, turn_id=turn_id, at=now)
 
         numbers = await self.writing(work, is_small=len(items) <= SMALL)
         return _records(lease.session_id, events, numbers, turn_id, now)
@@ -126,12 +126,12 @@ class SqliteJournal:
     ) -> tuple[Record, ...]:
         if caps == NO_CAPS:
             return await self.append(lease, (*events, call), turn_id=turn_id)
-        items, now = encoded(events), self.world.clock.now()
+        items, now = encode_events(events), self.world.clock.now()
 
         def work(tx: Transaction) -> tuple[ModelCalled, tuple[int, ...]]:
-            session = tx.held(lease)
-            granted = grant(tx, session, items, call, least, caps, turn_id=turn_id, at=now)
-            written = [*items, stored(granted)]
+            session = tx.check_lease(lease)
+            granted = reserve_call(tx, session, items, call, least, caps, turn_id=turn_id, at=now)
+            written = [*items, encode_event(granted)]
             return granted, tx.write(session, written, turn_id=turn_id, at=now)
 
         granted, numbers = await self.writing(work, is_small=len(items) < SMALL)
@@ -142,7 +142,7 @@ class SqliteJournal:
         work = partial(read_session, session_id=session_id, after=after)
         records, lost = await self.reading(work)
         if any(item.record.why.startswith(PAGE_DAMAGE) for item in lost):
-            await self.writer.mend()
+            await self.writer.repair()
             records, lost = await self.reading(work)
         await self.set_aside(lost)
         return tuple(records)
@@ -151,14 +151,14 @@ class SqliteJournal:
         now = self.world.clock.now()
         await self.writing(lambda tx: post_command(tx, session_id, command, key, now))
 
-    async def take(self, lease: Lease) -> tuple[Waiting, ...]:
+    async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
         return await self.reading(lambda db: waiting_commands(db, lease))
 
     async def taken(self, lease: Lease, ids: Sequence[int]) -> None:
         now = self.world.clock.now()
         await self.writing(lambda tx: mark_taken(tx, lease, ids, now))
 
-    def changed(self) -> int:
+    def data_version(self) -> int:
         """A number that changes with every commit of another process; -1 before the file exists.
         While it stays the same, `take` finds nothing new. Takes microseconds, without disk
         access."""
@@ -178,7 +178,7 @@ class SqliteJournal:
             cause = error.__cause__
             if not isinstance(cause, sqlite3.Error) or not is_damage(cause):
                 raise
-        await self.writer.mend()
+        await self.writer.repair()
         return await self._readers.run(work)
 
     async def writing(self, work: Callable[[Transaction], T], *, is_small: bool = False) -> T:
@@ -187,7 +187,7 @@ class SqliteJournal:
         self._is_ready = True
         return result
 
-    async def set_aside(self, lost: Sequence[Lost]) -> None:
+    async def set_aside(self, lost: Sequence[DamagedRecord]) -> None:
         """Quarantine damaged records, if the disk allows it."""
         if not lost:
             return
@@ -208,9 +208,9 @@ class SqliteJournal:
         self._is_ready = True
 
 
-def encoded(events: Sequence[DurableEvent]) -> list[Stored]:
+def encode_events(events: Sequence[DurableEvent]) -> list[StoredEvent]:
     try:
-        return [stored(event) for event in events]
+        return [encode_event(event) for event in events]
     except UnicodeError as error:
         raise JournalError(f"An event holds text that cannot be stored: {error}.") from error
 

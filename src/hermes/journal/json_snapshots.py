@@ -23,7 +23,7 @@ from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.journal.archive import Library
+    from hermes.journal.archive import SessionArchive
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 LEAVE_SECONDS = 10.0
 
 
-class Length(Value):
+class SnapshotLength(Value):
     """What is asked of a file that is there already."""
 
     message_count: int = 0
@@ -49,11 +49,11 @@ def forget_snapshot(home: Home, session_id: str) -> None:
     snapshot_file(home, session_id).unlink(missing_ok=True)
 
 
-class Mirrors:
+class JsonSnapshots:
     """The open sessions that have a file of this kind."""
 
     def __init__(
-        self, run: RunContext, archive: Library, endpoint_url: Callable[[str, str], str]
+        self, run: RunContext, archive: SessionArchive, endpoint_url: Callable[[str, str], str]
     ) -> None:
         self._run = run
         self._archive = archive
@@ -104,7 +104,7 @@ def snapshot(
         "system_prompt": redact(opened.system) if opened else "",
         "tools": list(opened.tools) if opened else [],
         "message_count": len(messages),
-        "messages": [_masked(redact, message) for message in messages],
+        "messages": [_redact(redact, message) for message in messages],
     }
 
 
@@ -117,18 +117,18 @@ def write(home: Home, found: JsonObject) -> None:
 
 def _length(path: Path) -> int:
     try:
-        return decode(Length, path.read_bytes()).message_count
+        return decode(SnapshotLength, path.read_bytes()).message_count
     except (DecodeError, FileNotFoundError):
         return 0
 
 
-def _masked(redact: Callable[[str], str], value: object) -> object:
+def _redact(redact: Callable[[str], str], value: object) -> object:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {key: _masked(redact, item) for key, item in value.items()}
+        return {key: _redact(redact, item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_masked(redact, item) for item in value]
+        return [_redact(redact, item) for item in value]
     return value
 
 

@@ -6,31 +6,35 @@ from pathlib import Path
 
 from hermes.core.errors import Fenced, SessionBusy
 from hermes.core.ports import Lease
-from hermes.journal.locks import Owner, is_alive
+from hermes.journal.locks import LeaseOwner, is_alive
 from hermes.journal.transaction import Transaction
 
 STALE_SECONDS = 30.0
-BEAT_SECONDS = 10.0
+HEARTBEAT_SECONDS = 10.0
 
 
 def lock_folder(home: Path) -> Path:
     return home / "locks"
 
 
-def take(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
+def acquire_lease(
+    tx: Transaction, session: int, session_id: str, owner: LeaseOwner, now: float
+) -> Lease:
     """Acquire the lease; SessionBusy while another owner is alive."""
-    check_free(tx, session, session_id, owner, now)
-    return own(tx, session, session_id, owner, now)
+    check_available(tx, session, session_id, owner, now)
+    return take_lease(tx, session, session_id, owner, now)
 
 
-def own(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
+def take_lease(
+    tx: Transaction, session: int, session_id: str, owner: LeaseOwner, now: float
+) -> Lease:
     """The same for a new session, which cannot have an owner."""
-    if not owner.is_proven:
-        owner.prove()
+    if not owner.holds_lock:
+        owner.hold_lock()
         tx.db.execute("DELETE FROM owners WHERE beat < ?", (now - 2 * STALE_SECONDS,))
     if not tx.has_beaten:
         # A process that owned nothing for a while has sent no heartbeat.
-        beat(tx, owner, now)
+        write_heartbeat(tx, owner, now)
     (fence,) = tx.db.execute(
         "INSERT INTO leases VALUES (?, ?, 1) ON CONFLICT(session) DO UPDATE SET"
         " owner = excluded.owner, fence = fence + 1 RETURNING fence",
@@ -43,7 +47,9 @@ def own(tx: Transaction, session: int, session_id: str, owner: Owner, now: float
     return Lease(session_id=session_id, owner=owner.name, fence=fence)
 
 
-def check_free(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> None:
+def check_available(
+    tx: Transaction, session: int, session_id: str, owner: LeaseOwner, now: float
+) -> None:
     query = (
         "SELECT owner, beat FROM leases LEFT JOIN owners USING (owner)"
         " WHERE session = ? AND owner <> ''"
@@ -61,10 +67,10 @@ def check_free(tx: Transaction, session: int, session_id: str, owner: Owner, now
         )
 
 
-def give_back(tx: Transaction, lease: Lease) -> None:
+def release_lease(tx: Transaction, lease: Lease) -> None:
     """Release the lease; a void lease is ignored."""
     try:
-        session = tx.held(lease)
+        session = tx.check_lease(lease)
     except Fenced:
         return
     tx.db.execute("UPDATE leases SET owner = '' WHERE session = ?", (session,))
@@ -73,6 +79,6 @@ def give_back(tx: Transaction, lease: Lease) -> None:
     tx.leases.pop(lease.session_id, None)
 
 
-def beat(tx: Transaction, owner: Owner, now: float) -> None:
+def write_heartbeat(tx: Transaction, owner: LeaseOwner, now: float) -> None:
     tx.db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (owner.name, now))
     tx.has_beaten = True

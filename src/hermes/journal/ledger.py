@@ -11,7 +11,7 @@ from hermes.core.events import CapRaised, DurableEvent, MessageReceived
 from hermes.journal import schema
 from hermes.journal.inheritance import ABOVE, shared_messages
 from hermes.journal.rows import last_n, read_rows
-from hermes.journal.summaries import Change, Entry, Spent, Summary, picos
+from hermes.journal.summaries import LedgerChange, PendingCall, Summary, UsageEntry, to_picodollars
 from hermes.journal.versions import event_of, is_newer
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,9 @@ ON CONFLICT(session, day, model, provider, cause) DO UPDATE SET
     reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost,
     unpriced = unpriced + excluded.unpriced
 """
-_ASSUME = f"INSERT OR REPLACE INTO assumed VALUES ({','.join('?' * (len(Entry._fields) + 1))})"
+_ASSUME = (
+    f"INSERT OR REPLACE INTO assumed VALUES ({','.join('?' * (len(PendingCall._fields) + 1))})"
+)
 _SETTLE = "DELETE FROM assumed WHERE session = ? AND call = ?"
 _RAISE = (
     "INSERT INTO raised VALUES (?, ?, ?, ?, ?) ON CONFLICT(session, scope, key) DO UPDATE SET"
@@ -48,7 +50,7 @@ INSERT OR IGNORE INTO message_keys SELECT ?, ?, ? WHERE NOT EXISTS (
     WHERE k.key = ? AND k.n <= shared)
 """
 
-Changed = tuple[Summary, Change]
+Changed = tuple[Summary, LedgerChange]
 
 
 def save(db: sqlite3.Connection, summaries: Iterable[Summary]) -> None:
@@ -61,9 +63,9 @@ def load(db: sqlite3.Connection, session: int) -> Summary | None:
     if row is None:
         return None
     summary = Summary.of_row(row[1:], row[0])
-    columns = ", ".join(Entry._fields)
+    columns = ", ".join(PendingCall._fields)
     for entry in db.execute(f"SELECT {columns} FROM assumed WHERE session = ?", (session,)):
-        summary.assumed[entry[0]] = Entry(*entry)
+        summary.assumed[entry[0]] = PendingCall(*entry)
     return summary
 
 
@@ -76,7 +78,7 @@ def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
         db.executemany(_JOB, _sums(((s.job,), c) for s, c in counted))
 
 
-def _sums(changes: Iterable[tuple[tuple[object, ...], Change]]) -> list[tuple[object, ...]]:
+def _sums(changes: Iterable[tuple[tuple[object, ...], LedgerChange]]) -> list[tuple[object, ...]]:
     """What was spent, one row per key."""
     found: dict[tuple[object, ...], tuple[int, int]] = {}
     for key, change in changes:
@@ -99,18 +101,18 @@ def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None
         db.executemany(_RAISE, raised)
 
 
-def _charge_row(session: int, spent: Spent) -> tuple[object, ...]:
+def _charge_row(session: int, spent: UsageEntry) -> tuple[object, ...]:
     usage = spent.usage
     unpriced = spent.replies if usage.cost is None else 0
     return (
         *(session, spent.day, spent.model, spent.provider, spent.cause),
         *(spent.calls, spent.replies, usage.input, usage.output, usage.cache_read),
-        *(usage.cache_write, usage.reasoning, picos(usage.cost), unpriced),
+        *(usage.cache_write, usage.reasoning, to_picodollars(usage.cost), unpriced),
     )
 
 
 def _raise_row(session: int, raised: CapRaised) -> tuple[object, ...]:
-    return (session, raised.scope, raised.key, picos(raised.usd), raised.tokens)
+    return (session, raised.scope, raised.key, to_picodollars(raised.usd), raised.tokens)
 
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
@@ -152,7 +154,7 @@ def total_up(db: sqlite3.Connection) -> None:
     db.execute(f"INSERT INTO jobs SELECT job, {sums} GROUP BY 1")
 
 
-def carry(db: sqlite3.Connection, session: int) -> None:
+def keep_spending(db: sqlite3.Connection, session: int) -> None:
     """Keep the spending of a session before it is deleted; the totals stay."""
     db.execute(
         "INSERT INTO carried SELECT s.id, m.principal, m.job, u.day, u.model, u.provider, u.cause,"
@@ -170,7 +172,7 @@ def carry(db: sqlite3.Connection, session: int) -> None:
     )
 
 
-def take_back(db: sqlite3.Connection, session_id: str) -> None:
+def drop_kept_spending(db: sqlite3.Connection, session_id: str) -> None:
     """Drop the kept spending of a deleted session that is imported again with its events."""
     if db.execute("DELETE FROM carried WHERE id = ?", (session_id,)).rowcount:
         total_up(db)
@@ -179,7 +181,7 @@ def take_back(db: sqlite3.Connection, session_id: str) -> None:
 def _rebuild_rows(db: sqlite3.Connection, session: int, parent_n: int, id: str) -> Summary:
     summary = Summary(session, parent_n, id)
     changed: list[Changed] = []
-    for n, turn_id, at, event in _readable(db, session):
+    for n, turn_id, at, event in _readable_rows(db, session):
         change = summary.add(event, turn_id=turn_id, at=at)
         if change is not None:
             changed.append((summary, change))
@@ -192,7 +194,7 @@ def _rebuild_rows(db: sqlite3.Connection, session: int, parent_n: int, id: str) 
     return summary
 
 
-def _readable(
+def _readable_rows(
     db: sqlite3.Connection, session: int
 ) -> Iterator[tuple[int, str, float, DurableEvent]]:
     for row in read_rows(db, session).whole:

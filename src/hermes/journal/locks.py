@@ -8,7 +8,7 @@ from pathlib import Path
 from hermes.codec.file_lock import FileLock
 
 
-class Owner:
+class LeaseOwner:
     """Holds a lock file named after itself while the process owns sessions."""
 
     def __init__(self, folder: Path) -> None:
@@ -18,17 +18,17 @@ class Owner:
         self._lock = FileLock(folder / f"{self.name}.lock")
 
     @property
-    def is_proven(self) -> bool:
+    def holds_lock(self) -> bool:
         return self._lock.is_held
 
-    def prove(self) -> None:
+    def hold_lock(self) -> None:
         """Hold the lock file from now on, and remove the files of dead processes."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self.folder.glob("*.lock"):
             is_alive(self.folder, path.stem)
         self._lock.acquire()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         if self._lock.is_held:
             self._lock.remove()
 

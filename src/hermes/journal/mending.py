@@ -12,8 +12,8 @@ from typing import Any
 from hermes.codec.json import DecodeError
 from hermes.core.events import SessionOpened
 from hermes.journal import ledger, schema
-from hermes.journal.carving import LOG, SESSIONS, carve
-from hermes.journal.connections import connect, unprepared
+from hermes.journal.carving import LOG_COLUMNS, SESSION_COLUMNS, salvage_rows
+from hermes.journal.connections import connect, open_raw
 from hermes.journal.faults import is_damage, name_of
 from hermes.journal.rows import PAGE_DAMAGE
 from hermes.journal.versions import event_of, is_newer
@@ -34,17 +34,17 @@ _WHOLE = ("meta", "owners")
 _STEP = 1_000
 
 
-def mend(path: Path, now: float) -> bool:
+def repair_file(path: Path, now: float) -> bool:
     """Rebuild the tables if the file is damaged, and return whether it was. The caller holds the
     write lock. The damaged file is kept under another name."""
     kept = path.with_name(f"{path.name}.damaged-{int(now)}")
     try:
-        with closing(_opened(path)) as db:
+        with closing(_open_damaged(path)) as db:
             if _is_sound(db):
                 return False
             _copy_file(db, kept)
-            with _fresh(path) as other:
-                _refill(db, [kept], other, now)
+            with _fresh_database(path) as other:
+                _copy_readable(db, [kept], other, now)
                 # Through SQLite, not by renaming: other processes have the file open.
                 other.backup(db)
     except sqlite3.DatabaseError as error:
@@ -55,7 +55,7 @@ def mend(path: Path, now: float) -> bool:
     return True
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_damaged(path: Path) -> sqlite3.Connection:
     """Open the file even when its schema is damaged: then it can run no statement, but it can be
     copied and overwritten."""
     try:
@@ -63,7 +63,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if not name_of(error).startswith("SQLITE_CORRUPT"):
             raise
-    return unprepared(path, mode="rw")
+    return open_raw(path, mode="rw")
 
 
 def _replace(path: Path, kept: Path, now: float) -> None:
@@ -74,15 +74,15 @@ def _replace(path: Path, kept: Path, now: float) -> None:
         if old.exists():
             old.rename(new)
             moved.append(new)
-    with _fresh(path) as other:
-        _refill(None, [file for file in moved if not file.name.endswith("-shm")], other, now)
+    with _fresh_database(path) as other:
+        _copy_readable(None, [file for file in moved if not file.name.endswith("-shm")], other, now)
         with closing(connect(path, mode="rwc")) as db:
             path.chmod(0o600)
             other.backup(db)
 
 
 @contextmanager
-def _fresh(path: Path) -> Iterator[sqlite3.Connection]:
+def _fresh_database(path: Path) -> Iterator[sqlite3.Connection]:
     """An empty database beside the journal, deleted at the end."""
     file = path.with_name(f"{path.name}.mending")
     file.unlink(missing_ok=True)
@@ -107,21 +107,21 @@ def _copy_file(db: sqlite3.Connection, target: Path) -> None:
         db.backup(other)
 
 
-def _refill(
+def _copy_readable(
     db: sqlite3.Connection | None, files: Sequence[Path], other: sqlite3.Connection, now: float
 ) -> None:
     other.execute("BEGIN")
     schema.create(other)
     if db is not None:
         for table in _WHOLE:
-            _put(other, table, _tried(db, f"SELECT * FROM {table}"))
+            _insert_rows(other, table, _try_query(db, f"SELECT * FROM {table}"))
         for table, key in _BY_ROWID.items():
-            if _tried(db, f"SELECT 1 FROM sqlite_master WHERE name = '{table}'"):
-                _put(other, table, _readable(db, table, key))
+            if _try_query(db, f"SELECT 1 FROM sqlite_master WHERE name = '{table}'"):
+                _insert_rows(other, table, _readable(db, table, key))
     for file in files:
         # Rows that the damaged b-trees no longer reach. These may include deleted records.
-        _put(other, "sessions", carve(file, SESSIONS))
-        _put(other, "log", carve(file, LOG))
+        _insert_rows(other, "sessions", salvage_rows(file, SESSION_COLUMNS))
+        _insert_rows(other, "log", salvage_rows(file, LOG_COLUMNS))
     other.execute("DELETE FROM log WHERE session IN (SELECT session FROM removed)")
     other.execute("DELETE FROM sessions WHERE session IN (SELECT session FROM removed)")
     # Numbers of deleted sessions are never reused.
@@ -137,7 +137,7 @@ def _refill(
     other.execute("COMMIT")
 
 
-def _put(other: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+def _insert_rows(other: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
     width = len(other.execute(f"PRAGMA table_info({table})").fetchall())
     marks = ",".join("?" * width)
     other.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)
@@ -185,7 +185,7 @@ def _find_sessions(db: sqlite3.Connection | None, other: sqlite3.Connection) -> 
     """Restore lost session rows from the index of ids and from their first record, or under a name
     that says what happened."""
     query = "SELECT session, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1"
-    names = {} if db is None else dict(_tried(db, query))
+    names = {} if db is None else dict(_try_query(db, query))
     query = "SELECT DISTINCT session FROM log WHERE session NOT IN (SELECT session FROM sessions)"
     for (session,) in other.execute(query).fetchall():
         parent, parent_n = _parent_of(other, session)
@@ -213,7 +213,7 @@ def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int
 
 def _name_lost(db: sqlite3.Connection, other: sqlite3.Connection, now: float) -> None:
     """Quarantine records that the old index knows and that could not be read."""
-    places = _tried(db, "SELECT id, session, n FROM log INDEXED BY log_place")
+    places = _try_query(db, "SELECT id, session, n FROM log INDEXED BY log_place")
     there = {id for (id,) in other.execute("SELECT id FROM log")}
     lost = [(id, session, n) for id, session, n in places if id not in there]
     other.executemany(
@@ -222,7 +222,7 @@ def _name_lost(db: sqlite3.Connection, other: sqlite3.Connection, now: float) ->
     )
 
 
-def _tried(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
+def _try_query(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
     """All rows, or none when they cannot be read."""
     try:
         return db.execute(query).fetchall()

@@ -13,14 +13,14 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """The caller holds the write lock, so no other process does this at the same time."""
     db = connect(path, mode="rwc")
     try:
-        _prepare(db, path)
+        _prepare_tables(db, path)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
+def _prepare_tables(db: sqlite3.Connection, path: Path) -> None:
     is_new = schema.format_of(db) == 0
     if is_new:
         # By name, not by opening it: closing any other handle of the file would drop SQLite's
@@ -35,7 +35,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
             schema.create(db)
         else:
             schema.migrate(db)
-            schema.mend_shapes(db)
+            schema.repair_templates(db)
             if not schema.projections_are_whole(db):
                 ledger.rebuild(db)
         db.execute("COMMIT")

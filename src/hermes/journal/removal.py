@@ -23,7 +23,7 @@ from hermes.journal.transfer import SessionLine, session_line
 _OF_SESSION = (*SESSION_TABLES, "log", "leases", "inbox", "quarantine", "sessions")
 
 
-class Pruned(Value):
+class PruneResult(Value):
     """`removed`, or in a dry run what would be. `kept` sessions were selected too, but a fork needs
     their records or they are open."""
 
@@ -44,13 +44,13 @@ async def prune(
     wanted: SessionFilter = EVERYTHING,
     dry_run: bool = False,
     archive_to: Path | None = None,
-) -> Pruned:
+) -> PruneResult:
     """Delete the selected sessions whose last record is older. Most sessions never end explicitly,
     so the last record counts."""
     limit = journal.world.clock.now() - older_than_seconds
-    ids = await journal.reading(partial(_chosen, _older(wanted, limit)))
+    ids = await journal.reading(partial(_select_sessions, _older(wanted, limit)))
     if dry_run:
-        return await journal.writing(lambda tx: _rehearse(tx, journal, ids))
+        return await journal.writing(lambda tx: _dry_run(tx, journal, ids))
     removed: list[str] = []
     kept: list[str] = []
     for session_id in ids:
@@ -65,7 +65,7 @@ async def prune(
             kept.append(session_id)
         else:
             removed.append(session_id)
-    return Pruned(removed=tuple(removed), kept=tuple(kept))
+    return PruneResult(removed=tuple(removed), kept=tuple(kept))
 
 
 async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path:
@@ -90,7 +90,7 @@ def check_removable(
 ) -> int:
     """The number of the session, if it may be removed once the sessions in `gone` are."""
     session = tx.session(session_id)
-    leases.check_free(tx, session, session_id, journal.writer.owner, journal.world.clock.now())
+    leases.check_available(tx, session, session_id, journal.writer.owner, journal.world.clock.now())
     query = "SELECT id FROM sessions WHERE parent = ? AND parent_n > 0"
     forks = [id for (id,) in tx.db.execute(query, (session,)) if id not in gone]
     if forks:
@@ -111,7 +111,7 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
         " ON CONFLICT(name) DO UPDATE SET value = max(value, excluded.value)",
         (last_id,),
     )
-    ledger.carry(tx.db, session)
+    ledger.keep_spending(tx.db, session)
     for table in _OF_SESSION:
         tx.db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
     tx.db.execute("UPDATE sessions SET parent = NULL WHERE parent = ?", (session,))
@@ -120,7 +120,7 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
     tx.forget(session)
 
 
-def _chosen(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
+def _select_sessions(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
     """Forks come before their parents, so that these can be removed too."""
     ids = {info.id for info in select(db, wanted, limit=None)}
     everything = db.execute("SELECT id FROM sessions ORDER BY session DESC")
@@ -131,7 +131,7 @@ def _older(wanted: SessionFilter, limit: float) -> SessionFilter:
     return replace(wanted, before=limit if wanted.before is None else min(limit, wanted.before))
 
 
-def _rehearse(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pruned:
+def _dry_run(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> PruneResult:
     gone: set[str] = set()
     kept: list[str] = []
     for session_id in ids:
@@ -141,7 +141,7 @@ def _rehearse(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pr
             kept.append(session_id)
         else:
             gone.add(session_id)
-    return Pruned(removed=tuple(id for id in ids if id in gone), kept=tuple(kept))
+    return PruneResult(removed=tuple(id for id in ids if id in gone), kept=tuple(kept))
 
 
 def _write_whole(path: Path, line: SessionLine) -> None:

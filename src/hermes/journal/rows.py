@@ -23,7 +23,7 @@ MAX_N = 1 << 62
 PAGE_DAMAGE = "its page is damaged"
 
 
-class Row(NamedTuple):
+class LogRow(NamedTuple):
     id: int
     n: int
     turn_id: str
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     hash: bytes
 
 
-class Damaged(NamedTuple):
+class UnreadableRow(NamedTuple):
     """A record that exists and cannot be used. Its id is 0 when not even that can be read."""
 
     id: int
@@ -42,20 +42,20 @@ class Damaged(NamedTuple):
     why: str
 
 
-class Rows(NamedTuple):
-    whole: list[Row]
-    damaged: list[Damaged]
+class LogRows(NamedTuple):
+    whole: list[LogRow]
+    damaged: list[UnreadableRow]
 
 
-def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = MAX_N) -> Rows:
+def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = MAX_N) -> LogRows:
     """The records with after < n <= upto that the session itself stores, in order."""
     try:
         found = db.execute(_READ, (session, after, upto)).fetchall()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        return _salvaged(db, session, after, upto)
-    rows = Rows([], [])
+        return _read_one_by_one(db, session, after, upto)
+    rows = LogRows([], [])
     for raw in found:
         _sort(raw, rows)
     return rows
@@ -71,7 +71,7 @@ def last_n(db: sqlite3.Connection, session: int) -> int:
     return int(row[0])
 
 
-def _sort(raw: tuple[object, ...], rows: Rows) -> None:
+def _sort(raw: tuple[object, ...], rows: LogRows) -> None:
     match raw:
         case (
             int(id),
@@ -84,34 +84,36 @@ def _sort(raw: tuple[object, ...], rows: Rows) -> None:
             bytes(digest),
         ):
             try:
-                row = Row(id, n, turn_id.decode(), kind.decode(), version, body, at, digest)
+                row = LogRow(id, n, turn_id.decode(), kind.decode(), version, body, at, digest)
             except UnicodeDecodeError:
-                rows.damaged.append(Damaged(id, n, "its turn id is not text"))
+                rows.damaged.append(UnreadableRow(id, n, "its turn id is not text"))
             else:
                 rows.whole.append(row)
         case (int(id), int(n), *_):
-            rows.damaged.append(Damaged(id, n, "its columns have the wrong types"))
+            rows.damaged.append(UnreadableRow(id, n, "its columns have the wrong types"))
 
 
-def _salvaged(db: sqlite3.Connection, session: int, after: int, upto: int) -> Rows:
+def _read_one_by_one(db: sqlite3.Connection, session: int, after: int, upto: int) -> LogRows:
     """Read one record at a time, so that a bad page costs only its own records."""
-    rows = Rows([], [])
-    for id, n in _places(db, session, after, upto):
+    rows = LogRows([], [])
+    for id, n in _positions(db, session, after, upto):
         try:
             raw = db.execute(_READ_ONE, (id,)).fetchone()
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            rows.damaged.append(Damaged(id, n, f"{PAGE_DAMAGE} ({error})"))
+            rows.damaged.append(UnreadableRow(id, n, f"{PAGE_DAMAGE} ({error})"))
             continue
         if raw is None:
-            rows.damaged.append(Damaged(id, n, f"{PAGE_DAMAGE} (it is listed but missing)"))
+            rows.damaged.append(UnreadableRow(id, n, f"{PAGE_DAMAGE} (it is listed but missing)"))
         else:
             _sort(raw, rows)
     return rows
 
 
-def _places(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[tuple[int, int]]:
+def _positions(
+    db: sqlite3.Connection, session: int, after: int, upto: int
+) -> list[tuple[int, int]]:
     try:
         return db.execute(_PLACES, (session, after, upto)).fetchall()
     except sqlite3.DatabaseError as error:

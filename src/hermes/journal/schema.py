@@ -7,7 +7,7 @@ import logging
 import sqlite3
 
 from hermes.core.errors import JournalError
-from hermes.journal.shapes import SHAPES
+from hermes.journal.shapes import TEMPLATES
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 def is_current(db: sqlite3.Connection) -> bool:
     """Whether the file can be used as it is; JournalError for a newer format."""
     found = format_of(db)
-    return found == FORMAT and _shapes_are_whole(db) and projections_are_whole(db)
+    return found == FORMAT and _templates_are_valid(db) and projections_are_whole(db)
 
 
 def format_of(db: sqlite3.Connection) -> int:
@@ -124,7 +124,7 @@ def format_of(db: sqlite3.Connection) -> int:
 def create(db: sqlite3.Connection) -> None:
     """Create all tables of an empty file inside the caller's transaction."""
     _run(db, TRUTH + CARRIED)
-    mend_shapes(db)
+    repair_templates(db)
     create_projections(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
@@ -155,26 +155,26 @@ def projections_are_whole(db: sqlite3.Connection) -> bool:
     return bool(db.execute(emptied).fetchone() == (0,))
 
 
-def mend_shapes(db: sqlite3.Connection) -> None:
+def repair_templates(db: sqlite3.Connection) -> None:
     """Write the shapes that are new or damaged. Those of a newer Hermes stay."""
     db.executemany(
         "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?)",
         (
             (number, shape.kind, shape.version, shape.head.decode(), shape.tail.decode())
-            for number, shape in enumerate(SHAPES, start=1)
+            for number, shape in enumerate(TEMPLATES, start=1)
         ),
     )
 
 
-def _shapes_are_whole(db: sqlite3.Connection) -> bool:
+def _templates_are_valid(db: sqlite3.Connection) -> bool:
     query = (
         "SELECT shape, CAST(kind AS BLOB), version, CAST(head AS BLOB), CAST(tail AS BLOB)"
         " FROM shapes WHERE shape <= ? ORDER BY shape"
     )
-    found = db.execute(query, (len(SHAPES),)).fetchall()
+    found = db.execute(query, (len(TEMPLATES),)).fetchall()
     return found == [
         (number, shape.kind.encode(), shape.version, shape.head, shape.tail)
-        for number, shape in enumerate(SHAPES, start=1)
+        for number, shape in enumerate(TEMPLATES, start=1)
     ]
 
 

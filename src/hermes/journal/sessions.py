@@ -16,9 +16,9 @@ from hermes.core.events import (
     Titled,
 )
 from hermes.journal import titles
-from hermes.journal.journal import SqliteJournal, encoded
+from hermes.journal.journal import SqliteJournal, encode_events
 from hermes.journal.listing import SessionFilter, info_of, select
-from hermes.journal.reading import read_session, segments
+from hermes.journal.reading import history_segments, read_session
 from hermes.journal.transaction import Transaction
 
 NEAR = 5
@@ -57,21 +57,21 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
             titles.check_unused(db, clean)
 
     await journal.reading(check)
-    await _tell(journal, session_id, Titled(title=clean), Retitle(title=clean))
+    await _write_or_post(journal, session_id, Titled(title=clean), Retitle(title=clean))
     return clean
 
 
-async def put_away(journal: SqliteJournal, session_id: str, *, away: bool) -> None:
+async def set_archived(journal: SqliteJournal, session_id: str, *, away: bool) -> None:
     """Hide a session from listings, or show it again; NotFound. If another process has the session
     open, the command goes to its inbox."""
     info = await journal.reading(lambda db: info_of(db, session_id))
     if info is None:
         raise NotFound(f"There is no session {session_id}.")
     if info.archived is not away:
-        await _tell(journal, session_id, Archived(away=away), Archive(away=away))
+        await _write_or_post(journal, session_id, Archived(away=away), Archive(away=away))
 
 
-async def _tell(
+async def _write_or_post(
     journal: SqliteJournal, session_id: str, event: DurableEvent, wish: Command
 ) -> None:
     """Write the event, or leave the command for the owner of the session."""
@@ -103,7 +103,7 @@ async def fork(
     cut = last if at is None else at
     if not 1 <= cut <= last:
         raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is not one of them.")
-    opening = _reopened([record for record in records if record.n <= cut], session_id, cut)
+    opening = _fork_opening([record for record in records if record.n <= cut], session_id, cut)
     wished = titles.clean_title(title)
     new_id, now = journal.world.new_session_id(), journal.world.clock.now()
 
@@ -112,7 +112,7 @@ async def fork(
         given = wished or _descendant_title(tx.db, session_id)
         if given:
             events.append(Titled(title=given))
-        items = encoded(events)
+        items = encode_events(events)
         tx.check_titles(0, items)
         session = tx.create(new_id, parent=session_id, parent_n=cut)
         tx.write(session, items, turn_id="", at=now)
@@ -123,7 +123,7 @@ async def fork(
 
 async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
     def work(db: sqlite3.Connection) -> Lineage:
-        session = segments(db, session_id)[-1].session
+        session = history_segments(db, session_id)[-1].session
         above = (
             "WITH RECURSIVE above(session, depth) AS (SELECT parent, 1 FROM sessions"
             " WHERE session = ?1 UNION ALL SELECT parent, depth + 1 FROM above"
@@ -139,7 +139,7 @@ async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
     return await journal.reading(work)
 
 
-def _reopened(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
+def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
     """The opening event of a fork: the state of the parent at that point."""
     opening = None
     for record in records:
@@ -164,19 +164,19 @@ def _find(db: sqlite3.Connection, text: str) -> str:
     by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
     if text in by_id:
         return text
-    by_title = titles.numbered(db, text)
+    by_title = titles.find_numbered(db, text)
     if len(by_id) == 1:
         return by_id[0]
     if by_title:
         return by_title[max(by_title)]
     if by_id:
         raise NotFound(f"Several sessions begin with “{text}”; type more of the id.", tuple(by_id))
-    near = _near(db, text)
+    near = _similar(db, text)
     hint = f" Near: {', '.join(near)}." if near else ""
     raise NotFound(f"There is no session “{text}”.{hint}", near)
 
 
-def _near(db: sqlite3.Connection, text: str) -> tuple[str, ...]:
+def _similar(db: sqlite3.Connection, text: str) -> tuple[str, ...]:
     """Ids of sessions whose id or title contains the text, or whose title shares a word with it."""
     words = [word for word in text.lower().split() if len(word) > 2][:8]
     for part in (text.lower(), *words):

@@ -14,14 +14,14 @@ from hermes.core.events import DurableEvent
 from hermes.journal.versions import CURRENT, KINDS
 
 
-class Shape(NamedTuple):
+class BodyTemplate(NamedTuple):
     kind: str
     version: int
     head: bytes
     tail: bytes
 
 
-class Stored(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event as it is stored in the log."""
 
     event: DurableEvent
@@ -32,92 +32,92 @@ class Stored(NamedTuple):
     rest: str
 
 
-def _shape(kind: str, more: str = "", tail: str = "}", *, version: int = 1) -> Shape:
-    return Shape(kind, version, f'{{"type":"{kind}"{more}'.encode(), tail.encode())
+def _template(kind: str, more: str = "", tail: str = "}", *, version: int = 1) -> BodyTemplate:
+    return BodyTemplate(kind, version, f'{{"type":"{kind}"{more}'.encode(), tail.encode())
 
 
 _USER = ',"message":{"type":"user","parts":[{"type":"text","text":"'
 _ASSISTANT = ',"message":{"type":"assistant","parts":[{"type":"'
 
-SHAPES: tuple[Shape, ...] = (
-    _shape("session_opened"),
-    _shape("session_ended"),
-    _shape("titled"),
-    _shape("model_switched"),
-    _shape("message_received"),
-    _shape("turn_started"),
-    _shape("steered"),
-    _shape("model_called"),
-    _shape("reply_added"),
-    _shape("tool_intended"),
-    _shape("tool_started"),
-    _shape("tool_finished"),
-    _shape("approval_asked"),
-    _shape("approval_answered"),
-    _shape("question_asked"),
-    _shape("question_answered"),
-    _shape("rewound"),
-    _shape("turn_ended"),
-    _shape("session_opened", ',"source":"'),
-    _shape("session_ended", ',"reason":"', '"}'),
-    _shape("titled", ',"title":"', '"}'),
-    _shape("message_received", _USER, '"}'),
-    _shape("message_received", _USER, '"}}'),
-    _shape("message_received", _USER, '"}]}}'),
-    _shape("turn_started", ',"takes":[', "]}"),
-    _shape("steered", ',"takes":[', "]}"),
-    _shape("model_called", ',"model":"'),
-    _shape("reply_added", _ASSISTANT, '"}'),
-    _shape("reply_added", _ASSISTANT + 'text","text":"', '"}'),
-    _shape(
+TEMPLATES: tuple[BodyTemplate, ...] = (
+    _template("session_opened"),
+    _template("session_ended"),
+    _template("titled"),
+    _template("model_switched"),
+    _template("message_received"),
+    _template("turn_started"),
+    _template("steered"),
+    _template("model_called"),
+    _template("reply_added"),
+    _template("tool_intended"),
+    _template("tool_started"),
+    _template("tool_finished"),
+    _template("approval_asked"),
+    _template("approval_answered"),
+    _template("question_asked"),
+    _template("question_answered"),
+    _template("rewound"),
+    _template("turn_ended"),
+    _template("session_opened", ',"source":"'),
+    _template("session_ended", ',"reason":"', '"}'),
+    _template("titled", ',"title":"', '"}'),
+    _template("message_received", _USER, '"}'),
+    _template("message_received", _USER, '"}}'),
+    _template("message_received", _USER, '"}]}}'),
+    _template("turn_started", ',"takes":[', "]}"),
+    _template("steered", ',"takes":[', "]}"),
+    _template("model_called", ',"model":"'),
+    _template("reply_added", _ASSISTANT, '"}'),
+    _template("reply_added", _ASSISTANT + 'text","text":"', '"}'),
+    _template(
         "reply_added",
         _ASSISTANT + 'text","text":"',
         '"}]},"usage":{},"model":"","provider":""}',
     ),
-    _shape("tool_intended", ',"call_id":"'),
-    _shape("tool_started", ',"call_id":"', '"}'),
-    _shape("tool_finished", ',"result":{"type":"tool_result","call_id":"'),
-    _shape("turn_ended", ',"reason":"'),
-    _shape("turn_ended", ',"reason":"done","usage":{}}', ""),
-    _shape("message_received", _USER, '"}]},"past":true}'),
-    _shape("call_settled"),
-    _shape("cap_raised"),
-    _shape("call_settled", ',"call":"call_'),
-    _shape("effect_decided"),
-    _shape("compacted"),
-    _shape("overlaid"),
-    _shape("erased"),
-    _shape("withdrawn"),
-    _shape("hook_answered"),
-    _shape("tuned"),
-    _shape("archived"),
+    _template("tool_intended", ',"call_id":"'),
+    _template("tool_started", ',"call_id":"', '"}'),
+    _template("tool_finished", ',"result":{"type":"tool_result","call_id":"'),
+    _template("turn_ended", ',"reason":"'),
+    _template("turn_ended", ',"reason":"done","usage":{}}', ""),
+    _template("message_received", _USER, '"}]},"past":true}'),
+    _template("call_settled"),
+    _template("cap_raised"),
+    _template("call_settled", ',"call":"call_'),
+    _template("effect_decided"),
+    _template("compacted"),
+    _template("overlaid"),
+    _template("erased"),
+    _template("withdrawn"),
+    _template("hook_answered"),
+    _template("tuned"),
+    _template("archived"),
 )
 
 
-def _by_kind() -> dict[tuple[str, int], list[tuple[int, Shape]]]:
+def _by_kind() -> dict[tuple[str, int], list[tuple[int, BodyTemplate]]]:
     """The shapes of each kind and version; those that save most come first."""
-    found: dict[tuple[str, int], list[tuple[int, Shape]]] = {}
-    for number, shape in enumerate(SHAPES, start=1):
+    found: dict[tuple[str, int], list[tuple[int, BodyTemplate]]] = {}
+    for number, shape in enumerate(TEMPLATES, start=1):
         found.setdefault((shape.kind, shape.version), []).append((number, shape))
     for shapes in found.values():
         shapes.sort(key=lambda pair: -len(pair[1].head) - len(pair[1].tail))
     return found
 
 
-_SHAPES_OF = _by_kind()
+_TEMPLATES_OF = _by_kind()
 
 
-def stored(event: DurableEvent) -> Stored:
+def encode_event(event: DurableEvent) -> StoredEvent:
     """An event of the current version, ready for the log."""
     kind = KINDS[type(event)]
-    return packed(event, kind, CURRENT[kind], encode(event))
+    return pack_body(event, kind, CURRENT[kind], encode(event))
 
 
-def packed(event: DurableEvent, kind: str, version: int, body: bytes) -> Stored:
+def pack_body(event: DurableEvent, kind: str, version: int, body: bytes) -> StoredEvent:
     """An event whose body is encoded already, perhaps in an older version."""
     size = len(body)
-    for number, (_kind, _version, head, tail) in _SHAPES_OF[kind, version]:
+    for number, (_kind, _version, head, tail) in _TEMPLATES_OF[kind, version]:
         end = size - len(tail)
         if end >= len(head) and body.startswith(head) and body.endswith(tail):
-            return Stored(event, kind, version, body, number, body[len(head) : end].decode())
+            return StoredEvent(event, kind, version, body, number, body[len(head) : end].decode())
     raise ValueError(f"a body of {kind} in an unknown encoding")

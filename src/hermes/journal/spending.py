@@ -54,7 +54,7 @@ _SUMMED = (
 ).split()
 
 
-async def spending(
+async def read_spending(
     journal: SqliteJournal, *, session_id: str | None = None, since: float = 0.0
 ) -> tuple[Spending, ...]:
     """Oldest day first."""
@@ -67,7 +67,7 @@ async def spending(
     )
     values = (day_of(since), session_id)
     rows = await journal.reading(lambda db: db.execute(query, values).fetchall())
-    return tuple(_spending(row) for row in rows)
+    return tuple(_spending_of(row) for row in rows)
 
 
 async def job_of(journal: SqliteJournal, session_id: str) -> str:
@@ -76,7 +76,7 @@ async def job_of(journal: SqliteJournal, session_id: str) -> str:
     return str(row[0]) if row else session_id
 
 
-def _spending(row: tuple[Any, ...]) -> Spending:
+def _spending_of(row: tuple[Any, ...]) -> Spending:
     session_id, day, model, provider, cause, principal, job, *numbers = row
     of = dict(zip(_SUMMED, numbers, strict=True))
     names = ("input", "output", "cache_read", "cache_write", "reasoning")
@@ -95,12 +95,12 @@ def _spending(row: tuple[Any, ...]) -> Spending:
             **{name: of[name] for name in names}, cost=of["cost"] / PICO if is_priced else None
         ),
         unpriced=of["unpriced"],
-        assumed=_assumed(of),
+        assumed=_assumed_usage(of),
         assumed_calls=of["assumed_calls"],
     )
 
 
-def _assumed(of: dict[str, int]) -> Usage:
+def _assumed_usage(of: dict[str, int]) -> Usage:
     is_priced = of["assumed_calls"] > of["assumed_unpriced"]
     return Usage(
         input=of["assumed_input"],

@@ -43,11 +43,11 @@ PREVIEW_CHARS = 120
 PICO = 1_000_000_000_000
 
 
-def picos(dollars: float | None) -> int:
+def to_picodollars(dollars: float | None) -> int:
     return round((dollars or 0.0) * PICO)
 
 
-class Spent(NamedTuple):
+class UsageEntry(NamedTuple):
     """One addition to the usage ledger; `day` counts from 1970 in UTC."""
 
     day: int
@@ -59,7 +59,7 @@ class Spent(NamedTuple):
     replies: int
 
 
-class Entry(NamedTuple):
+class PendingCall(NamedTuple):
     """A call without a certain cost, with its upper bound; open until it is settled. A row of the
     table `assumed`, without its session."""
 
@@ -80,7 +80,7 @@ class Entry(NamedTuple):
         return self.input + self.output
 
 
-class Change(NamedTuple):
+class LedgerChange(NamedTuple):
     """How one event changes the ledger: `spent` is added, `assumed` replaces the entry of the same
     call, `gone` is the call whose entry is deleted. `tokens` and `cost` are added to the totals of
     `day`."""
@@ -88,8 +88,8 @@ class Change(NamedTuple):
     day: int
     tokens: int = 0
     cost: int = 0
-    spent: Spent | None = None
-    assumed: Entry | None = None
+    spent: UsageEntry | None = None
+    assumed: PendingCall | None = None
     gone: str = ""
     raised: CapRaised | None = None
 
@@ -110,7 +110,7 @@ class Summary:
 
     def __init__(self, session: int, last_n: int, id: str) -> None:
         self.id = id
-        self.assumed: dict[str, Entry] = {}
+        self.assumed: dict[str, PendingCall] = {}
         self.session = session
         self.last_n = last_n
         self.title = ""
@@ -159,7 +159,7 @@ class Summary:
         other.__dict__.update(self.__dict__)
         return other
 
-    def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Change | None:
+    def add(self, event: DurableEvent, *, turn_id: str, at: float) -> LedgerChange | None:
         """Count one more event, and return its change of the ledger, if any."""
         self.last_n += 1
         if not isinstance(event, Archived | Erased):
@@ -182,7 +182,7 @@ class Summary:
             case TurnStarted():
                 self.task, self.task_tokens, self.task_cost = turn_id, 0, 0
             case CapRaised():
-                return Change(day_of(at), raised=event)
+                return LedgerChange(day_of(at), raised=event)
             case SessionOpened():
                 self._open(event, at)
             case SessionEnded(reason=reason):
@@ -222,17 +222,17 @@ class Summary:
         self.model, self.provider = event.model, event.provider
         self.job = event.job or event.parent or self.id
 
-    def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> Change:
+    def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> LedgerChange:
         self.api_calls += 1
         self.call_turn, self.call_cause = turn_id, event.cause
         self.call_booked = int(bool(event.call))
         day = day_of(at)
         if not event.call:
             who = (event.model, event.provider, event.cause)
-            return Change(day, spent=Spent(day, *who, Usage(), 1, 0))
-        return self._assume(_entry(event, event.reserved or Usage(), turn_id, day))
+            return LedgerChange(day, spent=UsageEntry(day, *who, Usage(), 1, 0))
+        return self._assume(_pending_call(event, event.reserved or Usage(), turn_id, day))
 
-    def _settle(self, event: CallSettled) -> Change | None:
+    def _settle(self, event: CallSettled) -> LedgerChange | None:
         """An unknown or finally settled call does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
@@ -240,24 +240,24 @@ class Summary:
         model, provider = event.model or before.model, event.provider or before.provider
         if not event.certain:
             again = ModelCalled(model=model, provider=provider, call=event.call, cause=before.cause)
-            now = _entry(again, event.usage, before.turn, before.day)
+            now = _pending_call(again, event.usage, before.turn, before.day)
             return self._assume(now._replace(open=0))
         del self.assumed[event.call]
         self._count(event.usage)
-        spent = Spent(before.day, model, provider, before.cause, event.usage, 1, 1)
-        tokens, cost = _tokens(event.usage), picos(event.usage.cost)
-        return self._changed(before, tokens, cost)._replace(spent=spent, gone=event.call)
+        spent = UsageEntry(before.day, model, provider, before.cause, event.usage, 1, 1)
+        tokens, cost = _tokens(event.usage), to_picodollars(event.usage.cost)
+        return self._set_amounts(before, tokens, cost)._replace(spent=spent, gone=event.call)
 
-    def _assume(self, now: Entry) -> Change:
+    def _assume(self, now: PendingCall) -> LedgerChange:
         before = self.assumed.get(now.call) or now._replace(input=0, output=0, cost=0)
         self.assumed[now.call] = now
-        return self._changed(before, now.tokens, now.cost)._replace(assumed=now)
+        return self._set_amounts(before, now.tokens, now.cost)._replace(assumed=now)
 
-    def _changed(self, before: Entry, tokens: int, cost: int) -> Change:
+    def _set_amounts(self, before: PendingCall, tokens: int, cost: int) -> LedgerChange:
         """Set the amounts of a call."""
         tokens, cost = tokens - before.tokens, cost - before.cost
         self._spend_in(before.turn, tokens, cost)
-        return Change(before.day, tokens, cost)
+        return LedgerChange(before.day, tokens, cost)
 
     def _spend_in(self, turn_id: str, tokens: int, cost: int) -> None:
         if turn_id == self.task:
@@ -273,7 +273,7 @@ class Summary:
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
 
-    def _add_reply(self, event: ReplyAdded, turn_id: str, at: float) -> Change | None:
+    def _add_reply(self, event: ReplyAdded, turn_id: str, at: float) -> LedgerChange | None:
         self.message_count += 1
         self.tool_call_count += len(event.message.calls)
         # A call of another turn (a title made in the background) is not the cause of this reply.
@@ -282,11 +282,11 @@ class Summary:
             return None
         usage = event.usage
         self._count(usage)
-        tokens, cost = _tokens(usage), picos(usage.cost)
+        tokens, cost = _tokens(usage), to_picodollars(usage.cost)
         self._spend_in(turn_id, tokens, cost)
         cause = self.call_cause if is_called and self.call_cause else "chat"
-        spent = Spent(day_of(at), event.model, event.provider, cause, usage, 0, 1)
-        return Change(spent.day, tokens, cost, spent)
+        spent = UsageEntry(day_of(at), event.model, event.provider, cause, usage, 0, 1)
+        return LedgerChange(spent.day, tokens, cost, spent)
 
 
 def preview_of(received: MessageReceived) -> str:
@@ -299,8 +299,8 @@ def _tokens(usage: Usage) -> int:
     return usage.prompt + usage.output
 
 
-def _entry(call: ModelCalled, usage: Usage, turn_id: str, day: int) -> Entry:
-    return Entry(
+def _pending_call(call: ModelCalled, usage: Usage, turn_id: str, day: int) -> PendingCall:
+    return PendingCall(
         call=call.call,
         day=day,
         turn=turn_id,
@@ -309,7 +309,7 @@ def _entry(call: ModelCalled, usage: Usage, turn_id: str, day: int) -> Entry:
         cause=call.cause,
         input=usage.prompt,
         output=usage.output,
-        cost=picos(usage.cost),
+        cost=to_picodollars(usage.cost),
         priced=int(usage.cost is not None),
         open=1,
     )

@@ -37,7 +37,7 @@ _ADD = (
 Key = tuple[int, int, Kind, str]
 
 
-class Counted(NamedTuple):
+class SessionCounts(NamedTuple):
     session: int
     hour: int
     kind: Kind
@@ -63,27 +63,29 @@ class _Received(Value):
     message: _Message
 
 
-class Tally:
+class UsageTally:
     """A projection: the file can be deleted at any time. Blocks."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def counted(self, journal: sqlite3.Connection, since: float) -> list[Counted]:
+    def counts(self, journal: sqlite3.Connection, since: float) -> list[SessionCounts]:
         """Everything from this moment's hour on, after taking in what is new in the journal."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return self._counted(str(self._path), journal, since)
+            return self._load_counts(str(self._path), journal, since)
         except (sqlite3.OperationalError, OSError):
             # Where nothing can be written it is counted for this time only.
-            return self._counted(":memory:", journal, since)
+            return self._load_counts(":memory:", journal, since)
 
-    def _counted(self, path: str, journal: sqlite3.Connection, since: float) -> list[Counted]:
+    def _load_counts(
+        self, path: str, journal: sqlite3.Connection, since: float
+    ) -> list[SessionCounts]:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as db:
             self._prepare(db, journal)
-            self._take_in(db, journal)
+            self._add(db, journal)
             query = "SELECT session, hour, kind, name, count FROM tally WHERE hour >= ?"
-            return [Counted(*row) for row in db.execute(query, (int(since // HOUR_SECONDS),))]
+            return [SessionCounts(*row) for row in db.execute(query, (int(since // HOUR_SECONDS),))]
 
     def _prepare(self, db: sqlite3.Connection, journal: sqlite3.Connection) -> None:
         """Of another format, or of a journal that was longer: counted anew."""
@@ -99,7 +101,7 @@ class Tally:
             db.execute(f"PRAGMA user_version = {FORMAT}")
         db.execute("COMMIT")
 
-    def _take_in(self, db: sqlite3.Connection, journal: sqlite3.Connection) -> None:
+    def _add(self, db: sqlite3.Connection, journal: sqlite3.Connection) -> None:
         end = _newest(journal)
         while True:
             db.execute("BEGIN IMMEDIATE")

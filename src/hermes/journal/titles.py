@@ -64,7 +64,7 @@ def lineage_name(title: str) -> str:
     return match["name"] if match else title
 
 
-def numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
+def find_numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
     """The sessions named `name` (as number 1) and `name #N`, by number."""
     query = (
         "SELECT title, id FROM summaries JOIN sessions USING (session)"
@@ -85,6 +85,6 @@ def next_title(db: sqlite3.Connection, title: str) -> str:
     name = lineage_name(title)
     if not _holder(db, title, 0):
         return title
-    number = max(numbered(db, name), default=0) + 1
+    number = max(find_numbered(db, name), default=0) + 1
     suffix = f" #{max(number, 2)}"
     return name[: MAX_CHARS - len(suffix)].rstrip() + suffix

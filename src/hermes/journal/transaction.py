@@ -9,27 +9,27 @@ from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
 from hermes.core.events import MessageReceived, Titled
 from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
-from hermes.journal.chain import link, seed
+from hermes.journal.chain import chain_hash, chain_seed
 from hermes.journal.faults import is_damage
 from hermes.journal.inheritance import shared_messages
 from hermes.journal.rows import last_n
-from hermes.journal.shapes import Stored
-from hermes.journal.summaries import Change, Summary
+from hermes.journal.shapes import StoredEvent
+from hermes.journal.summaries import LedgerChange, Summary
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _NEWEST = "SELECT hash FROM log WHERE session = ? ORDER BY n DESC LIMIT 1"
 
 
-Held = tuple[int, str, int]
+HeldLease = tuple[int, str, int]
 """The number of a session, its owner and fence."""
 
 
-class InFile:
+class FileCache:
     """What the file is known to hold while no other process writes it: leases by session id, and
     the newest record id, 0 when unknown."""
 
     def __init__(self) -> None:
-        self.leases: dict[str, Held] = {}
+        self.leases: dict[str, HeldLease] = {}
         self.last_id = 0
 
     def forget(self) -> None:
@@ -37,7 +37,7 @@ class InFile:
         self.last_id = 0
 
 
-class Head:
+class SessionHead:
     """The end of a session: number and hash of its last record, and its totals."""
 
     __slots__ = ("hash", "n", "summary")
@@ -47,8 +47,8 @@ class Head:
         self.hash = hash
         self.summary = summary
 
-    def copy(self) -> Head:
-        return Head(self.n, self.hash, self.summary.copy())
+    def copy(self) -> SessionHead:
+        return SessionHead(self.n, self.hash, self.summary.copy())
 
 
 class Transaction:
@@ -56,21 +56,21 @@ class Transaction:
     anything, so that other work in the same transaction is not affected."""
 
     def __init__(
-        self, db: sqlite3.Connection, heads: dict[int, Head], in_file: InFile, owner: str
+        self, db: sqlite3.Connection, heads: dict[int, SessionHead], in_file: FileCache, owner: str
     ) -> None:
         self.db = db
         self.owner = owner
         self.leases = in_file.leases
         self.has_beaten = False
         self._in_file = in_file
-        self.heads: dict[int, Head] = {}
+        self.heads: dict[int, SessionHead] = {}
         self.taken: set[int] = set()
         self.freed: set[int] = set()
         self.overdue: tuple[Callable[[Transaction], None], ...] = ()
         self.written_bytes = 0
         self._known = heads
         self._rows: list[tuple[object, ...]] = []
-        self._changed: list[tuple[Summary, Change]] = []
+        self._changed: list[tuple[Summary, LedgerChange]] = []
         self._dirty: set[int] = set()
 
     def session(self, session_id: str) -> int:
@@ -93,10 +93,10 @@ class Transaction:
         found = int(row[0])
         summary = Summary(found, parent_n, session_id)
         summary.inherited = shared_messages(self.db, found) if parent_n else 0
-        self.heads[found] = Head(parent_n, seed(session_id), summary)
+        self.heads[found] = SessionHead(parent_n, chain_seed(session_id), summary)
         return found
 
-    def held(self, lease: Lease) -> int:
+    def check_lease(self, lease: Lease) -> int:
         """The number of the lease's session; Fenced when the lease is void."""
         known = self.leases.get(lease.session_id) or self._held_in_file(lease.session_id)
         if known is None or known[1:] != (lease.owner, lease.fence):
@@ -110,13 +110,13 @@ class Transaction:
         return known[0]
 
     def write(
-        self, session: int, events: Sequence[Stored], *, turn_id: str, at: float
+        self, session: int, events: Sequence[StoredEvent], *, turn_id: str, at: float
     ) -> tuple[int, ...]:
         """Add records. Returns the number of each, 0 for a message with a known key."""
         self.check_titles(session, events)
         return tuple([self.put(session, item, turn_id=turn_id, at=at) for item in events])
 
-    def head(self, session: int) -> Head:
+    def head(self, session: int) -> SessionHead:
         """The end of the session as this transaction sees it."""
         head = self.heads.get(session)
         if head is None:
@@ -147,7 +147,7 @@ class Transaction:
         for id in [id for id, held in self.leases.items() if held[0] == session]:
             del self.leases[id]
 
-    def put(self, session: int, item: Stored, *, turn_id: str, at: float, n: int = 0) -> int:
+    def put(self, session: int, item: StoredEvent, *, turn_id: str, at: float, n: int = 0) -> int:
         """Add one record without a check of titles, under its own number if it has one."""
         head, event = self.head(session), item.event
         self._dirty.add(session)
@@ -161,7 +161,7 @@ class Transaction:
         ):
             return 0
         head.n = n
-        head.hash = link(head.hash, n, turn_id, item.kind, item.version, at, item.body)
+        head.hash = chain_hash(head.hash, n, turn_id, item.kind, item.version, at, item.body)
         id = self._new_id()
         self._rows.append((id, session, n, turn_id, item.shape, item.rest, at, head.hash))
         self.written_bytes += len(item.rest)
@@ -170,14 +170,14 @@ class Transaction:
             self._changed.append((head.summary, change))
         return n
 
-    def check_titles(self, session: int, events: Sequence[Stored]) -> None:
+    def check_titles(self, session: int, events: Sequence[StoredEvent]) -> None:
         """UsageError when an event sets a title that is not allowed."""
         for item in events:
             if isinstance(item.event, Titled) and item.event.title:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}
                 titles.check_free(self.db, item.event.title, session, staged)
 
-    def _held_in_file(self, session_id: str) -> Held | None:
+    def _held_in_file(self, session_id: str) -> HeldLease | None:
         query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
         row = self.db.execute(f"{query} WHERE id = ?", (session_id,)).fetchone()
         return (int(row[0]), row[1], row[2]) if row else None
@@ -207,7 +207,7 @@ class Transaction:
             raise UsageError(f"Session {parent} has no record {parent_n}.")
         return int(row[0])
 
-    def _load(self, session: int) -> Head:
+    def _load(self, session: int) -> SessionHead:
         query = "SELECT id, parent_n FROM sessions WHERE session = ?"
         session_id, parent_n = self.db.execute(query, (session,)).fetchone()
         try:
@@ -216,9 +216,9 @@ class Transaction:
             if not is_damage(error):
                 raise
             newest = None  # Lost with its page: the chain begins anew after it.
-        hash = newest[0] if newest else seed(session_id)
+        hash = newest[0] if newest else chain_seed(session_id)
         n = max(parent_n, last_n(self.db, session))
         summary = ledger.load(self.db, session) or ledger.rebuild_session(
             self.db, session, parent_n, session_id
         )
-        return Head(n, hash, summary)
+        return SessionHead(n, hash, summary)

@@ -13,8 +13,8 @@ from hermes.core.errors import NotFound
 from hermes.core.events import MessageReceived, Record, ReplyAdded, ToolFinished
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFacts, facts_of
-from hermes.journal.reading import read_session, segments
-from hermes.journal.rows import Row, read_rows
+from hermes.journal.reading import history_segments, read_session
+from hermes.journal.rows import LogRow, read_rows
 from hermes.journal.versions import is_newer
 
 FORMAT = "hermes-session-1"
@@ -25,7 +25,7 @@ Redact = Callable[[str], str]
 _FIXED = frozenset(("call", "call_id", "id", "key", "kind", "parent", "turn_id", "type"))
 
 
-class Said(Value):
+class ExportedMessage(Value):
     """A message as role and text. `n` is its record, `origin` its source if it is not the user."""
 
     n: int
@@ -53,7 +53,7 @@ class SessionLine(SessionFacts, omit_defaults=False):
     imported alone."""
 
     format: str = ""
-    messages: tuple[Said, ...] = ()
+    messages: tuple[ExportedMessage, ...] = ()
     events: tuple[EventLine, ...] = ()
 
 
@@ -64,7 +64,7 @@ async def export_lines(
     every event. Unreadable records are left out."""
     for session_id in session_ids:
         line = await journal.reading(partial(session_line, session_id=session_id))
-        yield encode(line if redact is None else _redacted(line, redact)) + b"\n"
+        yield encode(line if redact is None else _redact(line, redact)) + b"\n"
 
 
 async def export_markdown(
@@ -97,35 +97,39 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
     readable = {record.n for record in records}
     events = [
         _event_line(row)
-        for segment in segments(db, session_id)
+        for segment in history_segments(db, session_id)
         for row in read_rows(db, segment.session, upto=segment.upto).whole
         if row.n in readable or is_newer(row.kind, row.version)
     ]
     columns = {name: getattr(facts, name) for name in facts.__struct_fields__}
-    return SessionLine(**columns, format=FORMAT, messages=spoken(records), events=tuple(events))
+    return SessionLine(
+        **columns, format=FORMAT, messages=conversation_of(records), events=tuple(events)
+    )
 
 
-def spoken(records: Sequence[Record]) -> tuple[Said, ...]:
+def conversation_of(records: Sequence[Record]) -> tuple[ExportedMessage, ...]:
     """The conversation in these records."""
-    return tuple(said for record in records if (said := _said(record)))
+    return tuple(said for record in records if (said := _exported_message(record)))
 
 
-def _said(record: Record) -> Said | None:
+def _exported_message(record: Record) -> ExportedMessage | None:
     n, at, event = record.n, record.at, record.event
     if isinstance(event, MessageReceived):
         message = event.message
         role = message.origin if message.origin in ROLES else "user"
         origin = "" if message.origin == role else message.origin
-        return Said(n=n, at=at, role=role, text=message.text, origin=origin)
+        return ExportedMessage(n=n, at=at, role=role, text=message.text, origin=origin)
     if isinstance(event, ReplyAdded):
         calls = tuple(call.name for call in event.message.calls)
-        return Said(n=n, at=at, role="assistant", text=event.message.text, calls=calls)
+        return ExportedMessage(n=n, at=at, role="assistant", text=event.message.text, calls=calls)
     if isinstance(event, ToolFinished):
-        return Said(n=n, at=at, role="tool", text=event.result.text, tool=event.result.name)
+        return ExportedMessage(
+            n=n, at=at, role="tool", text=event.result.text, tool=event.result.name
+        )
     return None
 
 
-def _event_line(row: Row) -> EventLine:
+def _event_line(row: LogRow) -> EventLine:
     return EventLine(
         n=row.n,
         at=row.at,
@@ -136,7 +140,7 @@ def _event_line(row: Row) -> EventLine:
     )
 
 
-def _redacted(line: SessionLine, redact: Redact) -> JsonObject:
+def _redact(line: SessionLine, redact: Redact) -> JsonObject:
     raw = plain(line)
     return {
         key: value if key in ("id", "parent", "format") else _clean(value, redact)
@@ -157,7 +161,7 @@ def _clean(value: object, redact: Redact) -> object:
     return value
 
 
-def _markdown(said: Said) -> str:
+def _markdown(said: ExportedMessage) -> str:
     name = f"{said.role} {said.tool}".strip()
     calls = f"\n\n*calls {', '.join(said.calls)}*" if said.calls else ""
     return f"## {name} · {_iso(said.at)}\n\n{said.text}{calls}"

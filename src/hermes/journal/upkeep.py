@@ -11,18 +11,18 @@ from pathlib import Path
 from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
 from hermes.core.errors import JournalError
-from hermes.core.wiping import PATIENCE_SECONDS, wiped
-from hermes.journal.checkpoints import copy_lock, owe_emptying
+from hermes.core.wiping import PATIENCE_SECONDS, scrub_database
+from hermes.journal.checkpoints import copy_lock, mark_truncation_due
 from hermes.journal.connections import connect
 from hermes.journal.faults import journal_error
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.removal import Pruned, prune
+from hermes.journal.removal import PruneResult, prune
 from hermes.journal.transaction import Transaction
 
 _RAN = "retention_ran_at"
 
 
-class Stats(Value):
+class JournalStats(Value):
     sessions: int
     events: int
     messages: int
@@ -45,23 +45,23 @@ class RetentionPolicy(Value):
     min_interval_hours: float = 24.0
 
 
-class Retained(Value):
+class RetentionResult(Value):
     """The result of a retention run. `ran` is False when it was off or not due."""
 
     ran: bool
-    pruned: Pruned = Pruned()
+    pruned: PruneResult = PruneResult()
     vacuumed: bool = False
 
 
-async def stats(journal: SqliteJournal) -> Stats:
+async def stats(journal: SqliteJournal) -> JournalStats:
     return await journal.reading(_stats)
 
 
-async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> Retained:
+async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> RetentionResult:
     now = journal.world.clock.now()
     interval = policy.min_interval_hours * 3_600
     if not policy.enabled or now - await journal.reading(_last_run) < interval:
-        return Retained(ran=False)
+        return RetentionResult(ran=False)
     pruned = await prune(
         journal,
         older_than_seconds=policy.days * 86_400,
@@ -75,7 +75,7 @@ async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> Re
     vacuumed = policy.vacuum and bool(pruned.removed)
     if vacuumed:
         await vacuum(journal)
-    return Retained(ran=True, pruned=pruned, vacuumed=vacuumed)
+    return RetentionResult(ran=True, pruned=pruned, vacuumed=vacuumed)
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
@@ -109,9 +109,9 @@ def _vacuum(path: Path, patience_seconds: float) -> bool:
     try:
         # Keeps other processes from copying the log, which would make SQLite give up on truncating
         # it. Only readers are left to wait for.
-        with lock.held(), copying.held(), closing(connect(path, mode="rw")) as db:
-            is_wiped = wiped(db, patience_seconds=patience_seconds)
-            owe_emptying(db, not is_wiped)
+        with lock.hold(), copying.hold(), closing(connect(path, mode="rw")) as db:
+            is_wiped = scrub_database(db, patience_seconds=patience_seconds)
+            mark_truncation_due(db, not is_wiped)
     except sqlite3.Error as error:
         raise journal_error(error, path) from error
     finally:
@@ -125,7 +125,7 @@ def _last_run(db: sqlite3.Connection) -> float:
     return float(row[0]) if row else float("-inf")
 
 
-def _stats(db: sqlite3.Connection) -> Stats:
+def _stats(db: sqlite3.Connection) -> JournalStats:
     def one(query: str) -> int:
         return int(db.execute(query).fetchone()[0] or 0)
 
@@ -134,7 +134,7 @@ def _stats(db: sqlite3.Connection) -> Stats:
     ).fetchone()
     by_source = db.execute("SELECT source, count(*) FROM summaries GROUP BY 1 ORDER BY 2 DESC, 1")
     page_bytes = one("PRAGMA page_size")
-    return Stats(
+    return JournalStats(
         sessions=sessions,
         events=one("SELECT count(*) FROM log"),
         messages=messages or 0,

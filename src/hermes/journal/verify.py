@@ -9,16 +9,16 @@ from functools import partial
 from hermes.codec.json import DecodeError
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
-from hermes.journal.chain import link, seed
+from hermes.journal.chain import chain_hash, chain_seed
 from hermes.journal.faults import is_damage
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.reading import Lost
-from hermes.journal.rows import Damaged, Row, last_n, read_rows
+from hermes.journal.reading import DamagedRecord
+from hermes.journal.rows import LogRow, UnreadableRow, last_n, read_rows
 from hermes.journal.transaction import Transaction
 from hermes.journal.versions import event_of, is_newer
 
 
-class Problem(Value):
+class VerifyProblem(Value):
     """A record that differs from what was written. n = 0 refers to the whole session, an empty
     session id to the file."""
 
@@ -27,57 +27,61 @@ class Problem(Value):
     why: str
 
 
-async def verify(journal: SqliteJournal, session_id: str | None = None) -> tuple[Problem, ...]:
+async def verify(
+    journal: SqliteJournal, session_id: str | None = None
+) -> tuple[VerifyProblem, ...]:
     """Verify one session, or all sessions and the file. Records that fail are quarantined;
     quarantined records that are valid again are restored."""
     sessions = await journal.reading(lambda db: _sessions(db, session_id))
     if session_id is not None and not sessions:
         raise NotFound(f"There is no session {session_id}.")
-    problems: list[Problem] = []
+    problems: list[VerifyProblem] = []
     for session, id, parent_n in sessions:
         # One session at a time: a long read would keep the write-ahead log from shrinking.
         lost = await journal.reading(partial(_check, session, id, parent_n))
-        problems += [Problem(session_id=id, n=record.n, why=record.why) for record in lost]
-        await _note(journal, session, id, lost)
+        problems += [VerifyProblem(session_id=id, n=record.n, why=record.why) for record in lost]
+        await _update_quarantine(journal, session, id, lost)
     if session_id is None:
         problems += await journal.reading(lambda db: list(_file_problems(db)))
     return tuple(problems)
 
 
-async def repair(journal: SqliteJournal) -> tuple[Problem, ...]:
+async def repair_journal(journal: SqliteJournal) -> tuple[VerifyProblem, ...]:
     """Repair the file if it is damaged, and return what `verify` still finds. The damaged file is
     kept."""
-    await journal.writer.mend(now=True)
+    await journal.writer.repair(now=True)
     return await verify(journal)
 
 
-def _check(session: int, session_id: str, parent_n: int, db: sqlite3.Connection) -> list[Damaged]:
+def _check(
+    session: int, session_id: str, parent_n: int, db: sqlite3.Connection
+) -> list[UnreadableRow]:
     """The records that are damaged, changed, repeated or missing, in order; missing ones have id
     0."""
     rows = read_rows(db, session)
     damaged = {record.n: record for record in rows.damaged}
     # After a bad record, the next may be chained to the expected hash or to the stored one, because
     # either the record or its hash was changed. None means that the hash is unknown.
-    previous: tuple[bytes, ...] | None = (seed(session_id),)
+    previous: tuple[bytes, ...] | None = (chain_seed(session_id),)
     expected = parent_n + 1
     written: dict[tuple[object, ...], int] = {}
     for row in rows.whole:
         if row.n != expected:
             for n in range(expected, row.n):
-                damaged.setdefault(n, Damaged(0, n, "it is missing"))
+                damaged.setdefault(n, UnreadableRow(0, n, "it is missing"))
             previous = None
         previous, why = _check_row(row, previous)
         if not why and (first := written.setdefault(_identity(row), row.n)) != row.n:
             why = f"it repeats record {first}"
         if why:
-            damaged[row.n] = Damaged(row.id, row.n, why)
+            damaged[row.n] = UnreadableRow(row.id, row.n, why)
         expected = row.n + 1
     for n in range(expected, _last_known(db, session) + 1):
-        damaged.setdefault(n, Damaged(0, n, "it is missing"))
+        damaged.setdefault(n, UnreadableRow(0, n, "it is missing"))
     return [damaged[n] for n in sorted(damaged)]
 
 
-def _check_row(row: Row, previous: tuple[bytes, ...] | None) -> tuple[tuple[bytes, ...], str]:
+def _check_row(row: LogRow, previous: tuple[bytes, ...] | None) -> tuple[tuple[bytes, ...], str]:
     """The hashes that the next record may be chained to, and what is wrong with this one."""
     if not is_newer(row.kind, row.version):
         try:
@@ -87,14 +91,15 @@ def _check_row(row: Row, previous: tuple[bytes, ...] | None) -> tuple[tuple[byte
     if previous is None:
         return (row.hash,), ""
     links = tuple(
-        link(hash, row.n, row.turn_id, row.kind, row.version, row.at, row.body) for hash in previous
+        chain_hash(hash, row.n, row.turn_id, row.kind, row.version, row.at, row.body)
+        for hash in previous
     )
     if row.hash in links:
         return (row.hash,), ""
     return (row.hash, *links), "it was changed after it was written"
 
 
-def _identity(row: Row) -> tuple[object, ...]:
+def _identity(row: LogRow) -> tuple[object, ...]:
     """Equal for two records only if one event was written twice: the same turn, time and body.
     Records outside of turns may be imported, with coarse times; old model calls have no ids; and
     one call may ask for an effect twice at once. These count as different."""
@@ -117,7 +122,7 @@ def _sessions(db: sqlite3.Connection, session_id: str | None) -> list[tuple[int,
     return db.execute(query, (session_id,)).fetchall()
 
 
-def _file_problems(db: sqlite3.Connection) -> Iterator[Problem]:
+def _file_problems(db: sqlite3.Connection) -> Iterator[VerifyProblem]:
     try:
         found = [str(text) for (text,) in db.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:
@@ -126,11 +131,11 @@ def _file_problems(db: sqlite3.Connection) -> Iterator[Problem]:
         found = [str(error)]
     for text in found:
         if text != "ok":
-            yield Problem(session_id="", n=0, why=text)
+            yield VerifyProblem(session_id="", n=0, why=text)
 
 
-async def _note(
-    journal: SqliteJournal, session: int, session_id: str, found: list[Damaged]
+async def _update_quarantine(
+    journal: SqliteJournal, session: int, session_id: str, found: list[UnreadableRow]
 ) -> None:
     """Update the quarantine of one session."""
     bad = {record.id for record in found if record.id}
@@ -143,5 +148,7 @@ async def _note(
             tx.db.executemany("DELETE FROM quarantine WHERE event = ?", [(id,) for id in healed])
 
         await journal.writing(forget)
-    lost = [Lost(session, session_id, record) for record in found if record.id in bad - known]
+    lost = [
+        DamagedRecord(session, session_id, record) for record in found if record.id in bad - known
+    ]
     await journal.set_aside(lost)

@@ -22,10 +22,10 @@ from hermes.journal import leases
 from hermes.journal.checkpoints import Checkpointer
 from hermes.journal.connections import run_in_thread
 from hermes.journal.faults import is_damage, journal_error
-from hermes.journal.locks import Owner
-from hermes.journal.mending import mend
+from hermes.journal.locks import LeaseOwner
+from hermes.journal.mending import repair_file
 from hermes.journal.opening import open_for_writing
-from hermes.journal.transaction import Head, InFile, Transaction
+from hermes.journal.transaction import FileCache, SessionHead, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +34,15 @@ Work = Callable[[Transaction], T]
 
 # The most jobs per commit: in a longer queue the first would wait for the last.
 GROUP = 1_024
-MENDING_SECONDS = 600.0
+REPAIR_SECONDS = 600.0
 # With few sessions and a fast disk, a commit here is faster than waking another thread.
 FEW_SESSIONS = 8
 QUICK_SECONDS = 0.002
 # Work that nobody waits for shares the commit of other work that comes within this time.
-PATIENCE_SECONDS = 0.02
+BACKGROUND_SECONDS = 0.02
 
 
-class Job(Generic[T]):
+class WriteJob(Generic[T]):
     """Work and its outcome. Nobody waits for a patient job."""
 
     def __init__(
@@ -50,13 +50,13 @@ class Job(Generic[T]):
     ) -> None:
         self.work = work
         self.future = future
-        self.is_patient = is_patient
+        self.is_background = is_patient
         self.result: T | None = None
         self.error: BaseException | None = None
         self.is_done = False
 
     @property
-    def is_given_up(self) -> bool:
+    def is_cancelled(self) -> bool:
         return self.future is not None and self.future.cancelled()
 
     def outcome(self) -> T:
@@ -69,24 +69,24 @@ class Writer:
     """Starts its thread and opens the database with the first job."""
 
     def __init__(self, path: Path, world: World) -> None:
-        self.owner = Owner(leases.lock_folder(path.parent))
+        self.owner = LeaseOwner(leases.lock_folder(path.parent))
         self._path = path
         self._world = world
         self._lock = FileLock(path.with_name(f"{path.name}.lock"))
         self._checkpointer = Checkpointer(path)
-        self._heads: dict[int, Head] = {}
-        self._in_file = InFile()
+        self._heads: dict[int, SessionHead] = {}
+        self._in_file = FileCache()
         self._version = -1
         self._db: sqlite3.Connection | None = None
-        self._beaten_at = 0.0
-        self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._heartbeat_at = 0.0
+        self._queue: SimpleQueue[WriteJob[Any] | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._turn = threading.Lock()
         self._pace = 0.0
         self._thread: threading.Thread | None = None
         self._is_closed = False
-        self._mended_at = float("-inf")
-        self._is_mending_wanted = False
+        self._repaired_at = float("-inf")
+        self._is_repair_requested = False
         self._overdue: list[Work[None]] = []
 
     async def run(self, work: Work[T], *, is_small: bool = False) -> T:
@@ -96,24 +96,24 @@ class Writer:
         if here is not None:
             return here.outcome()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._take(Job(work, future))
+        self._take(WriteJob(work, future))
         return await future
 
-    def soon(self, work: Work[None]) -> None:
+    def run_later(self, work: Work[None]) -> None:
         """Queue work that nobody waits for. If the journal cannot be written, it is repeated at the
         beginning of the next transaction that succeeds."""
-        self._take(Job(work, is_patient=True))
+        self._take(WriteJob(work, is_patient=True))
 
     def retry(self, work: Work[None]) -> None:
         """Repeat failed work at the beginning of the next transaction that succeeds."""
         with self._gate:
             self._overdue.append(work)
 
-    async def mend(self, *, now: bool = False) -> None:
+    async def repair(self, *, now: bool = False) -> None:
         """Check the file and repair it; with `now` even if that was tried recently."""
-        self._is_mending_wanted = True
+        self._is_repair_requested = True
         if now:
-            self._mended_at = float("-inf")
+            self._repaired_at = float("-inf")
         await self.run(lambda _tx: None)
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class Writer:
         if self._thread is not None:
             await run_in_thread(self._thread.join)
 
-    def _take(self, job: Job[Any]) -> None:
+    def _take(self, job: WriteJob[Any]) -> None:
         with self._gate:
             if self._is_closed:
                 raise JournalError("The journal is closed.")
@@ -132,7 +132,7 @@ class Writer:
                 self._start()
             self._queue.put(job)
 
-    def _write_here(self, work: Work[T]) -> Job[T] | None:
+    def _write_here(self, work: Work[T]) -> WriteJob[T] | None:
         """Do the work in this thread; None when that might be slow or failed. Only while leases are
         held: then the writer thread is awake for heartbeats."""
         if not (0 < len(self._heads) <= FEW_SESSIONS and self._pace < QUICK_SECONDS):
@@ -140,15 +140,15 @@ class Writer:
         if self._is_closed or not self._queue.empty() or not self._turn.acquire(blocking=False):
             return None
         try:
-            with self._lock.held(timeout=0) as is_ours:
-                if not is_ours or self._db is None or self._is_mending_wanted:
+            with self._lock.hold(timeout=0) as is_ours:
+                if not is_ours or self._db is None or self._is_repair_requested:
                     return None
                 return self._commit_here(work)
         finally:
             self._turn.release()
 
-    def _commit_here(self, work: Work[T]) -> Job[T] | None:
-        job = Job(work)
+    def _commit_here(self, work: Work[T]) -> WriteJob[T] | None:
+        job = WriteJob(work)
         try:
             tx = self._commit([job])
         except Exception:
@@ -176,42 +176,42 @@ class Writer:
         while is_open:
             jobs, is_open = self._next_jobs()
             self._write(jobs)
-        self._let_go()
+        self._close_files()
 
-    def _next_jobs(self) -> tuple[list[Job[Any]], bool]:
+    def _next_jobs(self) -> tuple[list[WriteJob[Any]], bool]:
         """Wait for jobs or until a heartbeat is due. Also returns whether more jobs may come."""
-        wait = self._seconds_to_beat()
+        wait = self._seconds_to_heartbeat()
         try:
             found = [self._queue.get(timeout=None if wait is None else max(0.0, wait))]
         except Empty:
             return [], True
         found += self._waiting(GROUP)
-        if all(job is not None and job.is_patient for job in found):
+        if all(job is not None and job.is_background for job in found):
             with suppress(Empty):
-                found.append(self._queue.get(timeout=PATIENCE_SECONDS))
+                found.append(self._queue.get(timeout=BACKGROUND_SECONDS))
                 found += self._waiting(GROUP)
-        return [job for job in found if job and not job.is_given_up], found[-1] is not None
+        return [job for job in found if job and not job.is_cancelled], found[-1] is not None
 
-    def _waiting(self, most: int) -> list[Job[Any] | None]:
+    def _waiting(self, most: int) -> list[WriteJob[Any] | None]:
         return [self._queue.get() for _ in range(min(most, self._queue.qsize()))]
 
-    def _seconds_to_beat(self) -> float | None:
+    def _seconds_to_heartbeat(self) -> float | None:
         if not self._heads:
             return None
-        return self._beaten_at + leases.BEAT_SECONDS - self._world.clock.monotonic()
+        return self._heartbeat_at + leases.HEARTBEAT_SECONDS - self._world.clock.monotonic()
 
-    def _write(self, jobs: Sequence[Job[Any]]) -> None:
-        if not jobs and self._seconds_to_beat() is None:
+    def _write(self, jobs: Sequence[WriteJob[Any]]) -> None:
+        if not jobs and self._seconds_to_heartbeat() is None:
             return
         try:
-            with self._turn, self._lock.held():
+            with self._turn, self._lock.hold():
                 self._commit_or_split(jobs)
         except Exception as error:
             # Committed jobs already have their outcome, which stays.
             log.error("the journal could not be written", extra={"error": str(error)})
             self._fail(jobs, error)
 
-    def _commit_or_split(self, jobs: Sequence[Job[Any]]) -> None:
+    def _commit_or_split(self, jobs: Sequence[WriteJob[Any]]) -> None:
         """Commit all jobs at once. If that fails, commit each alone, so that only the bad one
         fails."""
         try:
@@ -221,7 +221,7 @@ class Writer:
             if len(jobs) > 1:
                 for job in jobs:
                     self._commit_or_split([job])
-            elif isinstance(error, sqlite3.Error) and is_damage(error) and self._mend():
+            elif isinstance(error, sqlite3.Error) and is_damage(error) and self._repair():
                 self._commit_or_split(jobs)
             else:
                 if isinstance(error, sqlite3.Error | OSError):
@@ -230,13 +230,13 @@ class Writer:
         else:
             self._finish(jobs, tx)
 
-    def _finish(self, jobs: Sequence[Job[Any]], tx: Transaction | None) -> None:
+    def _finish(self, jobs: Sequence[WriteJob[Any]], tx: Transaction | None) -> None:
         """The work after COMMIT. A failure here is logged and nothing more: the jobs are durable,
         and writing them again would double them."""
         steps: list[Callable[[], None]] = []
         if tx is not None:
-            self._keep(tx)
-            steps.append(partial(self._world.reach, "journal.after_commit"))
+            self._update_heads(tx)
+            steps.append(partial(self._world.kill_point, "journal.after_commit"))
         # Callers continue as soon as they have their result; the rest is maintenance.
         steps += [partial(_deliver, jobs), partial(self._maintain, tx)]
         for step in steps:
@@ -245,28 +245,28 @@ class Writer:
             except Exception:
                 log.exception("the work after a commit failed")
 
-    def _fail(self, jobs: Sequence[Job[Any]], error: BaseException) -> None:
+    def _fail(self, jobs: Sequence[WriteJob[Any]], error: BaseException) -> None:
         if isinstance(error, sqlite3.Error | OSError):
             error = journal_error(error, self._path)
         unfinished = [job for job in jobs if not job.is_done]
         for job in unfinished:
             job.error = error
-            if job.is_patient:
+            if job.is_background:
                 self.retry(job.work)
         _deliver(unfinished)
 
-    def _commit(self, jobs: Sequence[Job[Any]]) -> Transaction | None:
+    def _commit(self, jobs: Sequence[WriteJob[Any]]) -> Transaction | None:
         """Do the jobs in one transaction; None when they changed nothing. If this raises, nothing
         was committed."""
-        if self._is_mending_wanted:
-            self._is_mending_wanted = False
-            self._mend()
+        if self._is_repair_requested:
+            self._is_repair_requested = False
+            self._repair()
         if self._db is None:
             self._db = open_for_writing(self._path)
             self._checkpointer.begin(self._db)
-        is_beat_due = self._is_beat_due()
+        is_beat_due = self._is_heartbeat_due()
         self._db.execute("BEGIN IMMEDIATE")
-        self._look_for_others(self._db)
+        self._check_other_writers(self._db)
         changes = self._db.total_changes
         tx = Transaction(self._db, self._heads, self._in_file, self.owner.name)
         tx.overdue = tuple(self._overdue)
@@ -279,35 +279,35 @@ class Writer:
                 job.error = error
         tx.settle()
         if is_beat_due:
-            leases.beat(tx, self.owner, self._world.clock.now())
+            leases.write_heartbeat(tx, self.owner, self._world.clock.now())
         if self._db.total_changes == changes:
             self._db.execute("ROLLBACK")
             return None
-        self._world.reach("journal.before_commit")
+        self._world.kill_point("journal.before_commit")
         started = time.perf_counter()
         self._db.execute("COMMIT")
         self._pace = 0.7 * self._pace + 0.3 * (time.perf_counter() - started)
         return tx
 
-    def _look_for_others(self, db: sqlite3.Connection) -> None:
+    def _check_other_writers(self, db: sqlite3.Connection) -> None:
         """Cached knowledge of the file is valid while no other process writes it."""
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         if version != self._version:
             self._version = version
             self._in_file.forget()
 
-    def _is_beat_due(self) -> bool:
+    def _is_heartbeat_due(self) -> bool:
         """From half the interval on, a heartbeat shares the commit of other work."""
-        wait = self._seconds_to_beat()
-        if wait is None or wait > leases.BEAT_SECONDS / 2:
+        wait = self._seconds_to_heartbeat()
+        if wait is None or wait > leases.HEARTBEAT_SECONDS / 2:
             return False
         # Counted even if the commit fails: a full disk is not retried at once.
-        self._beaten_at = self._world.clock.monotonic()
+        self._heartbeat_at = self._world.clock.monotonic()
         return True
 
-    def _keep(self, tx: Transaction) -> None:
+    def _update_heads(self, tx: Transaction) -> None:
         if tx.taken:
-            self._beaten_at = self._world.clock.monotonic()
+            self._heartbeat_at = self._world.clock.monotonic()
         for session, head in tx.heads.items():
             if session in tx.taken or session in self._heads:
                 self._heads[session] = head
@@ -331,16 +331,16 @@ class Writer:
         except sqlite3.Error:
             self._reopen_later()
 
-    def _mend(self) -> bool:
+    def _repair(self) -> bool:
         """Whether damage was repaired, so that a retry makes sense. At most every ten minutes: a
         hopeless repair is not repeated for ever."""
         now = self._world.clock.monotonic()
-        if now - self._mended_at < MENDING_SECONDS:
+        if now - self._repaired_at < REPAIR_SECONDS:
             return False
-        self._mended_at = now
+        self._repaired_at = now
         self._reopen_later()
         try:
-            return mend(self._path, self._world.clock.now())
+            return repair_file(self._path, self._world.clock.now())
         except (sqlite3.Error, OSError) as failure:
             log.error("the journal could not be repaired", extra={"error": str(failure)})
             return False
@@ -353,21 +353,21 @@ class Writer:
             self._db.close()
             self._db = None
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         self._checkpointer.close()
         if self._db is not None:
-            with self._lock.held():
+            with self._lock.hold():
                 self._db.close()
-        self.owner.leave()
+        self.owner.release()
         self._lock.close()
 
 
-def _deliver(jobs: Sequence[Job[Any]]) -> None:
+def _deliver(jobs: Sequence[WriteJob[Any]]) -> None:
     """Pass the outcomes to the waiting event loops, one wake-up per loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob[Any]]] = {}
     for job in jobs:
         job.is_done = True
-        if job.is_patient and job.error is not None:
+        if job.is_background and job.error is not None:
             log.warning("background work of the journal failed", extra={"error": str(job.error)})
         if job.future is not None:
             by_loop.setdefault(job.future.get_loop(), []).append(job)
@@ -377,7 +377,7 @@ def _deliver(jobs: Sequence[Job[Any]]) -> None:
             loop.call_soon_threadsafe(_settle, mine)
 
 
-def _settle(jobs: Sequence[Job[Any]]) -> None:
+def _settle(jobs: Sequence[WriteJob[Any]]) -> None:
     for job in jobs:
         if job.future is None or job.future.done():
             continue

@@ -25,7 +25,7 @@ _HOLDS = re.compile(
 )
 
 
-def corrects(text: str) -> bool:
+def is_correction(text: str) -> bool:
     """Returns whether the text corrects the turn before. A false positive costs one review; a
     false negative loses a lesson."""
     if not text or len(text) > MOST_CHARS:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from hermes.config.run_context import RunContext
 from hermes.journal.journal import SqliteJournal
-from hermes.memory.service import Remembering
+from hermes.memory.service import MemoryService
 from hermes.models.models import Models
 from hermes.replay.performance import OpenApp
-from hermes.skills.library import Skilled
+from hermes.skills.library import SkillLibrary
 
 
 class LearningDeps(NamedTuple):
@@ -19,6 +19,6 @@ class LearningDeps(NamedTuple):
     run: RunContext
     journal: SqliteJournal
     models: Models
-    memory: Remembering
-    skills: Callable[[str], Skilled]
+    memory: MemoryService
+    skills: Callable[[str], SkillLibrary]
     open_app: OpenApp

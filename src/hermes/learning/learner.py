@@ -12,18 +12,18 @@ from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import fold
-from hermes.learning.ledger import Look
-from hermes.learning.occasions import Occasion, Watch
+from hermes.learning.ledger import TurnReview
+from hermes.learning.occasions import ReviewTrigger, TriggerWatch
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.relapse import Run, Uses
-from hermes.learning.reverts import take_back
-from hermes.learning.review import LookBack, Past
-from hermes.learning.verdicts import Rehearsal, Verdict
-from hermes.memory.review import Reviewed
-from hermes.models.choice import WITHIN
+from hermes.learning.relapse import SkillRun, SkillUseTracker
+from hermes.learning.reverts import revert_regression
+from hermes.learning.review import PastSession, SkillReview
+from hermes.learning.verdicts import SkillRehearsal, Verdict
+from hermes.memory.review import ReviewedSession
+from hermes.models.choice import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
 from hermes.skills.history import Version
-from hermes.skills.library import Skilled
+from hermes.skills.library import SkillLibrary
 
 if TYPE_CHECKING:
     from hermes.learning.deps import LearningDeps
@@ -36,7 +36,7 @@ WAITS = "A change of the skill {} waits: `/skills diff {}` shows it."
 WITHOUT = ("subagent", "cron", "batch", "tool")
 
 
-class Learning:
+class Learner:
     """For one session in which somebody stays. It never holds up an answer: everything here runs
     beside the session, after its turns."""
 
@@ -46,11 +46,11 @@ class Learning:
         self._opened = opened
         self._ledger = ledger_of(deps.run.home)
         self._skilled = deps.skills(opened.cwd)
-        self._uses = Uses(session.id)
+        self._uses = SkillUseTracker(session.id)
 
     async def follow(self, events: Subscription) -> None:
         try:
-            watch, last, due = await self._caught_up()
+            watch, last, due = await self._is_caught_up()
             await self._take_up(due)
             async for record in events:
                 if not record.n or record.n <= last:
@@ -61,11 +61,11 @@ class Learning:
         finally:
             events.close()
 
-    async def _caught_up(self) -> tuple[Watch, int, tuple[str, Occasion] | None]:
+    async def _is_caught_up(self) -> tuple[TriggerWatch, int, tuple[str, ReviewTrigger] | None]:
         """What is known of the session so far, and its last turn if that was worth a look."""
         watch, last = _new_watch(self._deps), 0
-        due: tuple[str, Occasion] | None = None
-        runs: tuple[Run, ...] = ()
+        due: tuple[str, ReviewTrigger] | None = None
+        runs: tuple[SkillRun, ...] = ()
         for record in await self._records(self._session.id):
             last = record.n
             runs = self._uses.note(record) or runs
@@ -83,55 +83,55 @@ class Learning:
         except NotFound:
             return ()
 
-    async def _take_up(self, due: tuple[str, Occasion] | None) -> None:
+    async def _take_up(self, due: tuple[str, ReviewTrigger] | None) -> None:
         """What another process has left undone: this session's last look, and those of others."""
         before = self._deps.run.world.clock.now() - STALE_SECONDS
-        for look in await asyncio.to_thread(self._ledger.unfinished, before):
+        for look in await asyncio.to_thread(self._ledger.unfinished_reviews, before):
             if look.session != self._session.id:
-                await self._look_at_past(look)
+                await self._review_past(look)
         if due is not None:
             await self._look(self._session, self._opened, *due)
-        await settle_all(self._deps, self._skilled, self._session)
+        await settle_proposals(self._deps, self._skilled, self._session)
 
-    async def _look_at_past(self, look: Look) -> None:
+    async def _review_past(self, look: TurnReview) -> None:
         upto = _turn_of(await self._records(look.session), look.turn)
         transcript = fold(upto)
-        occasion = _occasion(self._deps, upto, look.turn)
+        occasion = _trigger(self._deps, upto, look.turn)
         if transcript.opened is None or occasion is None:
             return await self._done(look.session, look.turn)
-        past = Past(look.session, transcript, self._session.meter, self._session.tell)
+        past = PastSession(look.session, transcript, self._session.meter, self._session.tell)
         return await self._look(past, transcript.opened, look.turn, occasion)
 
     async def _look(
-        self, looked: Reviewed, opened: SessionOpened, turn_id: str, occasion: Occasion
+        self, looked: ReviewedSession, opened: SessionOpened, turn_id: str, occasion: ReviewTrigger
     ) -> None:
         """Once for each turn. Words of strangers are no teachers."""
         transcript = looked.transcript
-        if transcript.provider in WITHIN or opened.source in WITHOUT:
+        if transcript.provider in IN_PROCESS or opened.source in WITHOUT:
             return
         if untrusted_in(transcript.origins()):
             return
         now = self._deps.run.world.clock.now()
         if not await asyncio.to_thread(self._ledger.claim, looked.id, turn_id, now):
             return
-        self._deps.run.world.reach("learning.claimed")
+        self._deps.run.world.kill_point("learning.claimed")
         if not await asyncio.to_thread(self._has_proposed, looked.id, turn_id):
             try:
                 async with asyncio.timeout(SECONDS):
-                    await LookBack(self._deps, looked, opened, turn_id).run(
+                    await SkillReview(self._deps, looked, opened, turn_id).run(
                         occasion.why, occasion.calls
                     )
             except (HermesError, TimeoutError):
                 # Nobody asked for it, so nobody is told that it did not work.
                 pass
-            self._deps.run.world.reach("learning.proposed")
-        await settle_all(self._deps, self._skilled, self._session)
+            self._deps.run.world.kill_point("learning.proposed")
+        await settle_proposals(self._deps, self._skilled, self._session)
         await self._done(looked.id, turn_id)
 
-    async def _watch_over(self, runs: tuple[Run, ...]) -> None:
+    async def _watch_over(self, runs: tuple[SkillRun, ...]) -> None:
         """A version that does badly in use gives way to the one before it."""
         for run in runs:
-            words = await asyncio.to_thread(take_back, self._deps, self._skilled, run)
+            words = await asyncio.to_thread(revert_regression, self._deps, self._skilled, run)
             if words:
                 self._session.tell(words)
 
@@ -140,29 +140,31 @@ class Learning:
         shelf = self._skilled.shelf
         return any(
             version.cause.session == session_id and version.cause.call.startswith(f"{turn_id} ")
-            for name in shelf.remembered()
+            for name in shelf.names_with_history()
             for version in shelf.history(name)
             if version.cause.who == "review"
         )
 
     async def _done(self, session_id: str, turn_id: str) -> None:
         now = self._deps.run.world.clock.now()
-        await asyncio.to_thread(self._ledger.done, session_id, turn_id, now)
-        self._deps.run.world.reach("learning.done")
+        await asyncio.to_thread(self._ledger.mark_done, session_id, turn_id, now)
+        self._deps.run.world.kill_point("learning.done")
 
 
-async def settle_all(deps: LearningDeps, skills: Skilled, session: Session) -> None:
+async def settle_proposals(deps: LearningDeps, skills: SkillLibrary, session: Session) -> None:
     """Decide about everything that looks back have proposed and nobody has tried yet."""
     if deps.run.settings.skills.write_approval:
         return
     for version in await asyncio.to_thread(skills.shelf.proposals):
         if version.cause.who == "review" and (
-            words := await _settled(deps, skills, session, version)
+            words := await _settle(deps, skills, session, version)
         ):
             session.tell(words)
 
 
-async def _settled(deps: LearningDeps, skills: Skilled, session: Session, version: Version) -> str:
+async def _settle(
+    deps: LearningDeps, skills: SkillLibrary, session: Session, version: Version
+) -> str:
     """What a person should hear of it. One that was tried is not tried again: it waits for a
     person, or its process died before it could decide."""
     rehearsal = ledger_of(deps.run.home).rehearsal(version.id)
@@ -170,14 +172,16 @@ async def _settled(deps: LearningDeps, skills: Skilled, session: Session, versio
     if rehearsal is None:
         rehearsals = Rehearsals(deps, skills, session.meter)
         rehearsal = await rehearsals.rehearse(version, most=deps.run.settings.skills.rehearse)
-        deps.run.world.reach("learning.rehearsed")
+        deps.run.world.kill_point("learning.rehearsed")
     words = await asyncio.to_thread(decide, deps, skills, version, rehearsal)
     if words:
         return words if deps.run.settings.display.memory_notifications != "off" else ""
     return WAITS.format(version.name, version.id) if is_new else ""
 
 
-def decide(deps: LearningDeps, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:
+def decide(
+    deps: LearningDeps, skills: SkillLibrary, version: Version, rehearsal: SkillRehearsal
+) -> str:
     """Use it or refuse it, as its rehearsal says, and a sentence for the person; "" when it is
     left to wait, or somebody else has decided."""
     verdict = rehearsal.verdict
@@ -189,7 +193,7 @@ def decide(deps: LearningDeps, skills: Skilled, version: Version, rehearsal: Reh
             skills.approve(version, rehearsal.words)
             if version.action != "create":
                 return f"Skill {version.name} improved ({rehearsal.words})."
-            gone = skills.curator().make_room() if deps.run.settings.curator.enabled else ()
+            gone = skills.curator().archive_surplus() if deps.run.settings.curator.enabled else ()
             room = f" To the archive for it: {', '.join(gone)}." if gone else ""
             return f"Skill {version.name} learned ({rehearsal.words}).{room}"
     except UsageError as error:
@@ -207,9 +211,11 @@ def _is_free(deps: LearningDeps, version: Version, verdict: Verdict) -> bool:
     return verdict == "unrehearsed" and (allowed == "all" or (allowed == "new" and is_new))
 
 
-def _new_watch(deps: LearningDeps) -> Watch:
+def _new_watch(deps: LearningDeps) -> TriggerWatch:
     skills = deps.run.settings.skills
-    return Watch(task_calls=skills.review_calls, session_calls=skills.creation_nudge_interval)
+    return TriggerWatch(
+        task_calls=skills.review_calls, session_calls=skills.creation_nudge_interval
+    )
 
 
 def _turn_of(records: tuple[Record, ...], turn_id: str) -> tuple[Record, ...]:
@@ -218,7 +224,7 @@ def _turn_of(records: tuple[Record, ...], turn_id: str) -> tuple[Record, ...]:
     return records[: ends[-1] + 1] if ends else ()
 
 
-def _occasion(deps: LearningDeps, records: tuple[Record, ...], turn_id: str) -> Occasion | None:
+def _trigger(deps: LearningDeps, records: tuple[Record, ...], turn_id: str) -> ReviewTrigger | None:
     watch, found = _new_watch(deps), None
     for record in records:
         occasion = watch.note(record.event)

@@ -8,9 +8,9 @@ from pathlib import Path
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import V, Value
 from hermes.codec.whole_files import replace_file
-from hermes.learning.relapse import Run
-from hermes.learning.verdicts import Rehearsal
-from hermes.skills.files import sole_writer
+from hermes.learning.relapse import SkillRun
+from hermes.learning.verdicts import SkillRehearsal
+from hermes.skills.files import lock_skills
 
 REVIEWS = "reviews.jsonl"
 RUNS = "runs"
@@ -19,7 +19,7 @@ REHEARSALS = "rehearsals"
 MOST_ATTEMPTS = 2
 
 
-class Look(Value):
+class TurnReview(Value):
     """A review of a turn, started or `done`."""
 
     session: str
@@ -28,7 +28,7 @@ class Look(Value):
     done: bool = False
 
 
-class Ledger:
+class LearningLedger:
     """Methods block; call them in a thread."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,23 +36,23 @@ class Ledger:
 
     def claim(self, session: str, turn: str, at: float) -> bool:
         """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
-        with sole_writer(self._ensure_folder()):
-            looks = self.looks(session, turn)
+        with lock_skills(self._ensure_folder()):
+            looks = self.reviews_of(session, turn)
             if len(looks) >= MOST_ATTEMPTS or any(look.done for look in looks):
                 return False
-            self._append(Look(session=session, turn=turn, at=at))
+            self._append(TurnReview(session=session, turn=turn, at=at))
             return True
 
-    def done(self, session: str, turn: str, at: float) -> None:
-        with sole_writer(self._ensure_folder()):
-            self._append(Look(session=session, turn=turn, at=at, done=True))
+    def mark_done(self, session: str, turn: str, at: float) -> None:
+        with lock_skills(self._ensure_folder()):
+            self._append(TurnReview(session=session, turn=turn, at=at, done=True))
 
-    def looks(self, session: str, turn: str) -> tuple[Look, ...]:
+    def reviews_of(self, session: str, turn: str) -> tuple[TurnReview, ...]:
         return tuple(each for each in self._read() if (each.session, each.turn) == (session, turn))
 
-    def unfinished(self, before: float) -> tuple[Look, ...]:
+    def unfinished_reviews(self, before: float) -> tuple[TurnReview, ...]:
         """Returns reviews started before this time that never ended and may be retried."""
-        by_turn: dict[tuple[str, str], list[Look]] = {}
+        by_turn: dict[tuple[str, str], list[TurnReview]] = {}
         for look in self._read():
             by_turn.setdefault((look.session, look.turn), []).append(look)
         return tuple(
@@ -63,33 +63,37 @@ class Ledger:
             and looks[-1].at < before
         )
 
-    def rehearsal(self, version: str) -> Rehearsal | None:
+    def rehearsal(self, version: str) -> SkillRehearsal | None:
         """Returns the rehearsal of a version, if there is one."""
         try:
-            return decode(Rehearsal, (self._folder / REHEARSALS / f"{version}.json").read_bytes())
+            return decode(
+                SkillRehearsal, (self._folder / REHEARSALS / f"{version}.json").read_bytes()
+            )
         except (OSError, DecodeError):
             return None
 
-    def keep(self, rehearsal: Rehearsal) -> None:
+    def store_rehearsal(self, rehearsal: SkillRehearsal) -> None:
         replace_file(self._folder / REHEARSALS / f"{rehearsal.version}.json", encode(rehearsal))
 
-    def ran(self, run: Run) -> None:
+    def record_run(self, run: SkillRun) -> None:
         """Records a run; a later record of the same turn replaces it."""
-        with sole_writer(self._ensure_folder()):
+        with lock_skills(self._ensure_folder()):
             (self._folder / RUNS).mkdir(exist_ok=True, mode=0o700)
             self._append(run, f"{RUNS}/{run.skill}.jsonl")
 
-    def runs(self, skill: str) -> tuple[Run, ...]:
+    def runs(self, skill: str) -> tuple[SkillRun, ...]:
         """Returns the turns that used the skill, oldest first."""
-        found = {(run.session, run.turn): run for run in self._rows(Run, f"{RUNS}/{skill}.jsonl")}
+        found = {
+            (run.session, run.turn): run for run in self._rows(SkillRun, f"{RUNS}/{skill}.jsonl")
+        }
         return tuple(found.values())
 
     def _ensure_folder(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder
 
-    def _read(self) -> list[Look]:
-        return self._rows(Look, REVIEWS)
+    def _read(self) -> list[TurnReview]:
+        return self._rows(TurnReview, REVIEWS)
 
     def _rows(self, kind: type[V], name: str) -> list[V]:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from hermes.codec.json import encode
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from hermes.learning.occasions import Why
+from hermes.learning.occasions import TriggerReason
 
 MOST_CHARS = 16_000
 RESULT_CHARS = 600
@@ -23,18 +23,18 @@ REVIEW = (
     "programs, or that a tool does not work. Make one complete change per skill. If nothing is "
     "worth saving, which is common, say “nothing to save” and stop."
 )
-WHY: dict[Why, str] = {
+WHY: dict[TriggerReason, str] = {
     "task": "It took {calls} tool calls.",
     "session": "Much work was done since the last save.",
     "correction": "The user corrected the work: find out what would have prevented that.",
 }
 
 
-def words_for(why: Why, calls: int) -> str:
+def build_review_prompt(why: TriggerReason, calls: int) -> str:
     return f"{REVIEW}\n\n{WHY[why].format(calls=calls)}"
 
 
-def digest(messages: Iterable[Message]) -> str:
+def conversation_digest(messages: Iterable[Message]) -> str:
     """Renders the conversation, cut at the start; calls come with their results."""
     lines: list[str] = []
     for message in messages:
@@ -43,7 +43,7 @@ def digest(messages: Iterable[Message]) -> str:
     return text if len(text) <= MOST_CHARS else "[…]\n" + text[-MOST_CHARS:]
 
 
-def shelf_words(skills: Sequence[tuple[str, str, bool]]) -> str:
+def format_skills(skills: Sequence[tuple[str, str, bool]]) -> str:
     """Lists the skills and whether each may be changed."""
     lines = [f"- {name}: {about}{'' if own else ' (not yours)'}" for name, about, own in skills]
     return "\n".join(("Existing skills:", *lines)) if lines else "There are no skills yet."

@@ -6,21 +6,21 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.core.events import Event, MessageReceived, ToolFinished, TurnEnded, TurnStarted
-from hermes.learning.corrections import corrects
+from hermes.learning.corrections import is_correction
 
 CHANGES = "skill_manage"
 # Tools that do not count as work.
 OWN_TOOLS = frozenset(("skills_list", "skill_view", CHANGES, "memory", "todo", "clarify"))
 
-Why = Literal["task", "session", "correction"]
+TriggerReason = Literal["task", "session", "correction"]
 
 
-class Occasion(Value):
-    why: Why
+class ReviewTrigger(Value):
+    why: TriggerReason
     calls: int
 
 
-class Watch:
+class TriggerWatch:
     """Follows the events of a session from its start. A limit of 0 is disabled."""
 
     def __init__(self, *, task_calls: int, session_calls: int) -> None:
@@ -32,11 +32,11 @@ class Watch:
         self._is_corrected = False
         self._has_saved = False
 
-    def note(self, event: Event) -> Occasion | None:
+    def note(self, event: Event) -> ReviewTrigger | None:
         """Returns an occasion when the event ends a turn that deserves a review."""
         match event:
             case MessageReceived(message=message):
-                if message.origin == "user" and self._is_answered and corrects(message.text):
+                if message.origin == "user" and self._is_answered and is_correction(message.text):
                     self._is_corrected = True
             case TurnStarted():
                 self._calls, self._has_saved = 0, False
@@ -51,15 +51,15 @@ class Watch:
                 pass
         return None
 
-    def _on_turn_end(self, *, done: bool) -> Occasion | None:
+    def _on_turn_end(self, *, done: bool) -> ReviewTrigger | None:
         self._is_answered = done
         why = self._why() if done else None
         if why is None:
             return None
         self._since, self._is_corrected = 0, False
-        return Occasion(why=why, calls=self._calls)
+        return ReviewTrigger(why=why, calls=self._calls)
 
-    def _why(self) -> Why | None:
+    def _why(self) -> TriggerReason | None:
         if self._is_corrected:
             return "correction"
         # The agent has already saved something itself.

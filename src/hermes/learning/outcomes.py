@@ -12,7 +12,7 @@ TOKENS_FACTOR = 1.25
 TOKENS_MORE = 1_000
 
 
-class Outcome(Value, omit_defaults=False):
+class TurnOutcome(Value, omit_defaults=False):
     """The outcome of one turn. `end` is its reason, "" while open. `failures` are failed calls,
     `unknown` calls without a known result; `corrected` is set when the next message was a
     correction, which only a real turn has."""
@@ -37,7 +37,7 @@ class Outcome(Value, omit_defaults=False):
 
 def outcome_of(
     events: Iterable[Event], *, unknown: str | None = None, corrected: bool = False
-) -> Outcome:
+) -> TurnOutcome:
     """`unknown` lists how results of simulated calls begin."""
     end, calls, failures, missing, tokens = "", 0, 0, 0, 0
     for event in events:
@@ -55,7 +55,7 @@ def outcome_of(
                 end = reason
             case _:
                 pass
-    return Outcome(
+    return TurnOutcome(
         end=end,
         calls=calls,
         failures=failures,
@@ -65,7 +65,7 @@ def outcome_of(
     )
 
 
-def worse(before: Outcome, after: Outcome) -> tuple[str, ...]:
+def find_regressions(before: TurnOutcome, after: TurnOutcome) -> tuple[str, ...]:
     """Lists what got worse. More work does not count after a correction, nor after a call with
     unknown result."""
     found = []

@@ -24,24 +24,24 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.ports import Meter, Provider
-from hermes.learning.corrections import corrects
-from hermes.learning.ledger import Ledger
+from hermes.learning.corrections import is_correction
+from hermes.learning.ledger import LearningLedger
 from hermes.learning.outcomes import outcome_of
 from hermes.learning.revision import Introduction, Revision
-from hermes.learning.verdicts import Rehearsal, Trial
-from hermes.models.choice import WITHIN
-from hermes.replay.gathering import gather
-from hermes.replay.outside import Outside
-from hermes.replay.parts import Part, first_place, idle_before
-from hermes.replay.performance import Performance
-from hermes.replay.recording import Line, Recording
+from hermes.learning.verdicts import RehearsalTrial, SkillRehearsal
+from hermes.models.choice import IN_PROCESS
+from hermes.replay.gathering import collect_recording
+from hermes.replay.outside import OutsideProvider
+from hermes.replay.parts import ProcessPart, first_place, idle_before
+from hermes.replay.performance import ReplayRun
+from hermes.replay.recording import RecordedLine, Recording
 from hermes.replay.tools import UNKNOWN_CALL
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
     from hermes.learning.deps import LearningDeps
-    from hermes.skills.library import Skilled
+    from hermes.skills.library import SkillLibrary
 
 CAUSE = "rehearsal"
 SECONDS = 300.0
@@ -61,49 +61,51 @@ class _Scene(NamedTuple):
     """A turn in which the skill came up: its lines as they would have been, where they begin and
     end, and the place of the first that is another one."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[RecordedLine, ...]
     start: int
     end: int
     changed: int
     turn_id: str
 
 
-def ledger_of(home: Home) -> Ledger:
-    return Ledger(home.root / FOLDER)
+def ledger_of(home: Home) -> LearningLedger:
+    return LearningLedger(home.root / FOLDER)
 
 
 class Rehearsals:
     """Costs of the models that are asked are booked by `meter`, as rehearsals."""
 
-    def __init__(self, deps: LearningDeps, skilled: Skilled, meter: Meter) -> None:
+    def __init__(self, deps: LearningDeps, skilled: SkillLibrary, meter: Meter) -> None:
         self._deps = deps
         self._skilled = skilled
         self._meter = meter
         self._ledger = ledger_of(deps.run.home)
 
-    async def rehearse(self, version: Version, *, most: int, session: str = "") -> Rehearsal:
+    async def rehearse(self, version: Version, *, most: int, session: str = "") -> SkillRehearsal:
         """In the sessions that used the skill last, or in this one; a new skill in the session that
         taught it. What came of it is kept."""
         old, new = await asyncio.to_thread(self._trees, version)
         names = (session,) if session else await self.sessions(version.name, most)
         if not names and not old and most and version.cause.session:
             names = (version.cause.session,)
-        found = [await self._gathered(name) for name in names]
+        found = [await self._collect(name) for name in names]
         recordings = [each for each in found if isinstance(each, Recording)]
-        trials: list[Trial] = []
+        trials: list[RehearsalTrial] = []
         for each in found:
             if isinstance(each, Recording):
-                revision = _introduced(each, version, new) or Revision(version.name, old, new)
+                revision = _find_introduction(each, version, new) or Revision(
+                    version.name, old, new
+                )
                 trials.append(await self._trial(each, recordings, revision))
             else:
                 trials.append(each)
-        done = Rehearsal(
+        done = SkillRehearsal(
             skill=version.name,
             version=version.id,
             at=self._deps.run.world.clock.now(),
             trials=tuple(trials),
         )
-        await asyncio.to_thread(self._ledger.keep, done)
+        await asyncio.to_thread(self._ledger.store_rehearsal, done)
         return done
 
     async def sessions(self, skill: str, most: int) -> tuple[str, ...]:
@@ -123,32 +125,32 @@ class Rehearsals:
         base = next((one for one in shelf.history(version.name) if one.hash == version.base), None)
         return (shelf.tree(base) if base else {}), shelf.tree(version)
 
-    async def _gathered(self, session_id: str) -> Recording | Trial:
+    async def _collect(self, session_id: str) -> Recording | RehearsalTrial:
         try:
-            return await gather(self._deps.run, self._deps.journal, session_id)
+            return await collect_recording(self._deps.run, self._deps.journal, session_id)
         except HermesError as error:
-            return Trial(session=session_id, problem=str(error))
+            return RehearsalTrial(session=session_id, problem=str(error))
 
     async def _trial(
         self, recording: Recording, others: list[Recording], revision: Revision
-    ) -> Trial:
+    ) -> RehearsalTrial:
         session_id = recording.session_id
         try:
             async with asyncio.timeout(SECONDS):
-                return await self._played(recording, others, revision)
+                return await self._play(recording, others, revision)
         except TimeoutError:
-            return Trial(session=session_id, problem=f"it took longer than {SECONDS:g} s")
+            return RehearsalTrial(session=session_id, problem=f"it took longer than {SECONDS:g} s")
         except HermesError as error:
-            return Trial(session=session_id, problem=str(error))
+            return RehearsalTrial(session=session_id, problem=str(error))
 
-    async def _played(
+    async def _play(
         self, recording: Recording, others: list[Recording], revision: Revision
-    ) -> Trial:
+    ) -> RehearsalTrial:
         scene = _scene(recording, revision)
-        then = Outside(self._model(scene))
+        then = OutsideProvider(self._model(scene))
         changed = replace(recording, lines=scene.lines, tapes=())
         with tempfile.TemporaryDirectory(prefix="hermes-rehearsal-") as folder:
-            performance = Performance(
+            performance = ReplayRun(
                 changed,
                 Path(folder) / "home",
                 self._deps.open_app,
@@ -166,11 +168,11 @@ class Rehearsals:
                 if other is not recording and _cwd(other) == _cwd(recording):
                     performance.results.also([line.event for line in other.lines])
             await performance.begin(scene.start)
-            await performance.play(Part(start=scene.start, end=scene.end, tape=None))
+            await performance.play(ProcessPart(start=scene.start, end=scene.end, tape=None))
             report = await performance.report((), ())
         if report.divergence is None:
             raise UsageError(NOT_LOADED)
-        return _compared(recording, scene, report.divergence.n, report.after)
+        return _compare(recording, scene, report.divergence.n, report.after)
 
     def _model(self, scene: _Scene) -> Provider:
         model = provider = ""
@@ -178,13 +180,13 @@ class Rehearsals:
             event = line.event
             if isinstance(event, SessionOpened | ModelSwitched):
                 model, provider = event.model, event.provider
-        if provider in WITHIN:
+        if provider in IN_PROCESS:
             raise UsageError(NO_MODEL)
-        wish = self._deps.models.wish(model, provider)
-        return self._deps.models.link(wish, self._meter, cause=CAUSE).way.patient
+        wish = self._deps.models.ref(model, provider)
+        return self._deps.models.link(wish, self._meter, cause=CAUSE).variants.patient
 
 
-def _introduced(
+def _find_introduction(
     recording: Recording, version: Version, new: Mapping[str, bytes]
 ) -> Introduction | None:
     """The task that taught a new skill, told with it; None where another session taught it."""
@@ -201,7 +203,7 @@ def _introduced(
 def _scene(recording: Recording, revision: Revision) -> _Scene:
     """The first turn that loaded the skill. UsageError when no turn did."""
     first = first_place(recording)
-    lines = [_revised(line, revision) for line in recording.lines]
+    lines = [_revise(line, revision) for line in recording.lines]
     events = [line.event for line in recording.lines]
     loads = (i for i in range(first, len(lines)) if revision.loads(events[i]))
     place = next(loads, None)
@@ -223,18 +225,20 @@ def _scene(recording: Recording, revision: Revision) -> _Scene:
     )
 
 
-def _revised(line: Line, revision: Revision) -> Line:
+def _revise(line: RecordedLine, revision: Revision) -> RecordedLine:
     event = line.event
-    now = revision.revised(event)
+    now = revision.rewrite(event)
     return line if now is event else replace(line, body=msgspec.Raw(encode(now)), hash="")
 
 
-def _compared(recording: Recording, scene: _Scene, n: int, after: tuple[Record, ...]) -> Trial:
+def _compare(
+    recording: Recording, scene: _Scene, n: int, after: tuple[Record, ...]
+) -> RehearsalTrial:
     turn = [line for line in recording.lines if line.turn_id == scene.turn_id]
     then = [line.event for line in turn]
     same = [line.event for line in turn if line.n < n]
     now = [record.event for record in after]
-    return Trial(
+    return RehearsalTrial(
         session=recording.session_id,
         turn=scene.turn_id,
         n=n,
@@ -253,5 +257,5 @@ def _is_corrected(recording: Recording, end: int) -> bool:
     for line in recording.lines[end:]:
         event = line.event
         if isinstance(event, MessageReceived) and event.message.origin == "user":
-            return corrects(event.message.text)
+            return is_correction(event.message.text)
     return False

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hermes.codec.values import Value, replace
 from hermes.core.events import Event, MessageReceived, Record, ToolFinished, TurnEnded, TurnStarted
-from hermes.learning.corrections import corrects
-from hermes.learning.outcomes import Outcome, outcome_of
+from hermes.learning.corrections import is_correction
+from hermes.learning.outcomes import TurnOutcome, outcome_of
 from hermes.learning.revision import VIEW
 
 # ENOUGH of the last LOOKED_AT uses must be bad.
@@ -17,39 +17,39 @@ ENOUGH = 3
 _TELLING = frozenset(("done", "failed", "guardrail", "budget", "partial"))
 
 
-class Run(Value):
+class SkillRun(Value):
     """A turn that used a skill version, named by a hash prefix."""
 
     skill: str
     version: str
     session: str
     turn: str
-    outcome: Outcome
+    outcome: TurnOutcome
 
 
-class Uses:
+class SkillUseTracker:
     """Follows the events of a session and reports turns that used skills."""
 
     def __init__(self, session: str) -> None:
         self._session = session
         self._loaded: dict[str, str] = {}
         self._events: list[Event] = []
-        self._last: tuple[Run, ...] = ()
+        self._last: tuple[SkillRun, ...] = ()
 
-    def note(self, record: Record) -> tuple[Run, ...]:
+    def note(self, record: Record) -> tuple[SkillRun, ...]:
         """Returns new runs, or runs that were just corrected."""
         match record.event:
             case TurnStarted():
                 self._loaded, self._events, self._last = {}, [], ()
             case MessageReceived(message=message) if message.origin == "user":
-                return self._mark_corrected() if corrects(message.text) else ()
+                return self._mark_corrected() if is_correction(message.text) else ()
             case ToolFinished(result=result) if result.name == VIEW and not result.failed:
                 self._note_load(str(result.details.get("name")), result.details.get("version"))
             case event if self._loaded:
                 self._events.append(event)
         if isinstance(record.event, TurnEnded) and record.event.reason in _TELLING:
             self._last = tuple(
-                Run(
+                SkillRun(
                     skill=name,
                     version=version,
                     session=self._session,
@@ -65,13 +65,13 @@ class Uses:
         if version:
             self._loaded[name] = str(version)
 
-    def _mark_corrected(self) -> tuple[Run, ...]:
+    def _mark_corrected(self) -> tuple[SkillRun, ...]:
         return tuple(
             replace(run, outcome=replace(run.outcome, corrected=True)) for run in self._last
         )
 
 
-def relapsed(runs: Sequence[Run], now: str, before: str) -> str:
+def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
     """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
     where the previous number is known."""
     mine = [run.outcome for run in runs if run.version == now][-LOOKED_AT:]
@@ -83,7 +83,7 @@ def relapsed(runs: Sequence[Run], now: str, before: str) -> str:
     return f"{len(bad)} of {len(mine)} turns with it went badly"
 
 
-def _is_bad(outcome: Outcome, usual: int | None) -> bool:
+def _is_bad(outcome: TurnOutcome, usual: int | None) -> bool:
     if outcome.end != "done" or outcome.corrected:
         return True
     return usual is not None and outcome.failures > usual

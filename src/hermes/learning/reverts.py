@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.learning.rehearsals import ledger_of
-from hermes.learning.relapse import Run, relapsed
+from hermes.learning.relapse import SkillRun, find_regression
 from hermes.skills.desk import VERSION_DIGITS
 from hermes.skills.history import Cause, Version
-from hermes.skills.library import Skilled
+from hermes.skills.library import SkillLibrary
 
 if TYPE_CHECKING:
     from hermes.learning.deps import LearningDeps
@@ -19,23 +19,23 @@ PUT_AWAY = "The new skill {0} is in the archive: {1}. `hermes curator restore {0
 ASKED = "The skill {0} does not do well: {1}. `hermes skills revert {0}` takes the change back."
 
 
-def take_back(deps: LearningDeps, skills: Skilled, run: Run) -> str:
+def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -> str:
     """Take this run down, and act on what all of them say: words for the person, "" for none. Only
     what the agent made is touched, nothing that is pinned, and what came back stays."""
     ledger = ledger_of(deps.run.home)
-    ledger.ran(run)
+    ledger.record_run(run)
     try:
         present = skills.shelf.active(run.skill)
         if present is None or not _is_ours(skills, present, run):
             return ""
-        words = relapsed(ledger.runs(run.skill), run.version, present.base[:VERSION_DIGITS])
-        return _acted(deps, skills, present, words) if words else ""
+        words = find_regression(ledger.runs(run.skill), run.version, present.base[:VERSION_DIGITS])
+        return _act(deps, skills, present, words) if words else ""
     except HermesError:
         # Somebody has changed or removed it meanwhile.
         return ""
 
 
-def _is_ours(skills: Skilled, present: Version, run: Run) -> bool:
+def _is_ours(skills: SkillLibrary, present: Version, run: SkillRun) -> bool:
     if present.hash[:VERSION_DIGITS] != run.version or present.action.startswith("revert"):
         return False
     entry = skills.shelf.find(run.skill)
@@ -43,14 +43,14 @@ def _is_ours(skills: Skilled, present: Version, run: Run) -> bool:
     return skills.shelf.provenance(entry) == "agent" and not is_pinned
 
 
-def _acted(deps: LearningDeps, skills: Skilled, present: Version, words: str) -> str:
+def _act(deps: LearningDeps, skills: SkillLibrary, present: Version, words: str) -> str:
     name, cause = present.name, Cause(who="review", model=present.cause.model, words=words)
     if deps.run.settings.skills.write_approval:
         return ASKED.format(name, words)
     known = [one for one in skills.shelf.history(name) if one.hash == present.base]
     if known:
         skills.shelf.revert(name, known[-1].id, cause)
-        skills.usages.patched(name)
+        skills.usages.record_patch(name)
         return BACK.format(name, known[-1].id, words)
     if present.base:
         return ""

@@ -16,16 +16,16 @@ from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.tools import Tool, ToolOutput
 from hermes.core.transcript import Transcript
-from hermes.learning.looking import digest, shelf_words, words_for
-from hermes.learning.occasions import Why
-from hermes.memory.review import DENIED, TASK, MemoryReview, Nowhere, Reviewed
+from hermes.learning.looking import build_review_prompt, conversation_digest, format_skills
+from hermes.learning.occasions import TriggerReason
+from hermes.memory.review import DENIED, TASK, MemoryReview, NoWorkspace, ReviewedSession
 from hermes.memory.tools import memory
-from hermes.models.auxiliary import Auxiliary
+from hermes.models.auxiliary import SideModel
 from hermes.policy.rule_setup import rules_for
-from hermes.skills.desk import Desk
+from hermes.skills.desk import SkillService
 from hermes.skills.history import Cause, Version
-from hermes.skills.loading import read_text
-from hermes.skills.tools import change, skill_manage, skill_view, skills_list
+from hermes.skills.loading import read_skill_file
+from hermes.skills.tools import execute_change, skill_manage, skill_view, skills_list
 
 if TYPE_CHECKING:
     from hermes.learning.deps import LearningDeps
@@ -37,7 +37,7 @@ ENOUGH = "That is enough for one look back; say “nothing to save” and stop."
 KEPT = "It is kept as {} and is tried before it is used."
 
 
-class Past:
+class PastSession:
     """A session that was left: what it was, with somebody else to pay and to hear of it."""
 
     def __init__(
@@ -49,11 +49,11 @@ class Past:
         self.tell = tell
 
 
-class LookBack:
+class SkillReview:
     """At one turn. Skills are only proposed; what is not the agent's own cannot be changed."""
 
     def __init__(
-        self, deps: LearningDeps, looked: Reviewed, opened: SessionOpened, turn_id: str
+        self, deps: LearningDeps, looked: ReviewedSession, opened: SessionOpened, turn_id: str
     ) -> None:
         self._deps = deps
         self._looked = looked
@@ -61,23 +61,23 @@ class LookBack:
         self._turn_id = turn_id
         self._skilled = deps.skills(opened.cwd)
         self._memory = MemoryReview(deps.memory, looked, opened)
-        self._desk = self._skilled.desk(
+        self._desk = self._skilled.tool_service(
             platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause
         )
         self._desk.staged = True
         self.proposed: list[Version] = []
 
-    async def run(self, why: Why, calls: int) -> list[Version]:
+    async def run(self, why: TriggerReason, calls: int) -> list[Version]:
         """What was proposed; ProviderError when no model can be asked."""
-        said = f"{await self._shelf()}\n\n{digest(self._looked.transcript.messages)}"
+        said = f"{await self._shelf()}\n\n{conversation_digest(self._looked.transcript.messages)}"
         messages: tuple[Message, ...] = (user_says(said),)
         tools = self._tools()
         prompt = Prompt(
-            system=words_for(why, calls),
+            system=build_review_prompt(why, calls),
             messages=messages,
             tools=tuple(tool.spec for tool in tools.values()),
         )
-        memory_desk = await self._memory.desk(self._turn_id)
+        memory_desk = await self._memory.tool_service(self._turn_id)
         for number in range(MOST_ROUNDS):
             reply = await self._auxiliary().ask(TASK, prompt, self._looked.meter)
             if not reply.message.calls:
@@ -101,10 +101,10 @@ class LookBack:
 
     async def _shelf(self) -> str:
         def known() -> str:
-            return shelf_words(
+            return format_skills(
                 [
                     (e.name, e.skill.description, self._desk.provenance(e) == "agent")
-                    for e in self._desk.visible()
+                    for e in self._desk.available_skills()
                 ]
             )
 
@@ -115,19 +115,19 @@ class LookBack:
             if call.name not in tools or call.broken:
                 raise ToolError(f"Only {', '.join(tools)} can be called now.")
             arguments = tools[call.name].parameters.decode(call.arguments)
-            text, failed = await self._carried_out(call, arguments), False
+            text, failed = await self._apply(call, arguments), False
         except (HermesError, DecodeError) as error:
             text, failed = str(error), True
         output = ToolOutput(parts=(Text(text=text),), failed=failed)
         return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=failed)
 
-    async def _carried_out(self, call: ToolCall, arguments: JsonObject) -> str:
+    async def _apply(self, call: ToolCall, arguments: JsonObject) -> str:
         if call.name == skills_list.name:
             return await self._shelf()
         if call.name == skill_view.name:
             return await asyncio.to_thread(_text, self._desk, arguments)
         self._check(arguments)
-        version = await asyncio.to_thread(change, self._desk, call.id, arguments)
+        version = await asyncio.to_thread(execute_change, self._desk, call.id, arguments)
         self.proposed.append(version)
         return KEPT.format(version.id)
 
@@ -143,7 +143,7 @@ class LookBack:
             raise ToolError(ONCE.format(name))
         rules = rules_for(self._deps.run.config, self._opened.cwd or "/", self._opened.source)
         origins = self._looked.transcript.origins()
-        for effect in skill_manage.effects(Nowhere(), arguments):
+        for effect in skill_manage.effects(NoWorkspace(), arguments):
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
                 raise ToolError(DENIED)
 
@@ -155,9 +155,9 @@ class LookBack:
             model=self._looked.transcript.model,
         )
 
-    def _auxiliary(self) -> Auxiliary:
+    def _auxiliary(self) -> SideModel:
         transcript = self._looked.transcript
-        return Auxiliary(
+        return SideModel(
             self._deps.models,
             self._deps.run.settings,
             main=lambda: (transcript.model, transcript.provider),
@@ -165,5 +165,5 @@ class LookBack:
         )
 
 
-def _text(desk: Desk, arguments: JsonObject) -> str:
-    return read_text(desk.find(arguments["name"]), arguments["file_path"] or "SKILL.md")
+def _text(desk: SkillService, arguments: JsonObject) -> str:
+    return read_skill_file(desk.find(arguments["name"]), arguments["file_path"] or "SKILL.md")

@@ -8,8 +8,8 @@ from hermes.codec.values import replace
 from hermes.core.errors import UsageError
 from hermes.core.events import DurableEvent, MessageReceived, SessionOpened, ToolFinished
 from hermes.core.messages import Text, ToolResult, UserMessage
-from hermes.skills.index import listed_line
-from hermes.skills.skill import MAIN, parse
+from hermes.skills.index import index_line
+from hermes.skills.skill import MAIN, parse_skill
 
 VIEW = "skill_view"
 # Marks the end of a skill's text in the rendered output.
@@ -24,8 +24,8 @@ class Revision:
     def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
         self.name = name
         self._new = new
-        self._body = _body(new)
-        self._lines = (_line(name, old), _line(name, new))
+        self._body = _skill_body(new)
+        self._lines = (_skill_line(name, old), _skill_line(name, new))
 
     def loads(self, event: DurableEvent) -> bool:
         """Returns whether this event loaded the skill."""
@@ -37,7 +37,7 @@ class Revision:
             case _:
                 return False
 
-    def revised(self, event: DurableEvent) -> DurableEvent:
+    def rewrite(self, event: DurableEvent) -> DurableEvent:
         """Returns the rewritten event, or the same one if nothing differs."""
         match event:
             case ToolFinished(result=result) if self._is_view(result):
@@ -88,7 +88,7 @@ class Introduction(Revision):
     def loads(self, event: DurableEvent) -> bool:
         return event == self._words
 
-    def revised(self, event: DurableEvent) -> DurableEvent:
+    def rewrite(self, event: DurableEvent) -> DurableEvent:
         return replace(event, message=self._with_skill()) if event == self._words else event
 
     def _with_skill(self) -> UserMessage:
@@ -98,17 +98,17 @@ class Introduction(Revision):
         return replace(message, parts=(Text(text=text), *others))
 
 
-def _body(tree: Mapping[str, bytes]) -> str:
+def _skill_body(tree: Mapping[str, bytes]) -> str:
     try:
-        return parse(tree[MAIN].decode("utf-8"))[1].strip()
+        return parse_skill(tree[MAIN].decode("utf-8"))[1].strip()
     except (KeyError, UsageError, UnicodeDecodeError):
         return ""
 
 
-def _line(name: str, tree: Mapping[str, bytes]) -> str:
+def _skill_line(name: str, tree: Mapping[str, bytes]) -> str:
     """Returns the skill's line in the index."""
     try:
-        description = parse(tree[MAIN].decode("utf-8"))[0].description
+        description = parse_skill(tree[MAIN].decode("utf-8"))[0].description
     except (KeyError, UsageError, UnicodeDecodeError):
         return ""
-    return listed_line(name, description)
+    return index_line(name, description)

@@ -22,6 +22,6 @@ async def learn(
         return
     if not skills.review_calls and not skills.creation_nudge_interval:
         return
-    from hermes.learning.learner import Learning
+    from hermes.learning.learner import Learner
 
-    await Learning(deps(), session, opened).follow(session.subscribe())
+    await Learner(deps(), session, opened).follow(session.subscribe())

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.learning.outcomes import Outcome, worse
+from hermes.learning.outcomes import TurnOutcome, find_regressions
 
 Judgement = Literal["better", "same", "worse", "unclear"]
 Verdict = Literal["promote", "refuse", "keep", "unrehearsed"]
 
 
-class Trial(Value, omit_defaults=False):
+class RehearsalTrial(Value, omit_defaults=False):
     """One replayed session. `n` is the record at which it diverged; `problem` says why it could
     not be replayed."""
 
     session: str
     turn: str = ""
     n: int = 0
-    before: Outcome = Outcome()
-    after: Outcome = Outcome()
+    before: TurnOutcome = TurnOutcome()
+    after: TurnOutcome = TurnOutcome()
     problem: str = ""
 
     @property
     def worse(self) -> tuple[str, ...]:
-        return () if self.problem else worse(self.before, self.after)
+        return () if self.problem else find_regressions(self.before, self.after)
 
     @property
     def judgement(self) -> Judgement:
@@ -48,13 +48,13 @@ class Trial(Value, omit_defaults=False):
         return f"{self.session}: {self.judgement}{why}. Then: {self.before}. Now: {self.after}."
 
 
-class Rehearsal(Value, omit_defaults=False):
+class SkillRehearsal(Value, omit_defaults=False):
     """All trials of one skill version."""
 
     skill: str
     version: str
     at: float = 0.0
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[RehearsalTrial, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -12,22 +12,28 @@ from hermes.config.edit import set_from_text, write_settings
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.config.migrate import REMOVED
 from hermes.config.run_context import RunContext
-from hermes.config.secrets import looks_secret
+from hermes.config.secrets import is_secret_name
 from hermes.core.errors import UsageError
 from hermes.mcp.faults import NeedsLogin
-from hermes.mcp.listing import Listing, Listings, chosen
+from hermes.mcp.listing import ListingCache, ToolListing, select_tools
 from hermes.mcp.names import tool_names
 from hermes.mcp.oauth.store import TokenStore
 from hermes.mcp.run_servers import one_server, server_of, servers_of
-from hermes.mcp.server import Server, Tools, expanded, unset_variables, usable
+from hermes.mcp.server import (
+    McpServer,
+    ToolSelection,
+    expand_server,
+    require_valid,
+    unset_variables,
+)
 
 if TYPE_CHECKING:
-    from hermes.mcp.oauth.login import Screen
+    from hermes.mcp.oauth.login import LoginScreen
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 
 
-class Row(Value):
+class ServerRow(Value):
     """One server of the settings. `tools` is None when it was never seen."""
 
     name: str
@@ -50,7 +56,7 @@ class ToolRow(Value):
     description: str = ""
 
 
-class Trial(Value):
+class ServerTrial(Value):
     """How it went to meet a server."""
 
     name: str
@@ -63,20 +69,20 @@ class Trial(Value):
     unset: tuple[str, ...] = ()
 
 
-class Desk:
+class McpAdmin:
     def __init__(self, run: RunContext) -> None:
         self._run = run
-        self._listings = Listings(run.home.cache / "mcp")
+        self._listings = ListingCache(run.home.cache / "mcp")
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ServerRow]:
         return [self._row(name, own) for name, own in sorted(self._settings().items())]
 
     def tools(self, name: str) -> list[ToolRow]:
         """As last seen; none when it was never met."""
         server = one_server(self._run, name)
-        listing = self._listings.get(server) or Listing()
-        offered = {tool.name for tool in chosen(server, listing)}
-        every = chosen(_unfiltered(server), listing)
+        listing = self._listings.get(server) or ToolListing()
+        offered = {tool.name for tool in select_tools(server, listing)}
+        every = select_tools(_unfiltered(server), listing)
         names = tool_names((name, tool.name) for tool in every)
         return [
             ToolRow(
@@ -95,9 +101,9 @@ class Desk:
         name: str,
         own: McpServerSettings,
         *,
-        screen: Screen | None = None,
+        screen: LoginScreen | None = None,
         secrets: Collection[str] = (),
-    ) -> Listing:
+    ) -> ToolListing:
         """Meet the server first and write it down when that has worked. One that turns out to want
         a login is logged in to. `secrets` are variables and headers that do not look so."""
         if not re.fullmatch(_NAME, name):
@@ -106,17 +112,17 @@ class Desk:
             )
         if name in self._settings():
             raise UsageError(f"{name} is there already; `hermes mcp remove {name}` first.")
-        server = usable(server_of(name, own))
+        server = require_valid(server_of(name, own))
         if server.auth == "oauth" and screen is not None:
             await self._log_in(server, screen)
         try:
-            listing, _ = await self._met(server)
+            listing, _ = await self._connect(server)
         except NeedsLogin:
             if screen is None or not server.url or server.auth or server.headers:
                 raise
             own = replace(own, auth="oauth")
             await self._log_in(server_of(name, own), screen)
-            listing, _ = await self._met(server_of(name, own))
+            listing, _ = await self._connect(server_of(name, own))
         self._write(name, own, secrets)
         return listing
 
@@ -145,10 +151,10 @@ class Desk:
             },
         )
 
-    async def test(self, name: str) -> Trial:
+    async def test(self, name: str) -> ServerTrial:
         """Connect anew and count what there is; ServerFault."""
         server = one_server(self._run, name)
-        usable(server)
+        require_valid(server)
         clock = self._run.world.clock
         servers = servers_of(self._run, extra=(server,))
         try:
@@ -160,7 +166,7 @@ class Desk:
             prompts = await link.call(lambda c: c.prompts()) if listing.prompts else []
         finally:
             await servers.close()
-        return Trial(
+        return ServerTrial(
             name=name,
             milliseconds=round(seconds * 1000),
             tools=len(listing.tools),
@@ -168,17 +174,17 @@ class Desk:
             prompts=len(prompts),
             title=listing.title,
             protocol=listing.protocol,
-            unset=unset_variables(self._whole(server)),
+            unset=unset_variables(self._expand(server)),
         )
 
-    async def log_in(self, name: str, screen: Screen) -> None:
+    async def log_in(self, name: str, screen: LoginScreen) -> None:
         server = one_server(self._run, name)
         if server.auth != "oauth":
             raise UsageError(
                 f"{name} needs no login; set mcp_servers.{name}.auth to oauth if it does."
             )
         await self._log_in(server, screen)
-        await self._met(server)
+        await self._connect(server)
 
     def log_out(self, name: str) -> bool:
         return self._tokens(one_server(self._run, name).name).drop()
@@ -186,21 +192,21 @@ class Desk:
     def _settings(self) -> Mapping[str, McpServerSettings]:
         return self._run.settings.mcp_servers
 
-    def _row(self, name: str, own: McpServerSettings) -> Row:
+    def _row(self, name: str, own: McpServerSettings) -> ServerRow:
         server = server_of(name, own)
         listing = self._listings.get(server)
-        return Row(
+        return ServerRow(
             name=name,
-            place=server.place,
+            place=server.location,
             enabled=own.enabled,
             auth=own.auth,
-            logged_in=server.is_machine
+            logged_in=server.uses_client_credentials
             or (own.auth == "oauth" and self._tokens(name).token() is not None),
-            tools=len(chosen(server, listing)) if listing else None,
+            tools=len(select_tools(server, listing)) if listing else None,
             fault=server.fault(),
         )
 
-    async def _met(self, server: Server) -> tuple[Listing, float]:
+    async def _connect(self, server: McpServer) -> tuple[ToolListing, float]:
         servers = servers_of(self._run, extra=(server,))
         clock = self._run.world.clock
         begun = clock.monotonic()
@@ -210,26 +216,26 @@ class Desk:
             await servers.close()
         return listing, clock.monotonic() - begun
 
-    async def _log_in(self, server: Server, screen: Screen) -> None:
+    async def _log_in(self, server: McpServer, screen: LoginScreen) -> None:
         from importlib.util import find_spec
 
         from hermes.mcp.faults import MissingLibrary
 
         if find_spec("mcp") is None:
             raise MissingLibrary
-        whole, store, clock = self._whole(server), self._tokens(server.name), self._run.world.clock
-        if server.is_machine:
+        whole, store, clock = self._expand(server), self._tokens(server.name), self._run.world.clock
+        if server.uses_client_credentials:
             from hermes.mcp.oauth.machine import machine_token
 
-            async with store.alone():
+            async with store.lock():
                 await machine_token(whole, store, clock)
             return
         from hermes.mcp.oauth.login import log_in
 
         await log_in(whole, store, screen, clock)
 
-    def _whole(self, server: Server) -> Server:
-        return expanded(server, self._run.env, home=self._run.user_home, folder="")
+    def _expand(self, server: McpServer) -> McpServer:
+        return expand_server(server, self._run.env, home=self._run.user_home, folder="")
 
     def _tokens(self, name: str) -> TokenStore:
         return TokenStore(self._run.home.root / "mcp-tokens", name)
@@ -250,12 +256,12 @@ class Desk:
 def _is_secret(part: str, key: str, value: str) -> bool:
     if not value or "${" in value:
         return False
-    return {"headers": True, "oauth": key == "client_secret"}.get(part, looks_secret(key))
+    return {"headers": True, "oauth": key == "client_secret"}.get(part, is_secret_name(key))
 
 
 def _variable(name: str, key: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"MCP_{name}_{key}".upper())
 
 
-def _unfiltered(server: Server) -> Server:
-    return replace(server, tools=Tools())
+def _unfiltered(server: McpServer) -> McpServer:
+    return replace(server, tools=ToolSelection())

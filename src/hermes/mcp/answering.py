@@ -8,32 +8,32 @@ from pathlib import Path
 
 from hermes.codec.values import JsonObject
 from hermes.core.world import World
-from hermes.mcp.asking import Form, answered
+from hermes.mcp.asking import ElicitationForm, fill_form
 from hermes.mcp.faults import ServerFault
-from hermes.mcp.hosting import Caller
+from hermes.mcp.hosting import ToolCaller
 from hermes.mcp.sampling import request_of, result_of, tool_rounds
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 
 _MINUTE = 60.0
 DECLINED: JsonObject = {"action": "decline"}
 CANCELLED: JsonObject = {"action": "cancel"}
 
 
-class Answering:
+class ServerRequests:
     """For one server. A request belongs to the running call; a server that asks without a call,
     or during calls of several sessions, gets an error."""
 
-    def __init__(self, server: Server, world: World, folder: str) -> None:
+    def __init__(self, server: McpServer, world: World, folder: str) -> None:
         self.server = server
         self._world = world
         self._folder = folder
-        self._callers: list[Caller] = []
+        self._callers: list[ToolCaller] = []
         self._recent: deque[float] = deque()
 
-    def begin(self, caller: Caller) -> None:
+    def begin(self, caller: ToolCaller) -> None:
         self._callers.append(caller)
 
-    def end(self, caller: Caller) -> None:
+    def end(self, caller: ToolCaller) -> None:
         self._callers.remove(caller)
 
     def roots(self) -> list[JsonObject]:
@@ -60,15 +60,15 @@ class Answering:
         """Shows forms to the person; requests to open a URL are declined."""
         if params.get("mode", "form") != "form" or "requestedSchema" not in params:
             return DECLINED
-        form = Form(self.server.name, params)
+        form = ElicitationForm(self.server.name, params)
         caller = self._caller()
         try:
             async with asyncio.timeout(self.server.elicitation.timeout):
-                return await answered(form, caller.ask)
+                return await fill_form(form, caller.ask)
         except TimeoutError:
             return CANCELLED
 
-    def _caller(self) -> Caller:
+    def _caller(self) -> ToolCaller:
         hostings = {id(caller.hosting) for caller in self._callers}
         if not hostings:
             raise ServerFault("No call is running, so no one can be asked.")

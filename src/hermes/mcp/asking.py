@@ -13,7 +13,7 @@ YES, NO = "yes", "no"
 _TRUE = frozenset((YES, "y", "true", "1", "on", "ok"))
 
 
-class Field:
+class FormField:
     """One field: name, description and choices."""
 
     def __init__(self, name: str, schema: JsonObject, *, required: bool) -> None:
@@ -75,18 +75,18 @@ class Field:
         return self._values.get(text, text)
 
 
-class Form:
+class ElicitationForm:
     def __init__(self, server: str, params: JsonObject) -> None:
         schema = params.get("requestedSchema") or {}
         required = schema.get("required") or ()
         self.intro = f"{server} asks: {clean_description(str(params.get('message', '')))}"
         self.fields = tuple(
-            Field(name, inner if isinstance(inner, dict) else {}, required=name in required)
+            FormField(name, inner if isinstance(inner, dict) else {}, required=name in required)
             for name, inner in (schema.get("properties") or {}).items()
         )
 
 
-async def answered(form: Form, ask: Ask) -> JsonObject:
+async def fill_form(form: ElicitationForm, ask: Ask) -> JsonObject:
     """Returns the filled-in form, a decline or a cancellation."""
     if not form.fields:
         reply = await ask(form.intro, (YES, DECLINE))

@@ -12,7 +12,7 @@ TRIES = 5
 PARKED_SECONDS = 300.0
 
 
-class Breaker:
+class CircuitBreaker:
     """Blocks calls for a while after consecutive failures; then allows one."""
 
     def __init__(self, clock: Clock) -> None:
@@ -29,12 +29,12 @@ class Breaker:
     def failures(self) -> int:
         return self._failures
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         self._failures += 1
         if self._failures >= FAILURES:
             self._open_until = self._clock.monotonic() + OPEN_SECONDS
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         self._failures = 0
         self._open_until = 0.0
 
@@ -55,11 +55,11 @@ class Backoff:
     def parked(self) -> bool:
         return self._tries >= TRIES
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         self._tries += 1
         wait = min(FIRST_WAIT_SECONDS * 2 ** (self._tries - 1), LONGEST_WAIT_SECONDS)
         self._next = self._clock.monotonic() + (PARKED_SECONDS if self.parked else wait)
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         self._tries = 0
         self._next = 0.0

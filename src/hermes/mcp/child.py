@@ -17,7 +17,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from hermes.mcp.orphans import Births
+from hermes.mcp.orphans import ChildRegistry
 
 QUIET_SECONDS = 0.5
 TERM_SECONDS = 2.0
@@ -25,25 +25,25 @@ _CHUNK = 65_536
 _LOG_BYTES = 2_000_000
 
 Received = SessionMessage | Exception
-Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
+MessageStreams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
 
 
-class ChildPlace:
+class ChildFiles:
     """Log file and process records of a child."""
 
-    def __init__(self, log: Path, births: Births) -> None:
+    def __init__(self, log: Path, births: ChildRegistry) -> None:
         self.log = log
         self.births = births
 
 
 @asynccontextmanager
 async def child_streams(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: str, place: ChildPlace
-) -> AsyncIterator[Streams]:
+    command: Sequence[str], *, env: Mapping[str, str], cwd: str, place: ChildFiles
+) -> AsyncIterator[MessageStreams]:
     """Starts a child and yields its message streams; kills its process group at the end. OSError
     when it cannot start."""
     process = await _start(command, env, cwd, place.log)
-    place.births.note(process.pid)
+    place.births.record(process.pid)
     to_us, inward = anyio.create_memory_object_stream[Received](0)
     outward, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     pumps = (
@@ -122,7 +122,7 @@ async def _write(
         to_us.close()
 
 
-async def _end(process: Process, births: Births) -> None:
+async def _end(process: Process, births: ChildRegistry) -> None:
     """Closes stdin first, so that a well-behaved server can exit."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):

@@ -31,12 +31,20 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
-from hermes.mcp.answering import Answering
-from hermes.mcp.faults import Expired, Late, Lost, NeedsLogin, Refused, ServerFault, masked
-from hermes.mcp.hosting import Caller
-from hermes.mcp.listing import ForeignTool, Listing
+from hermes.mcp.answering import ServerRequests
+from hermes.mcp.faults import (
+    CallTimeout,
+    ConnectionLost,
+    NeedsLogin,
+    ServerError,
+    ServerFault,
+    SessionExpired,
+    mask_secrets,
+)
+from hermes.mcp.hosting import ToolCaller
+from hermes.mcp.listing import ListedTool, ToolListing
 from hermes.mcp.schemas import clean_description, clean_schema
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 from hermes.mcp.transport import Streams
 from hermes.version import __version__
 
@@ -46,14 +54,14 @@ Changed = Callable[[], None]
 INVALID, INTERNAL = -32602, -32603
 
 
-class Connection:
+class McpConnection:
     """Safe from any task of the loop. Errors are ServerFault."""
 
-    def __init__(self, client: Client, server: Server) -> None:
+    def __init__(self, client: Client, server: McpServer) -> None:
         self._client = client
         self._server = server
 
-    def retune(self, server: Server) -> None:
+    def retune(self, server: McpServer) -> None:
         """Applies changed settings."""
         self._server = server
 
@@ -65,17 +73,17 @@ class Connection:
             async with asyncio.timeout(self._server.keepalive_interval):
                 await self._client.session.send_ping()
         except Exception as error:
-            raise fault_of(self._server, error, "the ping") from error
+            raise translate_error(self._server, error, "the ping") from error
 
-    async def listing(self) -> Listing:
+    async def listing(self) -> ToolListing:
         """Lists all tools, cleaned for models."""
         able = self._client.server_capabilities
-        tools: list[ForeignTool] = []
+        tools: list[ListedTool] = []
         if able.tools is not None:
             pages = await self._pages(self._client.list_tools)
-            tools = [_foreign(tool) for page in pages for tool in page.tools]
+            tools = [_listed_tool(tool) for page in pages for tool in page.tools]
         info = self._client.server_info
-        return Listing(
+        return ToolListing(
             tools=tuple(tools),
             resources=able.resources is not None,
             prompts=able.prompts is not None,
@@ -83,7 +91,7 @@ class Connection:
             protocol=self._client.protocol_version,
         )
 
-    async def call(self, tool: str, arguments: JsonObject, caller: Caller | None) -> JsonObject:
+    async def call(self, tool: str, arguments: JsonObject, caller: ToolCaller | None) -> JsonObject:
         """Returns the result as plain JSON, within the server's timeout."""
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -144,13 +152,13 @@ class Connection:
             async with asyncio.timeout(self._server.timeout + 5):
                 return await work
         except Exception as error:
-            raise fault_of(self._server, error, what) from error
+            raise translate_error(self._server, error, what) from error
 
 
 class _RequestHandlers:
     """Translates requests of the server to the protocol's types."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: ServerRequests) -> None:
         self._answering = answering
 
     async def sample(
@@ -177,13 +185,13 @@ class _RequestHandlers:
 
 
 @asynccontextmanager
-async def connected(
-    server: Server,
+async def connect(
+    server: McpServer,
     streams: Streams,
     *,
-    answering: Answering,
+    answering: ServerRequests,
     changed: Changed,
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[McpConnection]:
     """Opens a connection over a transport; ServerFault."""
     handlers = _RequestHandlers(answering)
 
@@ -204,7 +212,7 @@ async def connected(
     async with client:
         listener = asyncio.ensure_future(_watch_tool_list(client, changed))
         try:
-            yield Connection(client, server)
+            yield McpConnection(client, server)
         finally:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
@@ -220,7 +228,9 @@ async def _watch_tool_list(client: Client, changed: Changed) -> None:
             changed()
 
 
-def fault_of(server: Server, error: BaseException, what: str = "the handshake") -> ServerFault:
+def translate_error(
+    server: McpServer, error: BaseException, what: str = "the handshake"
+) -> ServerFault:
     """Maps an exception of the library to a ServerFault."""
     cause = _innermost(error)
     name = f"MCP server {server.name}"
@@ -228,26 +238,26 @@ def fault_of(server: Server, error: BaseException, what: str = "the handshake") 
         case ServerFault():
             return cause
         case TimeoutError():
-            return Late(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
+            return CallTimeout(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
         case MCPError() if cause.code == REQUEST_TIMEOUT:
-            return Late(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
+            return CallTimeout(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
         case MCPError() if cause.code == CONNECTION_CLOSED:
-            return Lost(
+            return ConnectionLost(
                 f"{name} closed the connection during {what}; the outcome is unknown, "
                 "check before you repeat it.",
                 retryable=True,
             )
         case MCPError() if cause.code == INVALID_REQUEST and cause.message == "Session terminated":
-            return Expired(f"{name} ended the session.", retryable=True)
+            return SessionExpired(f"{name} ended the session.", retryable=True)
         case MCPError():
-            return Refused(masked(server, f"{name}: {cause.message} (code {cause.code})"))
+            return ServerError(mask_secrets(server, f"{name}: {cause.message} (code {cause.code})"))
         case httpx2.HTTPStatusError() if cause.response.status_code in (401, 403):
             return NeedsLogin(server.name)
         case httpx2.TransportError():
-            words = masked(server, str(cause)) or type(cause).__name__
-            return Lost(f"{name} cannot be reached: {words}.", retryable=True)
+            words = mask_secrets(server, str(cause)) or type(cause).__name__
+            return ConnectionLost(f"{name} cannot be reached: {words}.", retryable=True)
         case _:
-            return Refused(masked(server, f"{name}: {cause}"))
+            return ServerError(mask_secrets(server, f"{name}: {cause}"))
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -262,9 +272,9 @@ def _plain(model: Any) -> Any:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _foreign(tool: Any) -> ForeignTool:
+def _listed_tool(tool: Any) -> ListedTool:
     hints = tool.annotations
-    return ForeignTool(
+    return ListedTool(
         name=tool.name,
         description=clean_description(tool.description or tool.title or ""),
         schema=clean_schema(_plain(tool).get("inputSchema", {})),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import ToolError
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 
 
 class ServerFault(ToolError):
@@ -23,7 +23,7 @@ class NeedsLogin(ServerFault):
         super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
 
 
-class Locked(NeedsLogin):
+class LoginRequired(NeedsLogin):
     """The server requires a login that the settings do not configure."""
 
     def __init__(self, server: str) -> None:
@@ -34,7 +34,7 @@ class Locked(NeedsLogin):
         )
 
 
-class Barred(NeedsLogin):
+class LoginRejected(NeedsLogin):
     """The configured login is rejected; only other settings can help."""
 
     def __init__(self, server: str, why: str) -> None:
@@ -54,19 +54,19 @@ class NeedsScope(NeedsLogin):
         )
 
 
-class Lost(ServerFault):
+class ConnectionLost(ServerFault):
     """The connection broke during the call; its outcome is unknown."""
 
 
-class Expired(ServerFault):
+class SessionExpired(ServerFault):
     """The session expired before the call was executed."""
 
 
-class Late(ServerFault):
+class CallTimeout(ServerFault):
     pass
 
 
-class Refused(ServerFault):
+class ServerError(ServerFault):
     """The server returned a protocol error."""
 
 
@@ -78,7 +78,7 @@ class MissingLibrary(ServerFault):
         )
 
 
-def masked(server: Server, text: str) -> str:
+def mask_secrets(server: McpServer, text: str) -> str:
     """Masks secrets from the server's settings."""
     for secret in server.secrets():
         text = text.replace(secret, "***")

@@ -10,7 +10,7 @@ from hermes.core.messages import Message
 from hermes.core.ports import Workspace
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import ToolContext
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 
 
 class SampleRequest(Value):
@@ -32,17 +32,17 @@ class Sample(Value):
     stop: str
 
 
-Sampler = Callable[[Server, SampleRequest], Awaitable[Sample]]
+Sampler = Callable[[McpServer, SampleRequest], Awaitable[Sample]]
 KeepImage = Callable[[bytes, str], str]
 # Wraps a call that may write local files; True if the tool claims that it only reads.
-Watch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
+FileWatch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
 
 
-def _unwatched(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextManager[None]:
+def _no_watch(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextManager[None]:
     return nullcontext()
 
 
-class Hosting:
+class CallServices:
     """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
     image and returns its path; `watch` records that files may be written."""
 
@@ -50,17 +50,17 @@ class Hosting:
         self,
         sampler: Sampler | None = None,
         keep_image: KeepImage | None = None,
-        watch: Watch = _unwatched,
+        watch: FileWatch = _no_watch,
     ) -> None:
         self.sampler = sampler
         self.keep_image = keep_image
         self.watch = watch
 
 
-class Caller:
+class ToolCaller:
     """One tool call, as the server may reach back to it."""
 
-    def __init__(self, ctx: ToolContext, hosting: Hosting) -> None:
+    def __init__(self, ctx: ToolContext, hosting: CallServices) -> None:
         self.hosting = hosting
         self._ctx = ctx
 

@@ -10,19 +10,19 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.admin import Desk
-from hermes.mcp.catalogue.description import Description
-from hermes.mcp.catalogue.plan import ADVICE, Plan, plan_of
+from hermes.mcp.admin import McpAdmin
+from hermes.mcp.catalogue.description import ServerDescription
+from hermes.mcp.catalogue.plan import ADVICE, InstallPlan, plan_install
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.mcp.listing import Listing
-    from hermes.mcp.oauth.login import Screen
+    from hermes.mcp.listing import ToolListing
+    from hermes.mcp.oauth.login import LoginScreen
 
 Given = Mapping[str, Sequence[str]]
 
 
-class Offer(Value):
+class CatalogueRow(Value):
     """One line of the catalogue. `how` is the program that starts it, "address" for one that runs
     elsewhere, "-" for one that cannot be used here."""
 
@@ -34,7 +34,7 @@ class Offer(Value):
     needs: tuple[str, ...]
 
 
-class Need(Value):
+class RequiredValue(Value):
     """Something that a server must be told."""
 
     name: str
@@ -42,16 +42,16 @@ class Need(Value):
     secret: bool = False
 
 
-def offer_of(described: Description) -> Offer:
+def catalogue_row(described: ServerDescription) -> CatalogueRow:
     how, needs = "-", tuple[str, ...]()
     try:
-        plan = plan_of(described)
+        plan = plan_install(described)
     except UsageError:
         pass
     else:
         how = plan.runner or "address"
         needs = tuple(blank.name for blank in plan.missing({}))
-    return Offer(
+    return CatalogueRow(
         name=described.name,
         title=described.title,
         description=described.description,
@@ -64,17 +64,17 @@ def offer_of(described: Description) -> Offer:
 class Installation:
     """One server on its way into the settings."""
 
-    def __init__(self, described: Description, *, remote: bool = False) -> None:
-        self._plan: Plan = plan_of(described, remote=remote)
+    def __init__(self, described: ServerDescription, *, remote: bool = False) -> None:
+        self._plan: InstallPlan = plan_install(described, remote=remote)
 
     @property
     def name(self) -> str:
         return self._plan.description.short_name
 
-    def needs(self, given: Given) -> list[Need]:
+    def needs(self, given: Given) -> list[RequiredValue]:
         """What is left to be told."""
         return [
-            Need(name=each.name, words=each.description, secret=each.is_secret)
+            RequiredValue(name=each.name, words=each.description, secret=each.is_secret)
             for each in self._plan.missing(given)
         ]
 
@@ -90,6 +90,6 @@ class Installation:
             raise UsageError(f"This server cannot be described here: {error}.") from error
 
     async def add(
-        self, run: RunContext, name: str, own: McpServerSettings, screen: Screen
-    ) -> Listing:
-        return await Desk(run).add(name, own, screen=screen, secrets=self._plan.secrets())
+        self, run: RunContext, name: str, own: McpServerSettings, screen: LoginScreen
+    ) -> ToolListing:
+        return await McpAdmin(run).add(name, own, screen=screen, secrets=self._plan.secrets())

@@ -10,15 +10,22 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes.core.world import World
-from hermes.mcp.answering import Answering
-from hermes.mcp.breaker import FAILURES, Backoff, Breaker
-from hermes.mcp.faults import Expired, Late, Lost, NeedsLogin, ServerFault, Unreachable
-from hermes.mcp.hosting import Caller
-from hermes.mcp.listing import Listing
-from hermes.mcp.server import Server
+from hermes.mcp.answering import ServerRequests
+from hermes.mcp.breaker import FAILURES, Backoff, CircuitBreaker
+from hermes.mcp.faults import (
+    CallTimeout,
+    ConnectionLost,
+    NeedsLogin,
+    ServerFault,
+    SessionExpired,
+    Unreachable,
+)
+from hermes.mcp.hosting import ToolCaller
+from hermes.mcp.listing import ToolListing
+from hermes.mcp.server import McpServer
 
 if TYPE_CHECKING:
-    from hermes.mcp.connection import Connection
+    from hermes.mcp.connection import McpConnection
 
 log = logging.getLogger(__name__)
 
@@ -26,18 +33,18 @@ ATTEMPTS = 3
 GRACE_SECONDS = 5.0
 PATIENCE_SECONDS = 8.0
 T = TypeVar("T")
-Seen = Callable[[Server, Listing], None]
+Seen = Callable[[McpServer, ToolListing], None]
 
 
-class Link:
+class ServerLink:
     """`open_connection` performs the handshake; `seen` receives each new listing. One task owns
     the connection."""
 
     def __init__(
         self,
-        server: Server,
+        server: McpServer,
         open_connection: Callable[
-            [Answering, Callable[[], None]], AbstractAsyncContextManager[Connection]
+            [ServerRequests, Callable[[], None]], AbstractAsyncContextManager[McpConnection]
         ],
         seen: Seen,
         world: World,
@@ -47,13 +54,13 @@ class Link:
         self._open = open_connection
         self._seen = seen
         self._world = world
-        self._answering = Answering(server, world, folder)
-        self._breaker = Breaker(world.clock)
+        self._answering = ServerRequests(server, world, folder)
+        self._breaker = CircuitBreaker(world.clock)
         self._backoff = Backoff(world.clock)
         self._connecting = asyncio.Lock()
         self._call_slots = asyncio.Semaphore(16 if server.supports_parallel_tool_calls else 1)
         self._owner: asyncio.Task[None] | None = None
-        self._connection: Connection | None = None
+        self._connection: McpConnection | None = None
         self._release = asyncio.Event()
         self._ended: ServerFault | None = None
         self._changed = asyncio.Event()
@@ -67,7 +74,7 @@ class Link:
         return self._connection is not None
 
     async def call(
-        self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None = None
+        self, work: Callable[[McpConnection], Awaitable[T]], caller: ToolCaller | None = None
     ) -> T:
         """Runs `work` on the connection; ServerFault. Retries once on a new connection when the
         server certainly did not execute it."""
@@ -75,24 +82,24 @@ class Link:
         async with self._call_slots:
             try:
                 result = await self._run_on_connection(work, caller)
-            except Expired:
+            except SessionExpired:
                 await self._disconnect()
                 result = await self._run_on_connection(work, caller)
-            except (Late, Lost, Unreachable) as fault:
-                self._breaker.failed()
-                if isinstance(fault, Lost):
+            except (CallTimeout, ConnectionLost, Unreachable) as fault:
+                self._breaker.record_failure()
+                if isinstance(fault, ConnectionLost):
                     await self._disconnect()
                     if isinstance(self._ended, NeedsLogin):
                         raise self._ended from fault
                 raise
-        self._breaker.succeeded()
+        self._breaker.record_success()
         return result
 
-    async def listing(self) -> Listing:
+    async def listing(self) -> ToolListing:
         """Returns the current listing; connects if necessary."""
         return await self.call(lambda connection: connection.listing())
 
-    def retune(self, server: Server) -> None:
+    def retune(self, server: McpServer) -> None:
         """Applies changed settings to the same connection."""
         self.server = server
         self._answering.server = server
@@ -116,7 +123,7 @@ class Link:
             raise Unreachable(words, retryable=True)
 
     async def _run_on_connection(
-        self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None
+        self, work: Callable[[McpConnection], Awaitable[T]], caller: ToolCaller | None
     ) -> T:
         connection = await self._ensure_connected()
         self._busy += 1
@@ -133,7 +140,7 @@ class Link:
                 self._idle.set()
             self._used_at = self._world.clock.monotonic()
 
-    async def _ensure_connected(self) -> Connection:
+    async def _ensure_connected(self) -> McpConnection:
         async with self._connecting:
             if self._connection is not None:
                 return self._connection
@@ -144,24 +151,24 @@ class Link:
                 self._connection = await self._connect_with_retries()
             except ServerFault as fault:
                 if not isinstance(fault, NeedsLogin):
-                    self._backoff.failed()
+                    self._backoff.record_failure()
                 raise
-            self._backoff.succeeded()
+            self._backoff.record_success()
             return self._connection
 
-    async def _connect_with_retries(self) -> Connection:
+    async def _connect_with_retries(self) -> McpConnection:
         """Retries, because a server may be slow to start."""
         for attempt in range(ATTEMPTS):
             try:
                 return await self._connect_once()
-            except (Late, Lost):
+            except (CallTimeout, ConnectionLost):
                 if attempt == ATTEMPTS - 1:
                     raise
                 await self._world.clock.sleep(2.0**attempt)
         raise AssertionError("there is at least one attempt")
 
-    async def _connect_once(self) -> Connection:
-        ready: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+    async def _connect_once(self) -> McpConnection:
+        ready: asyncio.Future[McpConnection] = asyncio.get_running_loop().create_future()
         self._ended = None
         self._release = asyncio.Event()
         self._owner = asyncio.ensure_future(self._own(ready, self._release))
@@ -177,7 +184,7 @@ class Link:
             await self._disconnect(patience=0)
             raise
 
-    async def _own(self, ready: asyncio.Future[Connection], release: asyncio.Event) -> None:
+    async def _own(self, ready: asyncio.Future[McpConnection], release: asyncio.Event) -> None:
         """Opens and closes one connection in the same task."""
         try:
             async with self._open(self._answering, self._changed.set) as connection:
@@ -195,7 +202,7 @@ class Link:
             if not ready.done():
                 ready.cancel()
 
-    async def _serve(self, connection: Connection, release: asyncio.Event) -> None:
+    async def _serve(self, connection: McpConnection, release: asyncio.Event) -> None:
         """Serves the connection until it is released: refreshes changed listings and pings an
         idle server."""
         begun = self._used_at = last_seen = self._world.clock.monotonic()
@@ -251,10 +258,10 @@ class Link:
             await asyncio.wait((owner,), timeout=PATIENCE_SECONDS)
 
 
-def _fault(server: Server, error: Exception) -> ServerFault:
-    from hermes.mcp.connection import fault_of
+def _fault(server: McpServer, error: Exception) -> ServerFault:
+    from hermes.mcp.connection import translate_error
 
     if isinstance(error, OSError) and not isinstance(error, TimeoutError):
         why = error.strerror or str(error)
         return Unreachable(f"MCP server {server.name} cannot be started: {why}.")
-    return fault_of(server, error)
+    return translate_error(server, error)

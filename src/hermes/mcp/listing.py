@@ -11,14 +11,14 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 
 LIST_RESOURCES, READ_RESOURCE = "list_resources", "read_resource"
 LIST_PROMPTS, GET_PROMPT = "list_prompts", "get_prompt"
 _VERSION = 1
 
 
-class ForeignTool(Value):
+class ListedTool(Value):
     """A server's tool, cleaned for models. `utility` tools are our own for resources and
     prompts. `finding` says what is suspicious in its description."""
 
@@ -31,40 +31,40 @@ class ForeignTool(Value):
     finding: str = ""
 
 
-class Listing(Value):
+class ToolListing(Value):
     """Everything a server offers, and its identity."""
 
-    tools: tuple[ForeignTool, ...] = ()
+    tools: tuple[ListedTool, ...] = ()
     resources: bool = False
     prompts: bool = False
     title: str = ""
     protocol: str = ""
 
 
-class Kept(Value):
+class CachedListing(Value):
     version: int
     fingerprint: str
-    listing: Listing
+    listing: ToolListing
 
 
-class Listings:
+class ListingCache:
     """The listings of all servers, one file each. An unreadable file counts as unknown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, server: Server) -> Listing | None:
+    def get(self, server: McpServer) -> ToolListing | None:
         try:
-            kept = decode(Kept, self._file(server.name).read_bytes())
+            kept = decode(CachedListing, self._file(server.name).read_bytes())
         except (OSError, DecodeError):
             return None
         if kept.version != _VERSION or kept.fingerprint != server.fingerprint():
             return None
         return kept.listing
 
-    def put(self, server: Server, listing: Listing) -> None:
+    def put(self, server: McpServer, listing: ToolListing) -> None:
         """Stores a listing; failures are ignored, since it is a cache."""
-        kept = Kept(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
+        kept = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
         file = self._file(server.name)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ def file_name(server: str) -> str:
     return plain or "_"
 
 
-def chosen(server: Server, listing: Listing) -> tuple[ForeignTool, ...]:
+def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, ...]:
     """Returns the tools selected by the settings, then those for resources and prompts."""
     wanted = server.tools
     tools = [
@@ -105,9 +105,9 @@ def _is_wanted(name: str, include: Iterable[str], exclude: Iterable[str]) -> boo
     return not any(fnmatchcase(name, pattern) for pattern in exclude)
 
 
-def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ForeignTool:
+def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ListedTool:
     schema = {"type": "object", "properties": properties, "required": required}
-    return ForeignTool(name=name, description=words, schema=schema, read_only=True, utility=True)
+    return ListedTool(name=name, description=words, schema=schema, read_only=True, utility=True)
 
 
 RESOURCE_TOOLS = (

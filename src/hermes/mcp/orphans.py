@@ -11,7 +11,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 
 
-class Birth(Value):
+class ChildRecord(Value):
     """A child and its owner with their start times, because pids are reused."""
 
     pid: int
@@ -20,15 +20,17 @@ class Birth(Value):
     owner_began: str
 
 
-class Births:
+class ChildRegistry:
     """The running children of a home's processes, one file each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def note(self, pid: int) -> None:
+    def record(self, pid: int) -> None:
         owner = os.getpid()
-        birth = Birth(pid=pid, began=_began(pid), owner=owner, owner_began=_began(owner))
+        birth = ChildRecord(
+            pid=pid, began=_start_time(pid), owner=owner, owner_began=_start_time(owner)
+        )
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self._folder / str(pid)).write_bytes(encode(birth))
@@ -37,17 +39,17 @@ class Births:
         with contextlib.suppress(OSError):
             (self._folder / str(pid)).unlink(missing_ok=True)
 
-    def sweep(self) -> int:
+    def kill_orphans(self) -> int:
         """Kills orphaned children; returns their number."""
         swept = 0
         for file in self._files():
             try:
-                birth = decode(Birth, file.read_bytes())
+                birth = decode(ChildRecord, file.read_bytes())
             except (OSError, DecodeError):
                 continue
-            if birth.owner_began and _began(birth.owner) == birth.owner_began:
+            if birth.owner_began and _start_time(birth.owner) == birth.owner_began:
                 continue
-            if birth.began and _began(birth.pid) == birth.began:
+            if birth.began and _start_time(birth.pid) == birth.began:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(birth.pid, signal.SIGKILL)
                     swept += 1
@@ -61,7 +63,7 @@ class Births:
             return []
 
 
-def _began(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Returns the kernel start time of a process, or ""."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

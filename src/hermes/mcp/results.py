@@ -10,19 +10,19 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import Image, Text
 from hermes.core.tools import ToolContext, ToolOutput
-from hermes.mcp.hosting import Hosting
-from hermes.mcp.server import Server
+from hermes.mcp.hosting import CallServices
+from hermes.mcp.server import McpServer
 
 MOST_BYTES = 50 * 1024 * 1024
 _ENDINGS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "application/pdf": "pdf"}
-PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 NOTHING = "(no output)"
 
 
-class Reading:
+class ResultReader:
     """Converts the content of one result. Other media become files."""
 
-    def __init__(self, ctx: ToolContext, server: Server, hosting: Hosting) -> None:
+    def __init__(self, ctx: ToolContext, server: McpServer, hosting: CallServices) -> None:
         self._ctx = ctx
         self._server = server
         self._hosting = hosting
@@ -82,7 +82,7 @@ class Reading:
             data = base64.b64decode(encoded, validate=True)
         except binascii.Error:
             return Text(text=f"[{kind}: cannot be decoded]")
-        if kind in PICTURES and self._hosting.keep_image is not None:
+        if kind in IMAGE_TYPES and self._hosting.keep_image is not None:
             return Image(file=self._hosting.keep_image(data, kind), media_type=kind)
         self._files += 1
         ending = _ENDINGS.get(kind, kind.rpartition("/")[2].partition("+")[0][:8] or "bin")

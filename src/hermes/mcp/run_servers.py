@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from hermes.config.mcp_settings import McpServerSettings
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
-    from hermes.mcp.server import Server
-    from hermes.mcp.servers import Servers
-    from hermes.tools.toolbox import Tools
+    from hermes.mcp.server import McpServer
+    from hermes.mcp.servers import ServerPool
+    from hermes.tools.toolbox import SessionTools
 
 # Longest wait for servers that were never seen before.
 PATIENCE_SECONDS = 15.0
@@ -25,37 +25,37 @@ LOOK_SECONDS = 5.0
 UNCHANGED = "MCP servers: as before."
 
 
-class Foreign:
+class McpServers:
     """Nothing is loaded where the settings name no server, and the protocol's library by the first
     call only."""
 
-    def __init__(self, run: RunContext, tools: Tools) -> None:
+    def __init__(self, run: RunContext, tools: SessionTools) -> None:
         self._run = run
         self._tools = tools
-        self._servers: Servers | None = None
+        self._servers: ServerPool | None = None
         self._offering = asyncio.Lock()
         self._offered = False
         self._names: tuple[str, ...] = ()
         self._seen: tuple[int, int] | None = None
         # Whether sessions get the tools of servers that the settings name.
-        self.wanted = True
+        self.enabled = True
 
     @property
-    def servers(self) -> Servers:
+    def servers(self) -> ServerPool:
         if self._servers is None:
             self._servers = servers_of(self._run, self._offer_again)
         return self._servers
 
-    async def offer(self) -> None:
+    async def offer_tools(self) -> None:
         """Give the tools of all servers to the sessions of this run. Servers that were seen before
         are known; only new ones are waited for."""
-        if self._offered or not self.wanted or not self._run.settings.mcp_servers:
+        if self._offered or not self.enabled or not self._run.settings.mcp_servers:
             return
         async with self._offering:
             if self._offered:
                 return
             self._offered = True
-            if (new := self.servers.unknown()) and not self._run.offline:
+            if (new := self.servers.uncached_servers()) and not self._run.offline:
                 faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
                 self._run.notices += faults.values()
             self._offer_again()
@@ -66,13 +66,13 @@ class Foreign:
         from hermes.config.load import load
 
         config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
-        if broken := next((each for each in config.findings if each.kind == "syntax"), None):
+        if broken := next((each for each in config.diagnostics if each.kind == "syntax"), None):
             return f"{broken.text}; the MCP servers stay as they are."
-        wanted, wrong = wanted_servers(config)
+        wanted, wrong = usable_servers(config)
         async with self._offering:
             came, changed, went = await self.servers.replace(wanted)
             self._offered = True
-            new = [name for name in (*came, *changed) if self.servers.known(name) is None]
+            new = [name for name in (*came, *changed) if self.servers.cached_listing(name) is None]
             faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
             self._offer_again()
         if not (came or changed or went or wrong):
@@ -82,7 +82,7 @@ class Foreign:
 
     async def follow(self, session: Session) -> None:
         """Watch the settings while somebody stays in the session, and say what has changed."""
-        if not self.wanted:
+        if not self.enabled:
             return
         if self._seen is None:
             self._seen = self._stamp()
@@ -115,19 +115,22 @@ class Foreign:
             await self._servers.close()
 
     def _offer_again(self) -> None:
-        from hermes.tools.catalogue import Entry
+        from hermes.tools.catalogue import CatalogueEntry
 
         if self._offered:
-            entries = [Entry(spec, tool) for spec, tool in self.servers.offered()]
+            entries = [CatalogueEntry(spec, tool) for spec, tool in self.servers.list_tools()]
             before, self._names = self._names, tuple(entry.spec.name for entry in entries)
             self._tools.add(entries, instead_of=before)
 
 
 def servers_of(
-    run: RunContext, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
-) -> Servers:
+    run: RunContext,
+    changed: Callable[[], None] = lambda: None,
+    *,
+    extra: tuple[McpServer, ...] = (),
+) -> ServerPool:
     """The servers that the settings name, and `extra` ones in their place or besides."""
-    wanted, faults = wanted_servers(run.config)
+    wanted, faults = usable_servers(run.config)
     run.notices += faults
     others = {server.name for server in extra}
     wanted = [*(server for server in wanted if server.name not in others), *extra]
@@ -136,24 +139,24 @@ def servers_of(
 
 def servers_for(
     run: RunContext,
-    wanted: Sequence[Server],
+    wanted: Sequence[McpServer],
     changed: Callable[[], None] = lambda: None,
     *,
     folder: str = "",
-) -> Servers:
+) -> ServerPool:
     """These servers and no others; they start in the folder, else where sessions do."""
-    from hermes.mcp.servers import Servers, Surroundings
+    from hermes.mcp.servers import ServerEnvironment, ServerPool
 
     home = run.home
-    around = Surroundings(
-        cache=home.folder(home.cache / "mcp"),
+    around = ServerEnvironment(
+        cache=home.ensure_folder(home.cache / "mcp"),
         logs=home.logs / "mcp",
         tokens=home.root / "mcp-tokens",
         variables=dict(run.env),
         person=run.user_home,
         folder=folder or str(Path(run.settings.terminal.cwd).expanduser().resolve()),
     )
-    return Servers(
+    return ServerPool(
         wanted,
         around,
         run.world,
@@ -162,9 +165,9 @@ def servers_for(
     )
 
 
-def wanted_servers(config: Config) -> tuple[list[Server], list[str]]:
+def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
     """Those that can be used, and what is wrong with the others."""
-    servers: list[Server] = []
+    servers: list[McpServer] = []
     faults: list[str] = []
     off = config.settings.agent.disabled_toolsets
     for name, own in sorted(config.settings.mcp_servers.items()):
@@ -178,14 +181,14 @@ def wanted_servers(config: Config) -> tuple[list[Server], list[str]]:
     return servers, faults
 
 
-def server_of(name: str, own: McpServerSettings) -> Server:
+def server_of(name: str, own: McpServerSettings) -> McpServer:
     from hermes.codec.json import convert, plain
-    from hermes.mcp.server import Server
+    from hermes.mcp.server import McpServer
 
-    return convert(Server, {"name": name, **plain(own)})
+    return convert(McpServer, {"name": name, **plain(own)})
 
 
-def one_server(run: RunContext, name: str) -> Server:
+def one_server(run: RunContext, name: str) -> McpServer:
     """NotFound names those that there are."""
     known = run.settings.mcp_servers
     if name not in known:

@@ -19,27 +19,27 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import ToolSpec
 from hermes.mcp.hosting import KeepImage, Sample, SampleRequest
-from hermes.mcp.results import PICTURES
+from hermes.mcp.results import IMAGE_TYPES
 from hermes.mcp.schemas import clean_description, clean_schema
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 
 _USE, _RESULT = "tool_use", "tool_result"
 
 
 def request_of(
-    server: Server, params: JsonObject, keep_image: KeepImage | None = None
+    server: McpServer, params: JsonObject, keep_image: KeepImage | None = None
 ) -> SampleRequest:
     """Builds the request within the token limit. Images are included where they can be stored."""
     messages: list[Message] = []
     for each in params.get("messages", ()):
-        messages += _messages(server, each, keep_image)
+        messages += _to_messages(server, each, keep_image)
     preferences = params.get("modelPreferences") or {}
     hints = (hint.get("name", "") for hint in preferences.get("hints") or ())
     return SampleRequest(
         server=server.name,
         system=str(params.get("systemPrompt") or ""),
         messages=tuple(messages),
-        tools=tuple(_spec(tool) for tool in params.get("tools") or ()),
+        tools=tuple(_to_tool_spec(tool) for tool in params.get("tools") or ()),
         max_tokens=max(1, min(int(params.get("maxTokens", 1)), server.sampling.max_tokens_cap)),
         hints=tuple(hint for hint in hints if hint),
     )
@@ -87,29 +87,31 @@ def _blocks(message: JsonObject) -> list[JsonObject]:
     return content if isinstance(content, list) else [content]
 
 
-def _messages(server: Server, message: JsonObject, keep: KeepImage | None) -> list[Message]:
+def _to_messages(server: McpServer, message: JsonObject, keep: KeepImage | None) -> list[Message]:
     blocks = _blocks(message)
     if message.get("role") == "assistant":
         parts = tuple(part for block in blocks if (part := _assistant_part(block)) is not None)
         stop = "calls" if any(isinstance(part, ToolCall) for part in parts) else "done"
         return [AssistantMessage(parts=parts, stop="calls" if stop == "calls" else "done")]
-    results = tuple(_result(server, block) for block in blocks if block.get("type") == _RESULT)
-    others = tuple(_part(block, keep) for block in blocks if block.get("type") != _RESULT)
+    results = tuple(
+        _to_tool_result(server, block) for block in blocks if block.get("type") == _RESULT
+    )
+    others = tuple(_user_part(block, keep) for block in blocks if block.get("type") != _RESULT)
     found: list[Message] = [ToolMessage(results=results)] if results else []
     if others:
         found.append(UserMessage(parts=others, origin=server.origin))
     return found
 
 
-def _part(block: JsonObject, keep: KeepImage | None) -> Text | Image:
+def _user_part(block: JsonObject, keep: KeepImage | None) -> Text | Image:
     kind = str(block.get("mimeType", ""))
-    if block.get("type") == "image" and kind in PICTURES and keep is not None:
+    if block.get("type") == "image" and kind in IMAGE_TYPES and keep is not None:
         try:
             data = base64.b64decode(str(block.get("data", "")), validate=True)
         except binascii.Error:
-            return Text(text=_text(block))
+            return Text(text=_block_text(block))
         return Image(file=keep(data, kind), media_type=kind)
-    return Text(text=_text(block))
+    return Text(text=_block_text(block))
 
 
 def _assistant_part(block: JsonObject) -> Text | ToolCall | None:
@@ -126,18 +128,18 @@ def _assistant_part(block: JsonObject) -> Text | ToolCall | None:
             return None
 
 
-def _result(server: Server, block: JsonObject) -> ToolResult:
+def _to_tool_result(server: McpServer, block: JsonObject) -> ToolResult:
     inner = block.get("content") or ()
     return ToolResult(
         call_id=str(block.get("toolUseId", "")),
         name="",
-        parts=(Text(text="\n".join(_text(each) for each in inner)),),
+        parts=(Text(text="\n".join(_block_text(each) for each in inner)),),
         failed=bool(block.get("isError")),
         origin=server.origin,
     )
 
 
-def _text(block: JsonObject) -> str:
+def _block_text(block: JsonObject) -> str:
     if block.get("type") == "text":
         return str(block.get("text", ""))
     if block.get("type") in ("image", "audio"):
@@ -145,7 +147,7 @@ def _text(block: JsonObject) -> str:
     return encode(block).decode()
 
 
-def _spec(tool: JsonObject) -> ToolSpec:
+def _to_tool_spec(tool: JsonObject) -> ToolSpec:
     return ToolSpec(
         name=str(tool.get("name", "")),
         description=clean_description(str(tool.get("description") or "")),

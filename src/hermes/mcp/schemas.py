@@ -102,7 +102,7 @@ def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
     return found
 
 
-def words_of(schema: JsonValue) -> list[str]:
+def texts_of(schema: JsonValue) -> list[str]:
     """Returns all texts in a schema."""
     found: list[str] = []
     if isinstance(schema, dict):
@@ -110,21 +110,21 @@ def words_of(schema: JsonValue) -> list[str]:
             if key in ("description", "title") and isinstance(value, str):
                 found.append(value)
             else:
-                found += words_of(value)
+                found += texts_of(value)
     elif isinstance(schema, list):
         for value in schema:
-            found += [value] if isinstance(value, str) else words_of(value)
+            found += [value] if isinstance(value, str) else texts_of(value)
     return found
 
 
-def without_words(schema: JsonValue) -> Any:
+def without_texts(schema: JsonValue) -> Any:
     """Removes all texts from a schema."""
     if isinstance(schema, list):
-        return [without_words(value) for value in schema]
+        return [without_texts(value) for value in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: without_words(value)
+        key: without_texts(value)
         for key, value in schema.items()
         if not (key in ("description", "title", "default") and not isinstance(value, dict))
     }

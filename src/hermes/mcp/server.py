@@ -17,7 +17,7 @@ _KEPT_BEGINNINGS = ("LC_", "XDG_")
 _SHORTEST_SECRET = 8
 
 
-class Tools(Value):
+class ToolSelection(Value):
     """Selects tools by name or pattern; `include` wins over `exclude`."""
 
     include: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class OAuth(Value):
     timeout: float = 300
 
 
-class Server(Value):
+class McpServer(Value):
     """One server: a command to run, or a URL."""
 
     name: str
@@ -85,7 +85,7 @@ class Server(Value):
     max_lifetime_seconds: float = 0
     supports_parallel_tool_calls: bool = False
     trust: Literal["full", "untrusted"] = "full"
-    tools: Tools = Tools()
+    tools: ToolSelection = ToolSelection()
     sampling: Sampling = Sampling()
     elicitation: Elicitation = Elicitation()
 
@@ -95,7 +95,7 @@ class Server(Value):
         return f"mcp:{self.name}"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Command or URL, for display."""
         return self.url or " ".join((self.command, *self.args))
 
@@ -106,7 +106,7 @@ class Server(Value):
             return f"mcp_servers.{self.name} {how}; set exactly one of them."
         if self.auth == "oauth" and not self.url:
             return f"mcp_servers.{self.name}.auth: a login needs a url."
-        if self.is_machine and not (self.oauth.client_id and self._has_proof):
+        if self.uses_client_credentials and not (self.oauth.client_id and self._has_proof):
             return (
                 f"mcp_servers.{self.name}.oauth: client_credentials needs a client_id, and a "
                 "client_secret or a private_key_file."
@@ -114,7 +114,7 @@ class Server(Value):
         return ""
 
     @property
-    def is_machine(self) -> bool:
+    def uses_client_credentials(self) -> bool:
         """Returns whether login uses client credentials."""
         return self.auth == "oauth" and self.oauth.grant == "client_credentials"
 
@@ -129,12 +129,12 @@ class Server(Value):
         kept = {name: fields[name] for name in names if name in fields}
         return hashlib.sha256(encode_sorted(kept)).hexdigest()[:16]
 
-    def is_reached_like(self, other: Server) -> bool:
+    def is_reached_like(self, other: McpServer) -> bool:
         """Returns whether a connection serves both settings: they differ only in tool selection
         and limits."""
         return self.tuned_like(other) == other
 
-    def tuned_like(self, other: Server) -> Server:
+    def tuned_like(self, other: McpServer) -> McpServer:
         return replace(
             self,
             timeout=other.timeout,
@@ -153,7 +153,9 @@ class Server(Value):
         )
 
 
-def expanded(server: Server, variables: Mapping[str, str], *, home: str, folder: str) -> Server:
+def expand_server(
+    server: McpServer, variables: Mapping[str, str], *, home: str, folder: str
+) -> McpServer:
     """Expands `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}`; unset
     variables stay."""
     known = {**variables, "userHome": home, "workspaceFolder": folder, "/": "/"}
@@ -174,7 +176,7 @@ def expanded(server: Server, variables: Mapping[str, str], *, home: str, folder:
     )
 
 
-def unset_variables(server: Server) -> tuple[str, ...]:
+def unset_variables(server: McpServer) -> tuple[str, ...]:
     """Returns variables that are still unset."""
     texts: list[JsonValue] = [server.command, server.cwd, server.url, *server.args]
     texts += [*server.env.values(), *server.headers.values()]
@@ -191,7 +193,7 @@ def _expand_text(text: str, known: Mapping[str, str]) -> str:
     return re.sub(_VARIABLE, value, text)
 
 
-def child_environment(server: Server, variables: Mapping[str, str]) -> dict[str, str]:
+def child_environment(server: McpServer, variables: Mapping[str, str]) -> dict[str, str]:
     """Returns the child's environment: locale, paths and its own settings, but no keys of this
     process."""
     kept = {
@@ -202,7 +204,7 @@ def child_environment(server: Server, variables: Mapping[str, str]) -> dict[str,
     return {**kept, **server.env}
 
 
-def usable(server: Server) -> Server:
+def require_valid(server: McpServer) -> McpServer:
     if fault := server.fault():
         raise ConfigError(fault)
     return server

@@ -11,64 +11,64 @@ from urllib.parse import quote, urlencode
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.mcp.catalogue.description import Description
+from hermes.mcp.catalogue.description import ServerDescription
 from hermes.mcp.schemas import clean_description
 from hermes.web.judged_http import JudgedHttp
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
-    from hermes.providers.http import Http
+    from hermes.providers.http import HttpClient
 
 MOST = 50
 T = TypeVar("T")
 
 
 class _Known(Value):
-    servers: tuple[Description, ...]
+    servers: tuple[ServerDescription, ...]
 
 
 class _Listed(Value):
-    server: Description
+    server: ServerDescription
 
 
 class _Page(Value):
     servers: tuple[_Listed, ...] = ()
 
 
-class Shelf:
-    def __init__(self, settings: Settings, http: Http) -> None:
+class ServerCatalogue:
+    def __init__(self, settings: Settings, http: HttpClient) -> None:
         self._registry = settings.mcp_registry.rstrip("/")
         proxied = bool(settings.network.proxy)
         self._way = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
 
-    def known(self, words: str = "") -> list[Description]:
+    def shipped(self, words: str = "") -> list[ServerDescription]:
         """Those that come with the program."""
         raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
         return [each for each in decode(_Known, raw).servers if each.has(words)]
 
-    async def online(self, words: str) -> list[Description]:
+    async def online(self, words: str) -> list[ServerDescription]:
         """Those of the registry; what it says is cleaned, since anybody may write there."""
         asked = urlencode({"search": words, "version": "latest", "limit": MOST})
-        page = await self._asked(_Page, f"servers?{asked}")
-        return [_cleaned(each.server) for each in page.servers]
+        page = await self._fetch(_Page, f"servers?{asked}")
+        return [_clean(each.server) for each in page.servers]
 
-    async def find(self, name: str) -> Description:
+    async def find(self, name: str) -> ServerDescription:
         """By a name that is known, a file, or a name of the registry, which has a `/`."""
         if name.endswith(".json"):
             return await asyncio.to_thread(_read, name)
-        known = {each.name: each for each in self.known()}
+        known = {each.name: each for each in self.shipped()}
         if name in known:
             return known[name]
         if "/" in name:
             where = f"servers/{quote(name, safe='')}/versions/latest"
-            return _cleaned((await self._asked(_Listed, where)).server)
+            return _clean((await self._fetch(_Listed, where)).server)
         raise NotFound(
             f"No server named {name!r} is known; `hermes mcp catalog` shows all, and "
             "`hermes mcp catalog --online WORDS` looks in the registry.",
             near=tuple(known),
         )
 
-    async def _asked(self, kind: type[T], where: str) -> T:
+    async def _fetch(self, kind: type[T], where: str) -> T:
         url = f"{self._registry}/v0.1/{where}"
         answer = await self._way.fetch(url, {"accept": "application/json"}, None)
         if answer.status == 404:
@@ -81,17 +81,17 @@ class Shelf:
             raise HermesError(f"What {self._registry} says is not understood: {error}.") from error
 
 
-def _read(name: str) -> Description:
+def _read(name: str) -> ServerDescription:
     file = Path(name).expanduser()
     try:
-        return _cleaned(decode(Description, file.read_bytes()))
+        return _clean(decode(ServerDescription, file.read_bytes()))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
     except DecodeError as error:
         raise UsageError(f"{file} does not describe a server: {error}.") from error
 
 
-def _cleaned(each: Description) -> Description:
+def _clean(each: ServerDescription) -> ServerDescription:
     return replace(
         each,
         name=clean_description(each.name),

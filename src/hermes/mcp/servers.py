@@ -14,24 +14,24 @@ from hermes.core.errors import NotFound
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
 from hermes.core.world import World
-from hermes.mcp.answering import Answering
+from hermes.mcp.answering import ServerRequests
 from hermes.mcp.faults import MissingLibrary, ServerFault
-from hermes.mcp.link import Link
-from hermes.mcp.listing import ForeignTool, Listing, Listings, chosen, file_name
+from hermes.mcp.link import ServerLink
+from hermes.mcp.listing import ListedTool, ListingCache, ToolListing, file_name, select_tools
 from hermes.mcp.names import tool_names
-from hermes.mcp.orphans import Births
-from hermes.mcp.schemas import without_words, words_of
-from hermes.mcp.server import Server, expanded
+from hermes.mcp.orphans import ChildRegistry
+from hermes.mcp.schemas import texts_of, without_texts
+from hermes.mcp.server import McpServer, expand_server
 from hermes.mcp.tools import ServerTool, spec_of
 
 if TYPE_CHECKING:
-    from hermes.mcp.connection import Connection
+    from hermes.mcp.connection import McpConnection
 
 # Returns what is suspicious in a text, or "", and whether it must be withheld.
 Scan = Callable[[str], tuple[str, bool]]
 
 
-class Surroundings(Value):
+class ServerEnvironment(Value):
     """Folders, variables and working folder for servers."""
 
     cache: Path
@@ -42,14 +42,14 @@ class Surroundings(Value):
     folder: str
 
 
-class Servers:
+class ServerPool:
     """`changed` is called when a server's tools differ from the cache; `scan` checks their
     descriptions."""
 
     def __init__(
         self,
-        servers: Sequence[Server],
-        around: Surroundings,
+        servers: Sequence[McpServer],
+        around: ServerEnvironment,
         world: World,
         *,
         scan: Scan = lambda _: ("", False),
@@ -60,29 +60,29 @@ class Servers:
         self._world = world
         self._scan = scan
         self._changed = changed
-        self._kept = Listings(around.cache)
-        self._births = Births(around.cache / "children")
-        self._links: dict[str, Link] = {}
-        self._known: dict[str, Listing] = {}
+        self._kept = ListingCache(around.cache)
+        self._births = ChildRegistry(around.cache / "children")
+        self._links: dict[str, ServerLink] = {}
+        self._known: dict[str, ToolListing] = {}
         self._swept = False
 
-    def known(self, name: str) -> Listing | None:
+    def cached_listing(self, name: str) -> ToolListing | None:
         """Returns the cached listing for the current settings."""
         if name not in self._known and (kept := self._kept.get(self.servers[name])):
             self._known[name] = kept
         return self._known.get(name)
 
-    def unknown(self) -> tuple[str, ...]:
+    def uncached_servers(self) -> tuple[str, ...]:
         """Returns servers without a cached listing."""
-        return tuple(name for name in self.servers if self.known(name) is None)
+        return tuple(name for name in self.servers if self.cached_listing(name) is None)
 
-    def offered(self) -> list[tuple[ToolSpec, Tool]]:
+    def list_tools(self) -> list[tuple[ToolSpec, Tool]]:
         """Returns the tools of all known servers under unique names."""
         tools = [
             (server, tool)
             for server in self.servers.values()
-            if (listing := self.known(server.name)) is not None
-            for tool in chosen(server, listing)
+            if (listing := self.cached_listing(server.name)) is not None
+            for tool in select_tools(server, listing)
         ]
         names = tool_names((server.name, tool.name) for server, tool in tools)
         found: list[tuple[ToolSpec, Tool]] = []
@@ -109,7 +109,7 @@ class Servers:
         faults = await asyncio.gather(*(meet(name) for name in names))
         return {name: fault for name, fault in zip(names, faults, strict=True) if fault}
 
-    def link(self, server: str) -> Link:
+    def link(self, server: str) -> ServerLink:
         """Returns the link; NotFound when the settings have no such server."""
         if server not in self.servers:
             raise NotFound(f"There is no MCP server named {server!r} in the settings.")
@@ -117,7 +117,7 @@ class Servers:
             self._links[server] = self._new_link(self.servers[server])
         return self._links[server]
 
-    async def replace(self, servers: Sequence[Server]) -> tuple[list[str], list[str], list[str]]:
+    async def replace(self, servers: Sequence[McpServer]) -> tuple[list[str], list[str], list[str]]:
         """Applies new settings; only servers with a changed connection are closed. Returns
         added, changed and removed names."""
         new = {server.name: server for server in servers}
@@ -144,59 +144,61 @@ class Servers:
         links, self._links = self._links, {}
         await asyncio.gather(*(link.close() for link in links.values()))
 
-    def _whole(self, server: Server) -> Server:
+    def _whole(self, server: McpServer) -> McpServer:
         around = self._around
-        return expanded(server, around.variables, home=around.person, folder=around.folder)
+        return expand_server(server, around.variables, home=around.person, folder=around.folder)
 
-    def _new_link(self, server: Server) -> Link:
+    def _new_link(self, server: McpServer) -> ServerLink:
         whole = self._whole(server)
-        return Link(whole, self._opener(whole), self._on_listing, self._world, self._around.folder)
+        return ServerLink(
+            whole, self._opener(whole), self._on_listing, self._world, self._around.folder
+        )
 
-    def _on_listing(self, server: Server, listing: Listing) -> None:
+    def _on_listing(self, server: McpServer, listing: ToolListing) -> None:
         plain = self.servers.get(server.name)
         if plain is None:
             return
         listing = replace(listing, tools=tuple(self._vet(tool) for tool in listing.tools))
-        if listing != self.known(server.name):
+        if listing != self.cached_listing(server.name):
             self._known[server.name] = listing
             self._kept.put(plain, listing)
             self._changed()
 
-    def _vet(self, tool: ForeignTool) -> ForeignTool:
+    def _vet(self, tool: ListedTool) -> ListedTool:
         """Marks descriptions that look like prompt injections; clearly dangerous ones are
         withheld from the model."""
-        finding, dangerous = self._scan("\n".join((tool.description, *words_of(tool.schema))))
+        finding, dangerous = self._scan("\n".join((tool.description, *texts_of(tool.schema))))
         if dangerous:
-            bare = without_words(tool.schema)
+            bare = without_texts(tool.schema)
             return replace(tool, description="", schema=bare, finding=finding)
         return replace(tool, finding=finding)
 
     def _opener(
-        self, server: Server
-    ) -> Callable[[Answering, Callable[[], None]], AbstractAsyncContextManager[Connection]]:
+        self, server: McpServer
+    ) -> Callable[[ServerRequests, Callable[[], None]], AbstractAsyncContextManager[McpConnection]]:
         @asynccontextmanager
         async def opened(
-            answering: Answering, changed: Callable[[], None]
-        ) -> AsyncIterator[Connection]:
+            answering: ServerRequests, changed: Callable[[], None]
+        ) -> AsyncIterator[McpConnection]:
             if find_spec("mcp") is None:
                 raise MissingLibrary
             if not self._swept:
                 self._swept = True
-                await asyncio.to_thread(self._births.sweep)
+                await asyncio.to_thread(self._births.kill_orphans)
             # The library takes over a second to load, so only a call pays for it.
-            from hermes.mcp.child import ChildPlace
-            from hermes.mcp.connection import connected
-            from hermes.mcp.oauth.bearer import bearer_of
+            from hermes.mcp.child import ChildFiles
+            from hermes.mcp.connection import connect
+            from hermes.mcp.oauth.bearer import auth_for
             from hermes.mcp.transport import streams_of
 
             log = self._around.logs / f"{file_name(server.name)}.log"
             streams = streams_of(
                 server,
                 variables=self._around.variables,
-                place=ChildPlace(log, self._births),
-                auth=bearer_of(server, self._around.tokens, self._world.clock),
+                place=ChildFiles(log, self._births),
+                auth=auth_for(server, self._around.tokens, self._world.clock),
             )
-            async with connected(server, streams, answering=answering, changed=changed) as made:
+            async with connect(server, streams, answering=answering, changed=changed) as made:
                 yield made
 
         return opened

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
 from hermes.core.prompt import Prompt
-from hermes.mcp.hosting import Hosting, Sample, SampleRequest
+from hermes.mcp.hosting import CallServices, Sample, SampleRequest
 from hermes.mcp.sampling import content_of
-from hermes.mcp.server import Server
-from hermes.models.auxiliary import MAIN, Auxiliary
+from hermes.mcp.server import McpServer
+from hermes.models.auxiliary import MAIN, SideModel
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
-    from hermes.mcp.hosting import Watch
+    from hermes.mcp.hosting import FileWatch
     from hermes.models.models import Models
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,11 @@ ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "imag
 
 
 def hosting_of(
-    run: RunContext, models: Models, find_session: Callable[[], Session], watch: Watch
-) -> Hosting:
+    run: RunContext, models: Models, find_session: Callable[[], Session], watch: FileWatch
+) -> CallServices:
     """For one session: what a server's requests cost is booked there, under its caps."""
 
-    async def sample(server: Server, request: SampleRequest) -> Sample:
+    async def sample(server: McpServer, request: SampleRequest) -> Sample:
         session = find_session()
         transcript = session.transcript
         settings = run.settings
@@ -44,7 +44,7 @@ def hosting_of(
             own = AuxiliaryTaskSettings(model=model)
         elif own == AuxiliaryTaskSettings():
             own = AuxiliaryTaskSettings(provider=MAIN)
-        auxiliary = Auxiliary(
+        auxiliary = SideModel(
             models,
             replace(settings, auxiliary=replace(settings.auxiliary, mcp=own)),
             main=lambda: (transcript.model, transcript.provider),
@@ -71,14 +71,14 @@ def hosting_of(
             stop=STOPS.get(reply.message.stop, "endTurn"),
         )
 
-    return Hosting(
+    return CallServices(
         sampler=sample,
-        keep_image=lambda data, kind: _kept(run.home, data, kind),
+        keep_image=lambda data, kind: _save_image(run.home, data, kind),
         watch=watch,
     )
 
 
-def _model(server: Server, request: SampleRequest) -> str:
+def _model(server: McpServer, request: SampleRequest) -> str:
     """The settings' own choice, else what the server would like if it may choose that."""
     if server.sampling.model:
         return server.sampling.model
@@ -86,8 +86,8 @@ def _model(server: Server, request: SampleRequest) -> str:
     return next((hint for hint in request.hints if hint in allowed), "")
 
 
-def _kept(home: Home, data: bytes, kind: str) -> str:
-    folder = home.folder(home.cache / "images")
+def _save_image(home: Home, data: bytes, kind: str) -> str:
+    folder = home.ensure_folder(home.cache / "images")
     file = folder / f"{hashlib.sha256(data).hexdigest()}{ENDINGS.get(kind, '.png')}"
     if not file.exists():
         partial = folder / f".{file.name}.{os.getpid()}"

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
 from hermes.core.turn import Toolbox
 from hermes.mcp.run_servers import PATIENCE_SECONDS, server_of, servers_for
-from hermes.tools.discovery import Directory
+from hermes.tools.discovery import ToolDirectory
 
 if TYPE_CHECKING:
     from hermes.config.mcp_settings import McpServerSettings
     from hermes.config.run_context import RunContext
 
 
-DIRECTORY = "hermes.tools.discovery:Directory"
+DIRECTORY = "hermes.tools.discovery:ToolDirectory"
 
 
-class Guests:
+class SessionServers:
     """Their tools are those of this session alone; no other can find or use them. Whoever has
     opened the session closes them with it."""
 
@@ -30,35 +30,37 @@ class Guests:
         described = [server_of(name, own) for name, own in servers.items()]
         self._servers = servers_for(run, described, folder=folder)
 
-    async def meet(self) -> tuple[str, ...]:
+    async def connect(self) -> tuple[str, ...]:
         """Wait for those that were never seen before, side by side; what went wrong."""
-        faults = await self._servers.discover(self._servers.unknown(), seconds=PATIENCE_SECONDS)
+        faults = await self._servers.discover(
+            self._servers.uncached_servers(), seconds=PATIENCE_SECONDS
+        )
         return tuple(faults.values())
 
-    def sit_down(self, parts: Parts) -> None:
+    def join(self, parts: SessionDeps) -> None:
         """Let the session find and use their tools."""
         parts.toolbox = _MoreTools(parts.toolbox, self)
         parts.services = parts.services.replace(DIRECTORY, self._add_tools)
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(spec for spec, _ in self._servers.offered())
+        return tuple(spec for spec, _ in self._servers.list_tools())
 
     def load(self, name: str) -> Tool | None:
-        return next((tool for spec, tool in self._servers.offered() if spec.name == name), None)
+        return next((tool for spec, tool in self._servers.list_tools() if spec.name == name), None)
 
     async def close(self) -> None:
         await self._servers.close()
 
-    def _add_tools(self, directory: object) -> Directory:
-        assert isinstance(directory, Directory)
+    def _add_tools(self, directory: object) -> ToolDirectory:
+        assert isinstance(directory, ToolDirectory)
         known = directory.specs
-        return Directory(lambda: (*known(), *self.specs()))
+        return ToolDirectory(lambda: (*known(), *self.specs()))
 
 
 class _MoreTools:
     """A toolbox with the tools of guests, which no request names: they are found by search."""
 
-    def __init__(self, inner: Toolbox, guests: Guests) -> None:
+    def __init__(self, inner: Toolbox, guests: SessionServers) -> None:
         self._inner = inner
         self._guests = guests
 

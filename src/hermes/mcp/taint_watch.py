@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.ports import Workspace
-from hermes.mcp.hosting import Watch
-from hermes.policy.taint.sight import Witness
+from hermes.mcp.hosting import FileWatch
+from hermes.policy.taint.sight import LocalTaintTracker
 
 if TYPE_CHECKING:
     from hermes.policy.rules import Rules
@@ -20,20 +20,22 @@ MOST_PATHS = 20
 LONGEST_PATH = 400
 
 
-def watch_of(rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[str], str]) -> Watch:
+def watch_of(
+    rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[str], str]
+) -> FileWatch:
     """A look for what was written is left out where the server says that it only reads: a file
     that it wrote all the same is still told by its time."""
 
     def watch(
         workspace: Workspace, arguments: JsonObject, reads: bool
     ) -> AbstractAsyncContextManager[None]:
-        witness = Witness(rules, suspects(), redact)
+        witness = LocalTaintTracker(rules, suspects(), redact)
         names = list(paths_in(arguments))[:MOST_PATHS]
         # Of a session that works elsewhere no folder of this machine is the project.
         root = next(iter(names), "") if workspace.is_remote else workspace.root
-        if not root or not witness.has_strangers:
+        if not root or not witness.has_untrusted_text:
             return nullcontext()
-        return witness.watching(root, names, look=not reads and not workspace.is_remote)
+        return witness.track_command(root, names, look=not reads and not workspace.is_remote)
 
     return watch
 

@@ -13,26 +13,28 @@ from hermes.core.effects import CallServer, Effect
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.messages import Image, Text
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput
-from hermes.mcp.faults import Refused, ServerFault
-from hermes.mcp.hosting import Caller, Hosting
-from hermes.mcp.link import Link
-from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RESOURCE, ForeignTool
-from hermes.mcp.results import Reading
-from hermes.mcp.server import Server
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput
+from hermes.mcp.faults import ServerError, ServerFault
+from hermes.mcp.hosting import CallServices, ToolCaller
+from hermes.mcp.link import ServerLink
+from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RESOURCE, ListedTool
+from hermes.mcp.results import ResultReader
+from hermes.mcp.server import McpServer
 
 # A policy rule asks about every effect on such a server.
 DISTRUSTED = " (untrusted)"
 
 
-class Links(Protocol):
-    def link(self, server: str) -> Link: ...
+class LinkProvider(Protocol):
+    def link(self, server: str) -> ServerLink: ...
 
 
 class ServerTool(Tool):
     """`name` is our name for the tool. The link is requested when the tool first runs."""
 
-    def __init__(self, name: str, foreign: ForeignTool, server: Server, links: Links) -> None:
+    def __init__(
+        self, name: str, foreign: ListedTool, server: McpServer, links: LinkProvider
+    ) -> None:
         self.name = name
         self.description = foreign.description
         self.parameters = GivenParameters(foreign.schema)
@@ -49,7 +51,7 @@ class ServerTool(Tool):
     def spec(self) -> ToolSpec:
         return spec_of(self.name, self._server, self._foreign)
 
-    def _effects(self, _place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         distrusted = self._server.trust == "untrusted" and not self._foreign.read_only
         yield CallServer(
             server=self._server.name + (DISTRUSTED if distrusted else ""),
@@ -59,13 +61,13 @@ class ServerTool(Tool):
         )
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        hosting = ctx.kept(Hosting)
+        hosting = ctx.kept(CallServices)
         try:
             link = self._links.link(self._server.name)
         except NotFound as error:
             raise ToolError(str(error)) from error
-        reading = Reading(ctx, link.server, hosting)
-        caller = Caller(ctx, hosting)
+        reading = ResultReader(ctx, link.server, hosting)
+        caller = ToolCaller(ctx, hosting)
         try:
             if self._foreign.utility:
                 return await self._utility(link, reading, arguments)
@@ -84,9 +86,11 @@ class ServerTool(Tool):
         """A local program may write files, whatever it declares."""
         if not self._server.command:
             return nullcontext()
-        return ctx.kept(Hosting).watch(ctx.workspace, arguments, self._foreign.read_only)
+        return ctx.kept(CallServices).watch(ctx.workspace, arguments, self._foreign.read_only)
 
-    async def _utility(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
+    async def _utility(
+        self, link: ServerLink, reading: ResultReader, arguments: JsonObject
+    ) -> ToolOutput:
         match self._foreign.name:
             case name if name == LIST_RESOURCES:
                 found = await link.call(lambda connection: connection.resources())
@@ -104,7 +108,9 @@ class ServerTool(Tool):
             case _:
                 raise ToolError(f"{self.name} is not available.")
 
-    async def _prompt(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
+    async def _prompt(
+        self, link: ServerLink, reading: ResultReader, arguments: JsonObject
+    ) -> ToolOutput:
         given = {str(key): str(value) for key, value in (arguments.get("arguments") or {}).items()}
         wanted = str(arguments.get("name", ""))
         messages = await link.call(lambda connection: connection.prompt(wanted, given))
@@ -115,7 +121,7 @@ class ServerTool(Tool):
         return ToolOutput(parts=tuple(parts), origin=link.server.origin)
 
 
-def spec_of(name: str, server: Server, foreign: ForeignTool) -> ToolSpec:
+def spec_of(name: str, server: McpServer, foreign: ListedTool) -> ToolSpec:
     words = foreign.description
     if foreign.utility:
         words = words.replace("this server", server.name)
@@ -124,16 +130,16 @@ def spec_of(name: str, server: Server, foreign: ForeignTool) -> ToolSpec:
     return ToolSpec(name=name, description=words, parameters=foreign.schema)
 
 
-def _list_output(server: Server, found: JsonValue) -> ToolOutput:
+def _list_output(server: McpServer, found: JsonValue) -> ToolOutput:
     lines = "\n".join(encode(each).decode() for each in found) or "There are none."
     return ToolOutput(parts=(Text(text=lines),), origin=server.origin)
 
 
-def _error_output(server: Server, fault: ServerFault) -> ToolOutput:
+def _error_output(server: McpServer, fault: ServerFault) -> ToolOutput:
     answer: JsonObject = {"error": str(fault)}
     if fault.retryable:
         answer["retryable"] = True
     text = encode(answer).decode()
     # Only a protocol error contains the server's own text.
-    origin = server.origin if isinstance(fault, Refused) else "workspace"
+    origin = server.origin if isinstance(fault, ServerError) else "workspace"
     return ToolOutput(parts=(Text(text=text),), failed=True, origin=origin)

@@ -8,10 +8,10 @@ from hermes.codec.values import JsonValue
 from hermes.config.home import Home
 from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
 from hermes.config.migrate import REMOVED
-from hermes.config.schema import Path
+from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
-from hermes.mcp.listing import Listings, chosen
+from hermes.mcp.listing import ListingCache, select_tools
 from hermes.mcp.run_servers import server_of
 
 BEGINNING = "mcp-"
@@ -26,23 +26,27 @@ def is_server(settings: Settings, name: str) -> bool:
     return name.startswith(BEGINNING) and name.removeprefix(BEGINNING) in settings.mcp_servers
 
 
-def offered(settings: Settings, home: Home) -> list[tuple[str, tuple[str, ...], bool, bool]]:
+def server_toolsets(
+    settings: Settings, home: Home
+) -> list[tuple[str, tuple[str, ...], bool, bool]]:
     """By toolset: its tools as last seen, whether it is offered, and whether not whole."""
     found = []
-    listings = Listings(home.cache / "mcp")
+    listings = ListingCache(home.cache / "mcp")
     for name, own in sorted(settings.mcp_servers.items()):
         server = server_of(name, own)
         listing = listings.get(server)
-        tools = tuple(tool.name for tool in chosen(server, listing)) if listing else ()
+        tools = tuple(tool.name for tool in select_tools(server, listing)) if listing else ()
         toolset = f"{BEGINNING}{name}"
         on = own.enabled and toolset not in settings.agent.disabled_toolsets
         found.append((toolset, tools, on, on and own.tools != ALL))
     return found
 
 
-def switched(settings: Settings, names: Sequence[str], *, on: bool) -> dict[Path, JsonValue]:
+def switch_changes(
+    settings: Settings, names: Sequence[str], *, on: bool
+) -> dict[KeyPath, JsonValue]:
     """What to write so that these servers or single tools are offered, or not any more."""
-    found: dict[Path, JsonValue] = {}
+    found: dict[KeyPath, JsonValue] = {}
     off = list(settings.agent.disabled_toolsets)
     for name in names:
         server, colon, tool = name.partition(":")
@@ -59,7 +63,9 @@ def switched(settings: Settings, names: Sequence[str], *, on: bool) -> dict[Path
     return found
 
 
-def _one_tool(server: str, own: McpServerSettings, tool: str, *, on: bool) -> dict[Path, JsonValue]:
+def _one_tool(
+    server: str, own: McpServerSettings, tool: str, *, on: bool
+) -> dict[KeyPath, JsonValue]:
     if not tool:
         raise UsageError(f"Name the tool too: {server}:TOOL.")
     path = ("mcp_servers", server, "tools")

@@ -14,19 +14,19 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from hermes.core.errors import ConfigError
-from hermes.mcp.child import ChildPlace, child_streams
+from hermes.mcp.child import ChildFiles, child_streams
 from hermes.mcp.faults import Unreachable
-from hermes.mcp.server import Server, child_environment
+from hermes.mcp.server import McpServer, child_environment
 
 READ_SECONDS = 300.0
 Streams = AbstractAsyncContextManager[Any]
 
 
 def streams_of(
-    server: Server,
+    server: McpServer,
     *,
     variables: Mapping[str, str],
-    place: ChildPlace,
+    place: ChildFiles,
     auth: httpx2.Auth | None,
 ) -> Streams:
     """Returns the streams to a server; Unreachable when the command does not exist."""
@@ -47,7 +47,7 @@ def streams_of(
 class _HttpStreams:
     """Streamable HTTP with its own client."""
 
-    def __init__(self, server: Server, auth: httpx2.Auth | None) -> None:
+    def __init__(self, server: McpServer, auth: httpx2.Auth | None) -> None:
         timeout = httpx2.Timeout(server.connect_timeout, read=READ_SECONDS)
         self._client = _factory(server)(headers=server.headers, timeout=timeout, auth=auth)
         self._inner = streamable_http_client(server.url, http_client=self._client)
@@ -63,14 +63,14 @@ class _HttpStreams:
             await self._client.__aexit__(*error)
 
 
-def _command(server: Server, env: Mapping[str, str]) -> tuple[str, ...]:
+def _command(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
     found = shutil.which(server.command, path=env.get("PATH", ""))
     if found is None and not Path(server.cwd, server.command).is_file():
         raise Unreachable(f"MCP server {server.name}: command {server.command!r} was not found.")
     return (found or server.command, *server.args)
 
 
-def _factory(server: Server) -> Any:
+def _factory(server: McpServer) -> Any:
     verify = _tls_context(server)
 
     def make(
@@ -83,7 +83,7 @@ def _factory(server: Server) -> Any:
     return make
 
 
-def _tls_context(server: Server) -> ssl.SSLContext | bool:
+def _tls_context(server: McpServer) -> ssl.SSLContext | bool:
     """Returns the TLS settings: trusted certificates and client certificate."""
     if server.ssl_verify is True and not server.client_cert:
         return True

@@ -19,7 +19,7 @@ _NAMING = ("called", "named")
 _LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", "from", "to"})
 
 
-def contradicted(text: str, others: Iterable[str]) -> str:
+def find_contradiction(text: str, others: Iterable[str]) -> str:
     """Returns the first other entry that the text contradicts, or "". Only short statements about
     the same subject count, whose values are names or numbers, or whose subject can have one value
     only: a false alarm costs a model call and may block a valid entry."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.memory.attached import CLOSE, OPEN
 
 
-class Echo:
+class EchoFilter:
     """Filters one text stream piece by piece. A fence that is never closed is not removed: its text
     follows at the end, without the mark."""
 
@@ -13,7 +13,7 @@ class Echo:
         self._held = ""
         self._inside = False
 
-    def said(self, piece: str) -> str:
+    def feed(self, piece: str) -> str:
         """Returns the text that can be shown now; a possible start of a mark is held back."""
         self._held += piece
         shown = ""
@@ -32,15 +32,15 @@ class Echo:
             shown += before
             self._held, self._inside = rest, mark == OPEN
 
-    def rest(self) -> str:
+    def finish(self) -> str:
         """Returns the held-back text at the end of the stream."""
         held, self._held = self._held, ""
         return held
 
 
-def without_echo(text: str) -> str:
-    echo = Echo()
-    return echo.said(text) + echo.rest()
+def remove_echo(text: str) -> str:
+    echo = EchoFilter()
+    return echo.feed(text) + echo.finish()
 
 
 def _first_mark(text: str) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ TARGETS: tuple[Target, ...] = ("memory", "user")
 OWNER = "owner"
 
 
-class Source(Value):
+class ChangeSource(Value):
     """Where a change comes from. `kind`: "session" for the memory tool, "review" for a review after
     a turn, "person" for a command, "file" for a manual edit of the file. `n` is the session record
     that led to the change; `origins` are the untrusted sources in view; `approved_by` is the person
@@ -38,7 +38,7 @@ class Operation(Value):
     old_text: str = ""
 
 
-class Entry(Value):
+class MemoryEntry(Value):
     """A current entry. `change` is the change that set its text; `finding` names the threat pattern
     that hides it from the model."""
 
@@ -50,7 +50,7 @@ class Entry(Value):
     finding: str = ""
 
 
-class Change(Value):
+class MemoryChange(Value):
     """One change of an entry; `text` is the text after it, "" for none. A change with `held` waits
     for a person for that reason and is `open` until it is answered. `settles` names the held change
     that this one answers, `reverts` the change that it undoes. The text of a `forgotten` change is
@@ -62,7 +62,7 @@ class Change(Value):
     action: Literal["add", "replace", "remove", "reject"]
     text: str
     at: float
-    source: Source
+    source: ChangeSource
     held: str = ""
     open: bool = False
     settles: int = 0
@@ -71,7 +71,7 @@ class Change(Value):
     forgotten: bool = False
 
 
-class Applied(Value):
+class MemoryApplied(Value):
     """The change was made. `held` says why it waits for a person instead; `repeated` means that the
     same call was applied before."""
 
@@ -84,7 +84,7 @@ class Applied(Value):
 RefusedKind = Literal["limit", "match", "conflict", "threat", "drift", "usage"]
 
 
-class Refused(Value):
+class MemoryRefusal(Value):
     """Nothing was changed. `matches` are previews of candidate entries, `number` is the position of
     the failing operation in a batch, from 1."""
 
@@ -94,10 +94,10 @@ class Refused(Value):
     number: int = 0
 
 
-Outcome = Applied | Refused
+ChangeOutcome = MemoryApplied | MemoryRefusal
 
 
-class Limits(Value):
+class MemoryLimits(Value):
     """Maximum file sizes in characters."""
 
     memory: int = 2_200
@@ -107,7 +107,7 @@ class Limits(Value):
         return self.memory if target == "memory" else self.user
 
 
-class Snapshot(Value):
+class MemorySnapshot(Value):
     """The memory block of a new session and the entries in it. `forgets` counts the forget
     operations up to then."""
 

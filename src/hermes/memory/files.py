@@ -13,12 +13,12 @@ from pathlib import Path
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.memory.entries import OWNER, Target
-from hermes.memory.format import FILE_NAMES, joined
+from hermes.memory.format import FILE_NAMES, join_entries
 
 NOTHING = b"-"
 
 
-class Found(Value):
+class FileContent(Value):
     """Content of a file; `whole` is False when it is not valid UTF-8."""
 
     text: str
@@ -26,7 +26,7 @@ class Found(Value):
     whole: bool = True
 
 
-class Files:
+class MemoryFiles:
     """The files of one person: in `folder` for the owner, in a subfolder for others."""
 
     def __init__(self, folder: Path, scope: str) -> None:
@@ -35,17 +35,17 @@ class Files:
     def path(self, target: Target) -> Path:
         return self._folder / FILE_NAMES[target]
 
-    def read(self, target: Target) -> Found | None:
+    def read(self, target: Target) -> FileContent | None:
         """Returns None when there is no file."""
         try:
             raw = self.path(target).read_bytes()
         except FileNotFoundError:
             return None
         text = raw.decode("utf-8", "replace")
-        return Found(text=text, digest=digest(raw), whole=text.encode() == raw)
+        return FileContent(text=text, digest=digest(raw), whole=text.encode() == raw)
 
     def write(self, target: Target, texts: list[str]) -> None:
-        replace_file(self.path(target), content(texts))
+        replace_file(self.path(target), encode_entries(texts))
 
     def keep_copy(self, target: Target, now: float) -> Path:
         """Writes a backup beside the file."""
@@ -57,8 +57,8 @@ class Files:
         return copy
 
 
-def content(texts: list[str]) -> bytes:
-    return (joined(texts) + "\n" if texts else "").encode()
+def encode_entries(texts: list[str]) -> bytes:
+    return (join_entries(texts) + "\n" if texts else "").encode()
 
 
 def digest(raw: bytes) -> bytes:
@@ -66,7 +66,7 @@ def digest(raw: bytes) -> bytes:
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
+def lock_memory(folder: Path) -> Iterator[None]:
     """Locks the folder against other processes."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -10,11 +10,11 @@ from hermes.core.events import SessionOpened
 from hermes.core.messages import Message, UserMessage
 from hermes.core.session import Session
 from hermes.memory.nudges import flush_request
-from hermes.models.choice import WITHIN
+from hermes.models.choice import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.memory.service import Remembering
+    from hermes.memory.service import MemoryService
 
 TASK = "flush_memories"
 TOOL = "memory"
@@ -23,11 +23,11 @@ SECONDS = 45.0
 MOST_ROUNDS = 2
 
 
-class Flush:
+class MemoryFlush:
     """For one session: durable facts go to memory, and what else models the user may say what the
     summary must keep. Whatever goes wrong, the conversation is shortened all the same."""
 
-    def __init__(self, memory: Remembering, session_id: str, opened: SessionOpened) -> None:
+    def __init__(self, memory: MemoryService, session_id: str, opened: SessionOpened) -> None:
         self._memory = memory
         self._session_id = session_id
         self._opened = opened
@@ -44,14 +44,14 @@ class Flush:
                 pass
         if not self._memory.run.settings.memory.provider:
             return ""
-        return await self._memory.modelling.to_keep(self._session_id, messages)
+        return await self._memory.user_model.to_keep(self._session_id, messages)
 
     def _words(self, session: Session) -> str:
         """What to ask; "" where there is nothing to save or nobody to do it."""
         transcript, opened = session.transcript, self._opened
         if TOOL not in opened.tools or not self._memory.scope(opened):
             return ""
-        if transcript.provider in WITHIN or untrusted_in(transcript.origins()):
+        if transcript.provider in IN_PROCESS or untrusted_in(transcript.origins()):
             return ""
         turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
         return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
@@ -60,7 +60,7 @@ class Flush:
         from hermes.memory.review import MemoryReview
 
         review = MemoryReview(self._memory, session, self._opened, task=TASK)
-        await review.look_back(
+        await review.review(
             words,
             session.transcript.turn_id,
             messages,

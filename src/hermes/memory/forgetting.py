@@ -11,17 +11,17 @@ from hermes.codec.values import Value
 from hermes.config.home import TAPES
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Steered, TurnStarted
-from hermes.core.wiping import PATIENCE_SECONDS, left_in
-from hermes.journal.erasure import Erasure, Nearby, erase, holding
-from hermes.memory.entries import OWNER, Source
-from hermes.memory.memories import Doomed
+from hermes.core.wiping import PATIENCE_SECONDS, describe_leftover
+from hermes.journal.erasure import Erasure, Mentions, erase, find_affected
+from hermes.memory.entries import OWNER, ChangeSource
+from hermes.memory.memories import ForgetPlan
 from hermes.memory.phrases import Phrases
 from hermes.memory.sweeping import sweep
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
-    from hermes.journal.archive import Library
-    from hermes.memory.service import Remembering
+    from hermes.journal.archive import SessionArchive
+    from hermes.memory.service import MemoryService
 
 LEAST_CHARS = 4
 _IN_THE_LOG = (
@@ -30,7 +30,7 @@ _IN_THE_LOG = (
 )
 
 
-class Forgotten(Value):
+class ForgetReport(Value):
     """What was done. `left` are places that still have it, or cannot be looked into."""
 
     texts: int
@@ -43,18 +43,18 @@ class Forgotten(Value):
     left: tuple[str, ...] = ()
 
 
-async def doomed(memory: Remembering, named: str, also: Sequence[str] = ()) -> Doomed:
+async def plan_forget(memory: MemoryService, named: str, also: Sequence[str] = ()) -> ForgetPlan:
     """What somebody wants to be forgotten: an entry by number or text, with all that it ever said,
     or any words; UsageError when they are too few, NotFound when they stand nowhere."""
     memories = memory.of()
     try:
-        found = await memories.doomed(entry=await memories.meant(named))
+        found = await memories.plan_forget(entry=await memories.resolve_entry(named))
     except NotFound as error:
         if error.near or named.strip().removeprefix("m").isdecimal():
             raise
-        found = await memories.doomed(text=named)
-    more = [await memories.doomed(text=text) for text in also]
-    whole = Doomed(
+        found = await memories.plan_forget(text=named)
+    more = [await memories.plan_forget(text=text) for text in also]
+    whole = ForgetPlan(
         texts=tuple(dict.fromkeys(text for each in (found, *more) for text in each.texts)),
         changes=tuple(dict.fromkeys(n for each in (found, *more) for n in each.changes)),
         sources=tuple(dict.fromkeys(s for each in (found, *more) for s in each.sources)),
@@ -66,23 +66,25 @@ async def doomed(memory: Remembering, named: str, also: Sequence[str] = ()) -> D
     return whole
 
 
-async def traces(memory: Remembering, archive: Library, what: Doomed) -> dict[str, tuple[int, ...]]:
+async def find_traces(
+    memory: MemoryService, archive: SessionArchive, what: ForgetPlan
+) -> dict[str, tuple[int, ...]]:
     """The records in which it stands, by session."""
     if not memory.run.home.journal.exists():
         return {}
-    return await holding(
+    return await find_affected(
         memory.journal, Phrases(what.texts), near=await _near(memory, archive, what)
     )
 
 
 async def forget(
-    memory: Remembering,
-    archive: Library,
-    what: Doomed,
+    memory: MemoryService,
+    archive: SessionArchive,
+    what: ForgetPlan,
     *,
     by: str = "owner",
     patience_seconds: float = PATIENCE_SECONDS,
-) -> Forgotten:
+) -> ForgetReport:
     """Everywhere or, when a session that holds it is in use, nowhere: SessionBusy. May be done
     again when it was cut short."""
     phrases = Phrases(what.texts)
@@ -100,11 +102,11 @@ async def forget(
         await archive.rebuild_index()
     recordings = await asyncio.to_thread(_drop_recordings, memory.run.home, tuple(done.sessions))
     contents, is_wiped = await asyncio.to_thread(_drop_contents, memory.run.home, phrases)
-    left += [] if is_wiped else [left_in(_undo_store(memory.run.home))]
-    files, more = await asyncio.to_thread(sweep, memory.run.home.root, phrases.erased)
+    left += [] if is_wiped else [describe_leftover(_undo_store(memory.run.home))]
+    files, more = await asyncio.to_thread(sweep, memory.run.home.root, phrases.remove_phrases)
     left += more
-    left += await memory.forget_outside(phrases.erased)
-    return Forgotten(
+    left += await memory.forget_outside(phrases.remove_phrases)
+    return ForgetReport(
         texts=len(what.texts),
         entries=entries,
         sessions=tuple(done.sessions),
@@ -116,34 +118,38 @@ async def forget(
     )
 
 
-async def _forget_memories(memory: Remembering, what: Doomed, patience_seconds: float) -> list[str]:
+async def _forget_memories(
+    memory: MemoryService, what: ForgetPlan, patience_seconds: float
+) -> list[str]:
     """In the memory of everybody who was told the same."""
     memories = memory.of()
     for scope in sorted(await memories.holders(what) | {OWNER}):
         await memory.of(scope).forget(what)
-    is_wiped = await memories.wipe(patience_seconds=patience_seconds)
-    return [] if is_wiped else [left_in(memory.run.home.memories / "ledger.db")]
+    is_wiped = await memories.scrub(patience_seconds=patience_seconds)
+    return [] if is_wiped else [describe_leftover(memory.run.home.memories / "ledger.db")]
 
 
-async def _near(memory: Remembering, archive: Library, what: Doomed) -> dict[str, Nearby]:
+async def _near(
+    memory: MemoryService, archive: SessionArchive, what: ForgetPlan
+) -> dict[str, Mentions]:
     """Where it was said, also in the sessions whose records a fork shares."""
-    found: dict[str, Nearby] = {}
+    found: dict[str, Mentions] = {}
     for source in what.sources:
         if not source.session_id:
             continue
-        here = Nearby(
+        here = Mentions(
             turns=frozenset({source.turn_id} - {""}),
-            records=frozenset({source.n} - {0}) | await _taken(memory, source),
+            records=frozenset({source.n} - {0}) | await _taken_records(memory, source),
         )
         for session_id in (source.session_id, *await _ancestors(archive, source.session_id)):
-            before = found.get(session_id, Nearby())
-            found[session_id] = Nearby(
+            before = found.get(session_id, Mentions())
+            found[session_id] = Mentions(
                 turns=before.turns | here.turns, records=before.records | here.records
             )
     return found
 
 
-async def _taken(memory: Remembering, source: Source) -> frozenset[int]:
+async def _taken_records(memory: MemoryService, source: ChangeSource) -> frozenset[int]:
     """The messages that the turn has answered."""
     try:
         records = await memory.journal.read(source.session_id)
@@ -157,7 +163,7 @@ async def _taken(memory: Remembering, source: Source) -> frozenset[int]:
     )
 
 
-async def _ancestors(archive: Library, session_id: str) -> tuple[str, ...]:
+async def _ancestors(archive: SessionArchive, session_id: str) -> tuple[str, ...]:
     try:
         return (await archive.lineage(session_id)).ancestors
     except NotFound:
@@ -176,12 +182,12 @@ def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
 
 
 def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, bool]:
-    from hermes.undo.erasing import forget as forget_contents
-    from hermes.undo.store import Store
+    from hermes.undo.erasing import erase_contents as forget_contents
+    from hermes.undo.store import CheckpointStore
 
-    store = Store(_undo_store(home))
+    store = CheckpointStore(_undo_store(home))
     try:
-        return forget_contents(store, phrases.erased)
+        return forget_contents(store, phrases.remove_phrases)
     finally:
         store.close()
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from hermes.memory.entries import Entry, Limits, Snapshot, Target
+from hermes.memory.entries import MemoryEntry, MemoryLimits, MemorySnapshot, Target
 
 SIGN = "§"
 DELIMITER = f"\n{SIGN}\n"
@@ -22,7 +22,7 @@ _CUT = re.compile(rf"^[ \t]*{SIGN}[ \t]*$", re.M)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def cleaned(text: str) -> str:
+def normalise_entry(text: str) -> str:
     """Normalises an entry: NFC, no control characters, no surrounding white space."""
     plain = text.encode("utf-8", "replace").decode()
     plain = unicodedata.normalize("NFC", plain.replace("\r\n", "\n").replace("\r", "\n"))
@@ -33,22 +33,22 @@ def has_delimiter(text: str) -> bool:
     return _CUT.search(text) is not None
 
 
-def split(text: str) -> tuple[str, ...]:
+def split_entries(text: str) -> tuple[str, ...]:
     """Returns the entries of a file without duplicates."""
-    parts = (cleaned(part) for part in _CUT.split(text.removeprefix("\ufeff")))
+    parts = (normalise_entry(part) for part in _CUT.split(text.removeprefix("\ufeff")))
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
-def joined(texts: Iterable[str]) -> str:
+def join_entries(texts: Iterable[str]) -> str:
     return DELIMITER.join(texts)
 
 
-def size(texts: Iterable[str]) -> int:
-    return len(joined(texts))
+def entries_size(texts: Iterable[str]) -> int:
+    return len(join_entries(texts))
 
 
-def usage(texts: Sequence[str], limit: int) -> str:
-    used = size(texts)
+def usage_text(texts: Sequence[str], limit: int) -> str:
+    used = entries_size(texts)
     return f"{used * 100 // limit if limit else 100}% — {used:,}/{limit:,} chars"
 
 
@@ -57,16 +57,18 @@ def preview(text: str) -> str:
     return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
 
 
-def marker(entry: Entry) -> str:
+def hidden_marker(entry: MemoryEntry) -> str:
     """Returns the placeholder for an entry that looks like a prompt injection."""
     return f"[entry m{entry.id} is not shown: it looks like an injected order ({entry.finding})]"
 
 
-def shown(entry: Entry) -> str:
-    return marker(entry) if entry.finding else entry.text
+def entry_text(entry: MemoryEntry) -> str:
+    return hidden_marker(entry) if entry.finding else entry.text
 
 
-def snapshot(entries: Sequence[Entry], wanted: Sequence[Target], limits: Limits) -> Snapshot:
+def build_snapshot(
+    entries: Sequence[MemoryEntry], wanted: Sequence[Target], limits: MemoryLimits
+) -> MemorySnapshot:
     """Builds the prompt blocks and lists the entries in them."""
     blocks: list[str] = []
     ids: list[int] = []
@@ -76,20 +78,20 @@ def snapshot(entries: Sequence[Entry], wanted: Sequence[Target], limits: Limits)
             text, some = _block(target, mine, limits.of(target))
             blocks.append(text)
             ids += some
-    return Snapshot(text="\n\n".join(blocks), ids=tuple(ids))
+    return MemorySnapshot(text="\n\n".join(blocks), ids=tuple(ids))
 
 
-def _block(target: Target, entries: Sequence[Entry], limit: int) -> tuple[str, list[int]]:
+def _block(target: Target, entries: Sequence[MemoryEntry], limit: int) -> tuple[str, list[int]]:
     lines: list[str] = []
     ids: list[int] = []
     for entry in entries:
         # A manually edited file may exceed the limit.
-        if size((*lines, shown(entry))) > limit and lines:
+        if entries_size((*lines, entry_text(entry))) > limit and lines:
             left = len(entries) - len(lines)
             lines.append(f"[{left} more do not fit; shorten or remove some]")
             break
-        lines.append(shown(entry)[:limit])
+        lines.append(entry_text(entry)[:limit])
         if not entry.finding:
             ids.append(entry.id)
-    used = usage([entry.text for entry in entries], limit)
-    return f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}\n{joined(lines)}", ids
+    used = usage_text([entry.text for entry in entries], limit)
+    return f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}\n{join_entries(lines)}", ids

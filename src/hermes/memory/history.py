@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hermes.core.errors import UsageError
-from hermes.memory.entries import Change, Entry
-from hermes.memory.planning import Step
+from hermes.memory.entries import MemoryChange, MemoryEntry
+from hermes.memory.planning import MemoryStep
 
 
-def as_of(changes: Iterable[Change], at: float) -> list[Entry]:
+def entries_at(changes: Iterable[MemoryChange], at: float) -> list[MemoryEntry]:
     """Returns the entries at that time, without entries forgotten since."""
-    current: dict[int, Entry] = {}
+    current: dict[int, MemoryEntry] = {}
     for change in changes:
         if change.at > at:
             break
-        fold(current, change)
+        apply_change(current, change)
     return [current[key] for key in sorted(current)]
 
 
-def fold(current: dict[int, Entry], change: Change) -> None:
+def apply_change(current: dict[int, MemoryEntry], change: MemoryChange) -> None:
     """Applies a change. Held and rejected changes have no effect; an accepted change is applied by
     a second change that settles it."""
     if change.held or change.action == "reject":
         return
     current.pop(change.entry, None)
     if change.action != "remove" and not change.forgotten:
-        current[change.entry] = Entry(
+        current[change.entry] = MemoryEntry(
             id=change.entry,
             target=change.target,
             text=change.text,
@@ -36,14 +36,14 @@ def fold(current: dict[int, Entry], change: Change) -> None:
         )
 
 
-def newest(changes: Sequence[Change]) -> tuple[Change, ...]:
+def last_changes(changes: Sequence[MemoryChange]) -> tuple[MemoryChange, ...]:
     """Returns the changes of the last call or command that are still in effect, newest first.
     UsageError when there are none."""
-    undone = taken_back(changes)
+    undone = undone_changes(changes)
     current = [
         each
         for each in reversed(changes)
-        if takes_effect(each) and not each.reverts and each.id not in undone and not each.forgotten
+        if is_effective(each) and not each.reverts and each.id not in undone and not each.forgotten
     ]
     if not current:
         raise UsageError("There is nothing to undo.")
@@ -51,38 +51,38 @@ def newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(each for each in current if (each.at, each.source) == (last.at, last.source))
 
 
-def inverse(change: Change, history: Sequence[Change]) -> Step:
+def undo_step(change: MemoryChange, history: Sequence[MemoryChange]) -> MemoryStep:
     """Returns the step that undoes a change; `history` holds all changes of its entry. UsageError
     when a later change depends on it."""
-    if not takes_effect(change):
+    if not is_effective(change):
         raise UsageError(f"c{change.id} had no effect that could be undone.")
-    undone = taken_back(history)
+    undone = undone_changes(history)
     if change.id in undone:
         raise UsageError(f"c{change.id} is already undone.")
     later = [
         each
         for each in history
-        if each.id > change.id and takes_effect(each) and not each.reverts and each.id not in undone
+        if each.id > change.id and is_effective(each) and not each.reverts and each.id not in undone
     ]
     if later:
         raise UsageError(f"c{later[-1].id} came after c{change.id}; undo that first.")
-    before: dict[int, Entry] = {}
+    before: dict[int, MemoryEntry] = {}
     for each in history:
         if each.id < change.id:
-            fold(before, each)
+            apply_change(before, each)
     previous = before.get(change.entry)
     if previous is None:
         if change.action == "remove":
             raise UsageError(
                 f"The text that c{change.id} removed was forgotten and cannot be restored."
             )
-        return Step(action="remove", entry=change.entry)
+        return MemoryStep(action="remove", entry=change.entry)
     if change.action == "remove":
-        return Step(action="add", entry=change.entry, text=previous.text)
-    return Step(action="replace", entry=change.entry, text=previous.text)
+        return MemoryStep(action="add", entry=change.entry, text=previous.text)
+    return MemoryStep(action="replace", entry=change.entry, text=previous.text)
 
 
-def taken_back(changes: Sequence[Change]) -> set[int]:
+def undone_changes(changes: Sequence[MemoryChange]) -> set[int]:
     """Returns the changes that are undone by an undo that is itself in effect."""
     undone: set[int] = set()
     for change in reversed(changes):
@@ -91,5 +91,5 @@ def taken_back(changes: Sequence[Change]) -> set[int]:
     return undone
 
 
-def takes_effect(change: Change) -> bool:
+def is_effective(change: MemoryChange) -> bool:
     return not change.held and change.action != "reject"

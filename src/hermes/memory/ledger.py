@@ -10,8 +10,8 @@ from typing import Any
 
 from hermes.codec.json import decode, encode
 from hermes.core.errors import HermesError
-from hermes.core.wiping import wiped
-from hermes.memory.entries import Change, Entry, Source, Target
+from hermes.core.wiping import scrub_database
+from hermes.memory.entries import ChangeSource, MemoryChange, MemoryEntry, Target
 
 FORMAT = 1
 BUSY_SECONDS = 30.0
@@ -45,7 +45,7 @@ _ENTRY = "entry, target, text, change, since, finding"
 class LedgerError(HermesError): ...
 
 
-class Ledger:
+class MemoryLedger:
     """A connection used by one thread at a time. The file is created on first use."""
 
     def __init__(self, path: Path) -> None:
@@ -65,12 +65,12 @@ class Ledger:
 
     # Entries
 
-    def entries(self, scope: str, target: Target | None = None) -> list[Entry]:
+    def entries(self, scope: str, target: Target | None = None) -> list[MemoryEntry]:
         where = "scope = ?1 AND (?2 IS NULL OR target = ?2)"
         query = f"SELECT {_ENTRY} FROM entries WHERE {where} ORDER BY entry"
         return [_entry(row) for row in self.db.execute(query, (scope, target))]
 
-    def put_entry(self, scope: str, entry: Entry) -> None:
+    def put_entry(self, scope: str, entry: MemoryEntry) -> None:
         row = (entry.id, scope, entry.target, entry.text, entry.change, entry.since, entry.finding)
         self.db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -79,25 +79,25 @@ class Ledger:
 
     # Changes
 
-    def changes(self, scope: str) -> list[Change]:
+    def changes(self, scope: str) -> list[MemoryChange]:
         """Oldest first."""
         query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? ORDER BY change"
         return [_change(row) for row in self.db.execute(query, (scope,))]
 
-    def changes_of(self, entry: int) -> list[Change]:
+    def changes_of(self, entry: int) -> list[MemoryChange]:
         query = f"SELECT {_CHANGE} FROM changes WHERE entry = ? ORDER BY change"
         return [_change(row) for row in self.db.execute(query, (entry,))]
 
-    def open_changes(self, scope: str) -> list[Change]:
+    def open_changes(self, scope: str) -> list[MemoryChange]:
         query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND open = 1 ORDER BY change"
         return [_change(row) for row in self.db.execute(query, (scope,))]
 
-    def change(self, scope: str, number: int) -> Change | None:
+    def change(self, scope: str, number: int) -> MemoryChange | None:
         query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND change = ?"
         row = self.db.execute(query, (scope, number)).fetchone()
         return _change(row) if row else None
 
-    def put_change(self, scope: str, change: Change) -> int:
+    def put_change(self, scope: str, change: MemoryChange) -> int:
         """Inserts a change and returns its number; `change.id` is ignored."""
         row = (
             *(change.entry, scope, change.target, change.action, change.text, change.at),
@@ -120,7 +120,7 @@ class Ledger:
         (last,) = self.db.execute("SELECT coalesce(max(entry), 0) FROM changes").fetchone()
         return int(last) + 1
 
-    def moment(self, now: float) -> float:
+    def next_time(self, now: float) -> float:
         """Returns the time for the next change; it never runs backwards."""
         query = "SELECT at FROM changes ORDER BY change DESC LIMIT 1"
         row = self.db.execute(query).fetchone()
@@ -128,12 +128,12 @@ class Ledger:
 
     # Idempotency keys
 
-    def done(self, key: str) -> tuple[int, ...] | None:
+    def changes_of_call(self, key: str) -> tuple[int, ...] | None:
         """Returns the changes of this call if it was made before."""
         row = self.db.execute("SELECT changes FROM calls WHERE key = ?", (key,)).fetchone()
         return decode(tuple[int, ...], row[0]) if row else None
 
-    def note_done(self, key: str, changes: Sequence[int]) -> None:
+    def record_call(self, key: str, changes: Sequence[int]) -> None:
         row = (key, encode(list(changes)).decode())
         self.db.execute("INSERT INTO calls VALUES (?, ?)", row)
 
@@ -169,7 +169,7 @@ class Ledger:
         query = "SELECT change, scope, text, source FROM changes WHERE text <> ''"
         return self.db.execute(query).fetchall()
 
-    def forget(self, numbers: Iterable[int]) -> None:
+    def forget_changes(self, numbers: Iterable[int]) -> None:
         """Deletes the text of these changes."""
         for number in numbers:
             self.db.execute(
@@ -189,23 +189,23 @@ class Ledger:
         row = (session, place, said, text)
         self.db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?, ?)", row)
 
-    def erase_recalls(self, erased: Callable[[str], str]) -> None:
+    def forget_recalls(self, remove_phrases: Callable[[str], str]) -> None:
         found = self.db.execute("SELECT session, place, text FROM recalls").fetchall()
         for session, place, text in found:
-            if (rest := erased(text)) != text:
+            if (rest := remove_phrases(text)) != text:
                 self.db.execute(
                     "UPDATE recalls SET text = ? WHERE session = ? AND place = ?",
                     (rest, session, place),
                 )
 
-    def holders(self, erased: Callable[[str], str]) -> set[str]:
+    def holders(self, remove_phrases: Callable[[str], str]) -> set[str]:
         """Returns the scopes with entries that `erased` would change."""
         found = self.db.execute("SELECT scope, text FROM entries").fetchall()
-        return {scope for scope, text in found if erased(text) != text}
+        return {scope for scope, text in found if remove_phrases(text) != text}
 
-    def wipe(self, patience_seconds: float) -> bool:
+    def scrub(self, patience_seconds: float) -> bool:
         """Returns whether no deleted text remains in the file or its WAL."""
-        return wiped(self.db, patience_seconds=patience_seconds)
+        return scrub_database(self.db, patience_seconds=patience_seconds)
 
 
 def _open_ledger(path: Path) -> sqlite3.Connection:
@@ -243,22 +243,22 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("COMMIT")
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> MemoryEntry:
     id, target, text, change, since, finding = row
-    return Entry(id=id, target=target, text=text, change=change, since=since, finding=finding)
+    return MemoryEntry(id=id, target=target, text=text, change=change, since=since, finding=finding)
 
 
-def _change(row: tuple[Any, ...]) -> Change:
+def _change(row: tuple[Any, ...]) -> MemoryChange:
     number, entry, target, action, text, at, source, held, open_, *more = row
     settles, reverts, finding, forgotten = more
-    return Change(
+    return MemoryChange(
         id=number,
         entry=entry,
         target=target,
         action=action,
         text=text,
         at=at,
-        source=decode(Source, source),
+        source=decode(ChangeSource, source),
         held=held,
         open=bool(open_),
         settles=settles,

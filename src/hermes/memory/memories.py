@@ -15,33 +15,33 @@ from hermes.core.world import World
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
-    Applied,
-    Change,
-    Entry,
-    Limits,
+    ChangeOutcome,
+    ChangeSource,
+    MemoryApplied,
+    MemoryChange,
+    MemoryEntry,
+    MemoryLimits,
+    MemoryRefusal,
+    MemorySnapshot,
     Operation,
-    Outcome,
-    Refused,
-    Snapshot,
-    Source,
     Target,
 )
-from hermes.memory.format import preview, size, snapshot, split
-from hermes.memory.history import as_of, inverse, newest, taken_back, takes_effect
-from hermes.memory.planning import Planned, Scan, Step, plan
-from hermes.memory.work import Person, Work
+from hermes.memory.format import build_snapshot, entries_size, preview, split_entries
+from hermes.memory.history import entries_at, is_effective, last_changes, undo_step, undone_changes
+from hermes.memory.planning import MemoryPlan, MemoryStep, Scan, plan_operations
+from hermes.memory.work import MemoryOwner, MemoryStore
 
 T = TypeVar("T")
 
 FORGETS = "forgets"
 
 
-class Doomed(Value):
+class ForgetPlan(Value):
     """Texts to forget, the changes that hold them and the sources of those changes."""
 
     texts: tuple[str, ...]
     changes: tuple[int, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[ChangeSource, ...]
 
 
 class Memories:
@@ -55,12 +55,12 @@ class Memories:
         world: World,
         scan: Scan,
         scope: str = OWNER,
-        limits: Limits | None = None,
+        limits: MemoryLimits | None = None,
         version: str = "",
     ) -> None:
-        self.limits = limits or Limits()
-        person = Person(scope=scope, limits=self.limits, version=version)
-        self._work = Work(folder, person, scan, world)
+        self.limits = limits or MemoryLimits()
+        person = MemoryOwner(scope=scope, limits=self.limits, version=version)
+        self._work = MemoryStore(folder, person, scan, world)
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -69,42 +69,42 @@ class Memories:
 
     # Queries
 
-    async def entries(self) -> tuple[Entry, ...]:
+    async def entries(self) -> tuple[MemoryEntry, ...]:
         return await self._query(lambda work: tuple(work.ledger.entries(work.scope)), ())
 
-    async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> Snapshot:
+    async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> MemorySnapshot:
         """Returns the memory block for a new session; it stays fixed for that session."""
         forgets = await self._query(_forgets, 0)
-        return replace(snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
+        return replace(build_snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
 
-    def is_outdated(self, taken: Snapshot) -> bool:
+    def is_outdated(self, taken: MemorySnapshot) -> bool:
         """Returns whether something was forgotten since, so that the snapshot must not be written
         any more."""
         return self._query_now(_forgets, 0) != taken.forgets
 
-    async def changes(self) -> tuple[Change, ...]:
+    async def changes(self) -> tuple[MemoryChange, ...]:
         """Oldest first."""
         return await self._query(lambda work: tuple(work.ledger.changes(work.scope)), ())
 
-    async def pending(self) -> tuple[Change, ...]:
+    async def pending(self) -> tuple[MemoryChange, ...]:
         """Returns held changes."""
         return await self._query(lambda work: tuple(work.ledger.open_changes(work.scope)), ())
 
-    async def life(self, entry: int) -> tuple[Change, ...]:
+    async def history_of(self, entry: int) -> tuple[MemoryChange, ...]:
         """Returns all changes of an entry, oldest first; NotFound."""
         mine = tuple(each for each in await self.changes() if each.entry == entry)
         if not mine:
             raise NotFound(f"There is no entry m{entry}; `hermes memory list --all` shows them.")
         return mine
 
-    async def as_of(self, at: float) -> tuple[Entry, ...]:
-        return tuple(as_of(await self.changes(), at))
+    async def as_of(self, at: float) -> tuple[MemoryEntry, ...]:
+        return tuple(entries_at(await self.changes(), at))
 
-    async def meant(self, text: str) -> int:
+    async def resolve_entry(self, text: str) -> int:
         """Returns the entry id for m7, 7 or a part of the text; NotFound."""
         number = text.strip().removeprefix("m")
         if number.isdecimal():
-            return (await self.life(int(number)))[0].entry
+            return (await self.history_of(int(number)))[0].entry
         wanted = " ".join(text.casefold().split())
         current = await self.entries()
         found = [each for each in current if wanted in " ".join(each.text.casefold().split())]
@@ -122,52 +122,54 @@ class Memories:
         target: Target,
         operations: Sequence[Operation],
         *,
-        source: Source,
+        source: ChangeSource,
         key: str = "",
         held: str = "",
-    ) -> Outcome:
+    ) -> ChangeOutcome:
         """Applies all operations or none. A key is applied once; `held` says why the change waits
         for a person."""
 
-        def work(work: Work) -> Outcome:
-            if key and (done := work.ledger.done(key)) is not None:
-                return Applied(message="Already done.", changes=done, held=held, repeated=True)
+        def work(work: MemoryStore) -> ChangeOutcome:
+            if key and (done := work.ledger.changes_of_call(key)) is not None:
+                return MemoryApplied(
+                    message="Already done.", changes=done, held=held, repeated=True
+                )
             if drift := _drift(work, target, operations):
                 return drift
-            planned = plan(
+            planned = plan_operations(
                 work.ledger.entries(work.scope, target),
                 operations,
                 limit=self.limits.of(target),
                 scan=work.scan,
                 held=bool(held),
             )
-            if isinstance(planned, Refused):
+            if isinstance(planned, MemoryRefusal):
                 return planned
             return _record(work, target, planned, source, key, held)
 
         return await self._change(work)
 
-    async def accept(self, number: int, *, source: Source) -> Outcome:
+    async def accept(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
         """Applies a held change; NotFound."""
 
-        def work(work: Work) -> Outcome:
+        def work(work: MemoryStore) -> ChangeOutcome:
             change = _held_change(work, number)
             assert change.action != "reject"
-            step = Step(action=change.action, entry=change.entry, text=change.text)
+            step = MemoryStep(action=change.action, entry=change.entry, text=change.text)
             if refused := self._refusal(work, change, step):
                 return refused
             work.ledger.settle(number)
             made = work.record(change.target, (step,), source, settles=number)
-            return Applied(message=f"Accepted: {preview(change.text)}", changes=made)
+            return MemoryApplied(message=f"Accepted: {preview(change.text)}", changes=made)
 
         return await self._change_existing(work)
 
-    async def reject(self, number: int, *, source: Source) -> Outcome:
-        def work(work: Work) -> Outcome:
+    async def reject(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
+        def work(work: MemoryStore) -> ChangeOutcome:
             change = _held_change(work, number)
             work.ledger.settle(number)
-            at = work.ledger.moment(work.world.clock.now())
-            answer = Change(
+            at = work.ledger.next_time(work.world.clock.now())
+            answer = MemoryChange(
                 id=0,
                 entry=change.entry,
                 target=change.target,
@@ -178,17 +180,17 @@ class Memories:
                 settles=number,
             )
             made = work.ledger.put_change(work.scope, answer)
-            return Applied(message=f"Rejected: {preview(change.text)}", changes=(made,))
+            return MemoryApplied(message=f"Rejected: {preview(change.text)}", changes=(made,))
 
         return await self._change_existing(work)
 
-    async def undo(self, number: int = 0, *, source: Source) -> tuple[Change, ...]:
+    async def undo(self, number: int = 0, *, source: ChangeSource) -> tuple[MemoryChange, ...]:
         """Undoes a change or, for 0, the last group of changes. UsageError when a later change
         depends on it; NotFound."""
 
-        def work(work: Work) -> tuple[Change, ...]:
+        def work(work: MemoryStore) -> tuple[MemoryChange, ...]:
             if not number:
-                doomed = newest(work.ledger.changes(work.scope))
+                doomed = last_changes(work.ledger.changes(work.scope))
             elif (change := work.ledger.change(work.scope, number)) is not None:
                 doomed = (change,)
             else:
@@ -200,26 +202,26 @@ class Memories:
         return await self._change_existing(work)
 
     async def undo_session(
-        self, session_id: str, *, source: Source
-    ) -> tuple[list[Change], list[Change]]:
+        self, session_id: str, *, source: ChangeSource
+    ) -> tuple[list[MemoryChange], list[MemoryChange]]:
         """Undoes all changes of a session, newest first; returns the undone changes and those that
         later changes depend on."""
 
-        def work(work: Work) -> tuple[list[Change], list[Change]]:
+        def work(work: MemoryStore) -> tuple[list[MemoryChange], list[MemoryChange]]:
             everything = work.ledger.changes(work.scope)
-            undone = taken_back(everything)
+            undone = undone_changes(everything)
             mine = [
                 each
                 for each in reversed(everything)
                 if each.source.session_id == session_id and each.id not in undone
             ]
-            back: list[Change] = []
-            kept: list[Change] = []
+            back: list[MemoryChange] = []
+            kept: list[MemoryChange] = []
             for change in mine:
                 if change.open:
                     work.ledger.settle(change.id)
                     back.append(change)
-                elif takes_effect(change) and not change.reverts and not change.forgotten:
+                elif is_effective(change) and not change.reverts and not change.forgotten:
                     try:
                         self._take_back(work, change, source)
                     except UsageError:
@@ -230,12 +232,12 @@ class Memories:
 
         return await self._change_existing(work)
 
-    async def clear(self, target: Target, *, source: Source) -> int:
+    async def clear(self, target: Target, *, source: ChangeSource) -> int:
         """Removes all entries of one file (undoable) and returns their number."""
 
-        def work(work: Work) -> int:
+        def work(work: MemoryStore) -> int:
             entries = work.ledger.entries(work.scope, target)
-            steps = [Step(action="remove", entry=entry.id) for entry in entries]
+            steps = [MemoryStep(action="remove", entry=entry.id) for entry in entries]
             work.record(target, steps, source)
             return len(steps)
 
@@ -243,7 +245,7 @@ class Memories:
 
     # Forgetting
 
-    async def doomed(self, *, entry: int = 0, text: str = "") -> Doomed:
+    async def plan_forget(self, *, entry: int = 0, text: str = "") -> ForgetPlan:
         """Returns what would be forgotten: all versions of an entry, or all changes containing the
         text."""
         from hermes.memory.phrases import Phrases
@@ -252,117 +254,126 @@ class Memories:
         mine = [each for each in changes if each.entry == entry] if entry else []
         texts = [each.text for each in mine if each.text] if entry else [text]
         phrases = Phrases(texts)
-        also = [c for c in changes if c.text and phrases.erased(c.text) != c.text]
+        also = [c for c in changes if c.text and phrases.remove_phrases(c.text) != c.text]
         found = {change.id: change for change in (*mine, *also)}
-        return Doomed(
+        return ForgetPlan(
             texts=tuple(dict.fromkeys((*texts, *(c.text for c in found.values() if c.text)))),
             changes=tuple(found),
             sources=tuple(dict.fromkeys(change.source for change in found.values())),
         )
 
-    async def holders(self, doomed: Doomed) -> set[str]:
+    async def holders(self, doomed: ForgetPlan) -> set[str]:
         """Returns the scopes that contain it now."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(doomed.texts)
-        return await self._query(lambda work: work.ledger.holders(phrases.erased), set())
+        return await self._query(lambda work: work.ledger.holders(phrases.remove_phrases), set())
 
-    async def forget(self, doomed: Doomed) -> None:
+    async def forget(self, doomed: ForgetPlan) -> None:
         """Deletes the texts from the ledger and from this person's files; `wipe` then scrubs the
         disk."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(doomed.texts)
 
-        def work(work: Work) -> None:
+        def work(work: MemoryStore) -> None:
             numbers = set(doomed.changes)
-            numbers |= {n for n, _, text, _ in work.ledger.texts() if phrases.erased(text) != text}
+            numbers |= {
+                n for n, _, text, _ in work.ledger.texts() if phrases.remove_phrases(text) != text
+            }
             for entry in work.ledger.entries(work.scope):
-                if entry.change in numbers or phrases.erased(entry.text) != entry.text:
+                if entry.change in numbers or phrases.remove_phrases(entry.text) != entry.text:
                     work.ledger.drop_entry(entry.id)
-            work.ledger.forget(numbers)
+            work.ledger.forget_changes(numbers)
             work.ledger.put_fact(FORGETS, str(_forgets(work) + 1))
-            work.ledger.erase_recalls(phrases.erased)
+            work.ledger.forget_recalls(phrases.remove_phrases)
 
         if not self._work.is_untouched():
             await self._change(work)
 
-    async def wipe(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
+    async def scrub(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
         """Scrubs the files; returns whether no forgotten text remains on disk."""
-        return await self._query(lambda work: work.wipe(patience_seconds), True)
+        return await self._query(lambda work: work.scrub(patience_seconds), True)
 
     # Recalled text, per message
 
-    async def recalled(self, session_id: str) -> dict[int, tuple[bytes, str]]:
+    async def recalls_of(self, session_id: str) -> dict[int, tuple[bytes, str]]:
         """Returns the text added to messages of a session, by position."""
         return await self._query(lambda work: work.ledger.recalls(session_id), {})
 
-    async def note_recalled(self, session_id: str, place: int, said: bytes, text: str) -> None:
+    async def record_recall(self, session_id: str, place: int, said: bytes, text: str) -> None:
         await self._change(lambda work: work.ledger.put_recall(session_id, place, said, text))
 
-    def _take_back(self, work: Work, change: Change, source: Source) -> None:
-        step = inverse(change, work.ledger.changes_of(change.entry))
+    def _take_back(self, work: MemoryStore, change: MemoryChange, source: ChangeSource) -> None:
+        step = undo_step(change, work.ledger.changes_of(change.entry))
         if step.action == "add" and step.text in work.texts(change.target):
             raise UsageError("The entry exists again already.")
         if refused := self._refusal(work, change, step):
             raise UsageError(refused.error)
         work.record(change.target, (step,), source, reverts=change.id, findings=work.scan)
 
-    def _refusal(self, work: Work, change: Change, step: Step) -> Refused | None:
+    def _refusal(
+        self, work: MemoryStore, change: MemoryChange, step: MemoryStep
+    ) -> MemoryRefusal | None:
         """Returns a refusal when the step no longer applies."""
         current = {entry.id: entry for entry in work.ledger.entries(work.scope, change.target)}
         if step.action != "add" and step.entry not in current:
             gone = f"Entry m{step.entry} no longer exists; reject this change."
-            return Refused(kind="match", error=gone)
+            return MemoryRefusal(kind="match", error=gone)
         texts = [entry.text for key, entry in current.items() if key != step.entry]
         limit = self.limits.of(change.target)
-        if step.action != "remove" and size((*texts, step.text)) > limit:
+        if step.action != "remove" and entries_size((*texts, step.text)) > limit:
             full = f"It does not fit into {limit:,} characters; remove something first."
-            return Refused(kind="limit", error=full)
+            return MemoryRefusal(kind="limit", error=full)
         return None
 
-    async def _query(self, work: Callable[[Work], T], nothing: T) -> T:
+    async def _query(self, work: Callable[[MemoryStore], T], nothing: T) -> T:
         return await asyncio.to_thread(self._query_now, work, nothing)
 
-    def _query_now(self, work: Callable[[Work], T], nothing: T) -> T:
+    def _query_now(self, work: Callable[[MemoryStore], T], nothing: T) -> T:
         with self._lock:
             if self._work.is_untouched():
                 return nothing
             if not self._work.is_current():
-                with self._work.changing():
+                with self._work.transaction():
                     pass
             return work(self._work)
 
-    async def _change_existing(self, work: Callable[[Work], T]) -> T:
+    async def _change_existing(self, work: Callable[[MemoryStore], T]) -> T:
         """Runs a change; NotFound when memory is empty."""
         if self._work.is_untouched():
             raise NotFound("Nothing is remembered yet.")
         return await self._change(work)
 
-    async def _change(self, work: Callable[[Work], T]) -> T:
+    async def _change(self, work: Callable[[MemoryStore], T]) -> T:
         return await asyncio.to_thread(self._change_now, work)
 
-    def _change_now(self, work: Callable[[Work], T]) -> T:
-        with self._lock, self._work.changing():
+    def _change_now(self, work: Callable[[MemoryStore], T]) -> T:
+        with self._lock, self._work.transaction():
             return work(self._work)
 
 
 def _record(
-    work: Work, target: Target, planned: Planned, source: Source, key: str, held: str
-) -> Applied:
+    work: MemoryStore,
+    target: Target,
+    planned: MemoryPlan,
+    source: ChangeSource,
+    key: str,
+    held: str,
+) -> MemoryApplied:
     made = work.record(target, planned.steps, source, held=held)
     if key:
-        work.ledger.note_done(key, made)
+        work.ledger.record_call(key, made)
     held = held if made else ""
     message = "It waits for approval." if held else planned.message
-    return Applied(message=message, changes=made, held=held)
+    return MemoryApplied(message=message, changes=made, held=held)
 
 
-def _forgets(work: Work) -> int:
+def _forgets(work: MemoryStore) -> int:
     return int(work.ledger.fact(FORGETS) or 0)
 
 
-def _held_change(work: Work, number: int) -> Change:
+def _held_change(work: MemoryStore, number: int) -> MemoryChange:
     change = work.ledger.change(work.scope, number)
     if change is None or not change.open:
         waiting = tuple(
@@ -372,13 +383,15 @@ def _held_change(work: Work, number: int) -> Change:
     return change
 
 
-def _drift(work: Work, target: Target, operations: Sequence[Operation]) -> Refused | None:
+def _drift(
+    work: MemoryStore, target: Target, operations: Sequence[Operation]
+) -> MemoryRefusal | None:
     """Refuses to rewrite a file with an entry over the limit, except to add an entry or to change
     that entry."""
-    found, limit = work.found(target), work.person.limits.of(target)
+    found, limit = work.initial_content(target), work.person.limits.of(target)
     if found is None or (len(operations) == 1 and operations[0].action == "add"):
         return None
-    large = [text for text in split(found.text) if len(text) > limit]
+    large = [text for text in split_entries(found.text) if len(text) > limit]
     if not large or all(_is_about(each, large) for each in operations):
         return None
     copy = work.files.keep_copy(target, work.world.clock.now())
@@ -387,7 +400,7 @@ def _drift(work: Work, target: Target, operations: Sequence[Operation]) -> Refus
         f"nothing was changed; a copy is in {copy.name}. Ask the user to shorten it, or change "
         "that entry alone."
     )
-    return Refused(kind="drift", error=error)
+    return MemoryRefusal(kind="drift", error=error)
 
 
 def _is_about(operation: Operation, texts: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ FLUSH = (
 )
 
 
-def nudge(turns_since: int, interval: int) -> str:
+def review_request(turns_since: int, interval: int) -> str:
     """Returns the review prompt when `interval` turns have passed without a memory change, else "".
     An interval of 0 disables it."""
     return REVIEW if interval > 0 and turns_since >= interval else ""

@@ -36,20 +36,20 @@ class Phrases:
     def __bool__(self) -> bool:
         return bool(self._phrases)
 
-    def might(self, raw: str) -> bool:
+    def may_contain(self, raw: str) -> bool:
         """A fast pre-check: False only if no phrase can be in the text."""
         low = raw.lower()
         return any(phrase.hint in low for phrase in self._phrases)
 
-    def erased(self, text: str, *, near: bool = False) -> str:
+    def remove_phrases(self, text: str, *, near: bool = False) -> str:
         """Replaces each copy by a mark; `near` also replaces paraphrases and substrings."""
         if near:
             if any(phrase.contains(text) for phrase in self._phrases):
                 return MARK
             text = _SENTENCE.sub(self._sentence, text)
-        if self.might(text):
+        if self.may_contain(text):
             for phrase in self._phrases:
-                text = phrase.erased(text)
+                text = phrase.remove_phrases(text)
         return text
 
     def _sentence(self, found: re.Match[str]) -> str:
@@ -88,7 +88,7 @@ class _Phrase:
             return False
         return len(self._words & words) >= MOST_WORDS * len(self._words)
 
-    def erased(self, text: str) -> str:
+    def remove_phrases(self, text: str) -> str:
         parts: list[str] = []
         done = 0
         while found := self._head.search(text, done):
@@ -102,11 +102,11 @@ class _Phrase:
         for place, word in enumerate(self._rest):
             found = word.match(text, at)
             if found is None:
-                return self._cut(text, at, place)
+                return self._truncated_end(text, at, place)
             at = found.end()
         return at
 
-    def _cut(self, text: str, at: int, place: int) -> int:
+    def _truncated_end(self, text: str, at: int, place: int) -> int:
         """A truncated copy ends with dots or at the end of the text."""
         gap = re.compile(_GAP).match(text, at)
         end = gap.end() if gap else at

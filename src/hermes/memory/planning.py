@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes.codec.values import Value, replace
-from hermes.memory.conflicts import contradicted
-from hermes.memory.entries import Action, Entry, Operation, Refused, RefusedKind
-from hermes.memory.format import cleaned, has_delimiter, marker, preview, size
+from hermes.memory.conflicts import find_contradiction
+from hermes.memory.entries import Action, MemoryEntry, MemoryRefusal, Operation, RefusedKind
+from hermes.memory.format import (
+    entries_size,
+    has_delimiter,
+    hidden_marker,
+    normalise_entry,
+    preview,
+)
 
 Scan = Callable[[str], str]
 
 
-class Step(Value):
+class MemoryStep(Value):
     """One change to make; entry 0 is a new entry."""
 
     action: Action
@@ -20,24 +26,29 @@ class Step(Value):
     text: str = ""
 
 
-class Planned(Value):
+class MemoryPlan(Value):
     """Steps to make (none when nothing differs) and a message."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MemoryStep, ...]
     message: str
 
 
-class Problem(Exception):
+class InvalidOperation(Exception):
     """An operation that cannot be applied; caught in this module."""
 
-    def __init__(self, refused: Refused) -> None:
+    def __init__(self, refused: MemoryRefusal) -> None:
         super().__init__(refused.error)
         self.refused = refused
 
 
-def plan(
-    entries: Sequence[Entry], operations: Sequence[Operation], *, limit: int, scan: Scan, held: bool
-) -> Planned | Refused:
+def plan_operations(
+    entries: Sequence[MemoryEntry],
+    operations: Sequence[Operation],
+    *,
+    limit: int,
+    scan: Scan,
+    held: bool,
+) -> MemoryPlan | MemoryRefusal:
     """Plans all operations or none. The limit applies to the result; held operations are checked
     but do not count yet."""
     draft = {entry.id: entry.text for entry in entries}
@@ -45,24 +56,24 @@ def plan(
     for number, operation in enumerate(operations, start=1):
         try:
             messages.append(_apply(operation, draft, entries, limit, scan, held))
-        except Problem as problem:
+        except InvalidOperation as problem:
             many = len(operations) > 1
             return replace(problem.refused, number=number) if many else problem.refused
     steps = _steps(entries, draft)
     if not held and (too_long := _too_long(entries, draft, limit)):
         return too_long
-    return Planned(steps=steps, message=" ".join(dict.fromkeys(messages)))
+    return MemoryPlan(steps=steps, message=" ".join(dict.fromkeys(messages)))
 
 
 def _apply(
     operation: Operation,
     draft: dict[int, str],
-    entries: Sequence[Entry],
+    entries: Sequence[MemoryEntry],
     limit: int,
     scan: Scan,
     held: bool,
 ) -> str:
-    content = cleaned(operation.content)
+    content = normalise_entry(operation.content)
     if operation.action == "remove":
         del draft[_find_entry(operation.old_text, draft, entries)]
         return "Entry removed."
@@ -83,7 +94,7 @@ def _apply(
 
 
 def _check_others(content: str, draft: dict[int, str]) -> None:
-    if other := contradicted(content, draft.values()):
+    if other := find_contradiction(content, draft.values()):
         raise _problem(
             "conflict",
             f"Not added: it contradicts “{preview(other)}”. If the new one is right, use replace "
@@ -107,12 +118,12 @@ def _check_content(content: str, limit: int, scan: Scan) -> None:
         )
 
 
-def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[Entry]) -> int:
+def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[MemoryEntry]) -> int:
     """Finds an entry by a unique part of its text or by its number."""
-    wanted = cleaned(old_text)
+    wanted = normalise_entry(old_text)
     if not wanted:
         raise _problem("usage", "old_text is missing: give a part of the entry to change.")
-    hidden = {marker(entry): entry.id for entry in entries if entry.finding}
+    hidden = {hidden_marker(entry): entry.id for entry in entries if entry.finding}
     named = {f"m{key}": key for key in draft} | hidden
     if wanted in named and named[wanted] in draft:
         return named[wanted]
@@ -134,28 +145,32 @@ def _loose(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _steps(entries: Sequence[Entry], draft: dict[int, str]) -> tuple[Step, ...]:
-    steps: list[Step] = []
+def _steps(entries: Sequence[MemoryEntry], draft: dict[int, str]) -> tuple[MemoryStep, ...]:
+    steps: list[MemoryStep] = []
     for entry in entries:
         if entry.id not in draft:
-            steps.append(Step(action="remove", entry=entry.id))
+            steps.append(MemoryStep(action="remove", entry=entry.id))
         elif draft[entry.id] != entry.text:
-            steps.append(Step(action="replace", entry=entry.id, text=draft[entry.id]))
-    steps += [Step(action="add", entry=0, text=text) for key, text in draft.items() if key < 0]
+            steps.append(MemoryStep(action="replace", entry=entry.id, text=draft[entry.id]))
+    steps += [
+        MemoryStep(action="add", entry=0, text=text) for key, text in draft.items() if key < 0
+    ]
     return tuple(steps)
 
 
-def _too_long(entries: Sequence[Entry], draft: dict[int, str], limit: int) -> Refused | None:
+def _too_long(
+    entries: Sequence[MemoryEntry], draft: dict[int, str], limit: int
+) -> MemoryRefusal | None:
     """Allows any change that shortens the file, even while it stays too long."""
-    before, after = size(entry.text for entry in entries), size(draft.values())
+    before, after = entries_size(entry.text for entry in entries), entries_size(draft.values())
     if after <= limit or after < before:
         return None
     error = (
         f"It would be {after:,} of {limit:,} characters. Consolidate: merge, shorten or remove "
         "entries of current_entries, in one call with operations, and try again."
     )
-    return Refused(kind="limit", error=error)
+    return MemoryRefusal(kind="limit", error=error)
 
 
-def _problem(kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> Problem:
-    return Problem(Refused(kind=kind, error=error, matches=matches))
+def _problem(kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> InvalidOperation:
+    return InvalidOperation(MemoryRefusal(kind=kind, error=error, matches=matches))

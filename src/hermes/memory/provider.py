@@ -13,7 +13,7 @@ from hermes.memory.entries import Action, Target
 SwitchCause = Literal["resumed", "compacted", "rewound"]
 
 
-class Began(Value):
+class ProviderContext(Value):
     """The session that a provider serves. `context` says which kind of agent works in it."""
 
     session_id: str
@@ -34,7 +34,7 @@ class MemoryProvider:
         """Checks settings only; contacts no server."""
         return True
 
-    async def initialize(self, began: Began) -> None:
+    async def initialize(self, began: ProviderContext) -> None:
         """Called before the first use in a session."""
 
     def system_prompt_block(self) -> str:
@@ -67,7 +67,7 @@ class MemoryProvider:
 
     async def on_delegation(self, task: str, result: str, child_session_id: str) -> None: ...
 
-    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+    async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Deletes what `erased` changes; returns notes about what cannot be deleted."""
         return []
 

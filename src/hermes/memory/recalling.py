@@ -12,21 +12,21 @@ from hermes.core.messages import AssistantMessage, Message, Text, UserMessage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.session import Session
-from hermes.memory.attached import CLOSE, OPEN, Attached
-from hermes.memory.echo import Echo, without_echo
+from hermes.memory.attached import CLOSE, OPEN, MemoryProviderSession
+from hermes.memory.echo import EchoFilter, remove_echo
 
 if TYPE_CHECKING:
     from hermes.memory.memories import Memories
 
 
-class Recalling:
+class RecallingProvider:
     """A provider that shows the model, beside each message of the user, what is known about them.
     What stood beside a message once stays there, so that prompts only grow."""
 
     def __init__(
         self,
         inner: Provider,
-        attached: Attached,
+        attached: MemoryProviderSession,
         memories: Memories,
         session: Callable[[], Session],
     ) -> None:
@@ -38,7 +38,7 @@ class Recalling:
         self._made: dict[int, tuple[Message, Message]] = {}
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        said = _last_said(prompt.messages)
+        said = _last_message(prompt.messages)
         messages = await self._with_recalled(prompt.messages, said)
         async with aclosing(_clean(self._inner.reply(_with(prompt, messages)))) as parts:
             async for part in parts:
@@ -52,18 +52,18 @@ class Recalling:
         self, messages: tuple[Message, ...], said: int | None
     ) -> tuple[Message, ...]:
         if self._known is None:
-            self._known = await self._memories.recalled(self._session().id)
+            self._known = await self._memories.recalls_of(self._session().id)
         if said is not None and said == len(messages) - 1 and said not in self._known:
             message = messages[said]
             assert isinstance(message, UserMessage)
             transcript = self._session().transcript
-            self._attached.turn_begins(transcript.messages, transcript.turn_starts)
+            self._attached.before_turn(transcript.messages, transcript.turn_starts)
             if text := await self._attached.prefetch(message.text):
                 self._known[said] = (_mark(message), text)
-                await self._memories.note_recalled(self._session().id, said, _mark(message), text)
-        return tuple(self._shown(place, message) for place, message in enumerate(messages))
+                await self._memories.record_recall(self._session().id, said, _mark(message), text)
+        return tuple(self._with_block(place, message) for place, message in enumerate(messages))
 
-    def _shown(self, place: int, message: Message) -> Message:
+    def _with_block(self, place: int, message: Message) -> Message:
         found = (self._known or {}).get(place)
         if found is None or not isinstance(message, UserMessage) or found[0] != _mark(message):
             return message
@@ -79,25 +79,25 @@ async def _clean(
     parts: AsyncGenerator[Delta | Reply],
 ) -> AsyncGenerator[Delta | Reply]:
     """Without what the model repeats of the blocks beside messages, also while it speaks."""
-    echo = Echo()
+    echo = EchoFilter()
     async with aclosing(parts):
         async for part in parts:
             if isinstance(part, TextDelta):
-                if text := echo.said(part.text):
+                if text := echo.feed(part.text):
                     yield TextDelta(text=text)
                 continue
             if isinstance(part, Reply):
-                if text := echo.rest():
+                if text := echo.finish():
                     yield TextDelta(text=text)
-                part = replace(part, message=_unechoed(part.message))
+                part = replace(part, message=_without_echo(part.message))
             yield part
 
 
-def _unechoed(message: AssistantMessage) -> AssistantMessage:
+def _without_echo(message: AssistantMessage) -> AssistantMessage:
     if OPEN not in message.text and CLOSE not in message.text:
         return message
     parts = (
-        Text(text=without_echo(part.text)) if isinstance(part, Text) else part
+        Text(text=remove_echo(part.text)) if isinstance(part, Text) else part
         for part in message.parts
     )
     return replace(message, parts=tuple(parts))
@@ -107,7 +107,7 @@ def _with(prompt: Prompt, messages: tuple[Message, ...]) -> Prompt:
     return replace(prompt, messages=messages)
 
 
-def _last_said(messages: tuple[Message, ...]) -> int | None:
+def _last_message(messages: tuple[Message, ...]) -> int | None:
     """The place of the newest message of the user."""
     return next(
         (

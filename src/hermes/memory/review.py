@@ -25,18 +25,18 @@ from hermes.core.prompt import Prompt
 from hermes.core.subscription import Subscription
 from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
-from hermes.memory.entries import Source
-from hermes.memory.nudges import nudge
-from hermes.memory.service import APPROVAL, heard_at
-from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
-from hermes.models.auxiliary import Auxiliary
-from hermes.models.choice import WITHIN
+from hermes.memory.entries import ChangeSource
+from hermes.memory.nudges import review_request
+from hermes.memory.service import APPROVAL, message_number
+from hermes.memory.tools import CallFacts, MemoryToolService, execute, memory, operations_of
+from hermes.models.auxiliary import SideModel
+from hermes.models.choice import IN_PROCESS
 from hermes.policy.rule_setup import rules_for
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
     from hermes.memory.memories import Memories
-    from hermes.memory.service import Remembering
+    from hermes.memory.service import MemoryService
 
 TASK = "background_review"
 MOST_ROUNDS = 4
@@ -46,7 +46,7 @@ WAITS = "Something waits to be remembered: `hermes memory pending` shows it."
 DENIED = "Not allowed, and nobody is asked now. Leave it."
 
 
-class Reviewed(Protocol):
+class ReviewedSession(Protocol):
     """A session that is looked back upon: one that is open, or one of the past. Costs are booked
     by `meter`."""
 
@@ -65,7 +65,12 @@ class MemoryReview:
     is done, and where strangers' words are in view, nothing at all."""
 
     def __init__(
-        self, memory: Remembering, session: Reviewed, opened: SessionOpened, *, task: str = TASK
+        self,
+        memory: MemoryService,
+        session: ReviewedSession,
+        opened: SessionOpened,
+        *,
+        task: str = TASK,
     ) -> None:
         self._memory = memory
         self._session = session
@@ -86,24 +91,24 @@ class MemoryReview:
                 if isinstance(event, ToolFinished) and event.result.name == memory.name:
                     self._turns = 0
                 if isinstance(event, TurnEnded) and event.reason == "done":
-                    await self._turn_ended(record.turn_id)
+                    await self._on_turn_end(record.turn_id)
         finally:
             events.close()
 
-    async def _turn_ended(self, turn_id: str) -> None:
+    async def _on_turn_end(self, turn_id: str) -> None:
         self._turns += 1
-        words = nudge(self._turns, self._memory.run.settings.memory.nudge_interval)
+        words = review_request(self._turns, self._memory.run.settings.memory.nudge_interval)
         transcript = self._session.transcript
-        if not words or transcript.provider in WITHIN or untrusted_in(transcript.origins()):
+        if not words or transcript.provider in IN_PROCESS or untrusted_in(transcript.origins()):
             return
         self._turns = 0
         try:
-            await self.look_back(words, turn_id)
+            await self.review(words, turn_id)
         except HermesError:
             # Nobody asked for it, so nobody is told that it did not work.
             return
 
-    async def look_back(
+    async def review(
         self,
         words: str,
         turn_id: str,
@@ -117,7 +122,7 @@ class MemoryReview:
         known = (await self._memories.snapshot()).text or "Memory is empty."
         said = digest(self._session.transcript.messages if looked_at is None else looked_at)
         messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
-        desk = await self.desk(turn_id)
+        desk = await self.tool_service(turn_id)
         for number in range(rounds):
             prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
             reply = await self._auxiliary().ask(self._task, prompt, self._session.meter)
@@ -127,20 +132,20 @@ class MemoryReview:
             results = [await self.answer(desk, place, call) for call in reply.message.calls]
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
 
-    async def answer(self, desk: Desk, place: str, call: ToolCall) -> ToolResult:
+    async def answer(self, desk: MemoryToolService, place: str, call: ToolCall) -> ToolResult:
         try:
             output = await self._carry_out(desk, place, call)
         except (ToolError, DecodeError) as error:
             output = ToolOutput.text(str(error), failed=True)
         return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
 
-    async def _carry_out(self, desk: Desk, place: str, call: ToolCall) -> ToolOutput:
+    async def _carry_out(self, desk: MemoryToolService, place: str, call: ToolCall) -> ToolOutput:
         if call.name != memory.name or call.broken:
             raise ToolError(f"Only {memory.name} can be called now.")
         arguments = memory.parameters.decode(call.arguments)
-        wishes = wishes_of(arguments)
+        wishes = operations_of(arguments)
         self._check(arguments)
-        output = await carry_out(desk, f"{place} {call.id}", arguments["target"], wishes)
+        output = await execute(desk, f"{place} {call.id}", arguments["target"], wishes)
         if not output.failed and output.details.get("changes"):
             self._tell([wish.content or wish.old_text for wish in wishes], output.details["held"])
         return output
@@ -163,14 +168,14 @@ class MemoryReview:
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
                 raise ToolError(DENIED)
 
-    async def desk(self, turn_id: str) -> Desk:
+    async def tool_service(self, turn_id: str) -> MemoryToolService:
         """Changes have the words that the turn answered as their source."""
         records = await self._memory.journal.read(self._session.id)
-        n = heard_at(records, turn_id)
+        n = message_number(records, turn_id)
         held = APPROVAL if self._memory.run.settings.memory.write_approval else ""
 
-        async def witness(call_id: str) -> Call:
-            source = Source(
+        async def witness(call_id: str) -> CallFacts:
+            source = ChangeSource(
                 kind="review",
                 session_id=self._session.id,
                 turn_id=turn_id,
@@ -179,15 +184,17 @@ class MemoryReview:
                 person=self._opened.person or self._opened.principal,
                 surface=self._opened.source,
             )
-            return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
+            return CallFacts(
+                source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held
+            )
 
         remembering = self._memory
-        heard = partial(remembering.heard, self._session.id)
-        return Desk(self._memories, witness, targets=remembering.targets, heard=heard)
+        heard = partial(remembering.notify_change, self._session.id)
+        return MemoryToolService(self._memories, witness, targets=remembering.targets, heard=heard)
 
-    def _auxiliary(self) -> Auxiliary:
+    def _auxiliary(self) -> SideModel:
         transcript = self._session.transcript
-        return Auxiliary(
+        return SideModel(
             self._memory.models,
             self._memory.run.settings,
             main=lambda: (transcript.model, transcript.provider),
@@ -195,7 +202,7 @@ class MemoryReview:
         )
 
 
-class Nowhere:
+class NoWorkspace:
     """Where effects of memory take place: in no folder."""
 
     cwd = "/"
@@ -204,7 +211,7 @@ class Nowhere:
         return path
 
 
-_NOWHERE = Nowhere()
+_NOWHERE = NoWorkspace()
 
 
 def digest(messages: Sequence[Message]) -> str:

@@ -21,19 +21,19 @@ from hermes.core.events import (
 )
 from hermes.core.questions import DENY
 from hermes.core.recorder import Recorder
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
-    Change,
-    Entry,
-    Limits,
+    ChangeSource,
+    MemoryChange,
+    MemoryEntry,
+    MemoryLimits,
+    MemorySnapshot,
     Operation,
-    Snapshot,
-    Source,
     Target,
 )
-from hermes.memory.format import usage
+from hermes.memory.format import usage_text
 from hermes.memory.memories import Memories
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 from hermes.version import __version__
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
     from hermes.journal.journal import SqliteJournal
     from hermes.memory.provider import MemoryProvider
-    from hermes.memory.tools import Call, Desk
-    from hermes.memory.user_model import Modelling
+    from hermes.memory.tools import CallFacts, MemoryToolService
+    from hermes.memory.user_model import UserModels
     from hermes.models.models import Models
 
 APPROVAL = "memory.write_approval is on"
@@ -57,7 +57,7 @@ PEOPLE = "person:"
 NOBODY = ("time", "stop", "restart")
 
 
-def scope_of(session: Opening | SessionOpened) -> str:
+def scope_of(session: SessionRequest | SessionOpened) -> str:
     """Whose memory a session has; "" for none. The role of a member or a guest alone is not enough
     to tell what one of them said from what another did, so without a name they have none. With
     the rights of the owner and the name of somebody else, it is the memory of the latter."""
@@ -66,32 +66,32 @@ def scope_of(session: Opening | SessionOpened) -> str:
     return OWNER if session.principal in ("owner", "system") else ""
 
 
-class Part(Value):
+class MemoryUsage(Value):
     is_on: bool
     entries: int
     usage: str
 
 
-class Status(Value):
+class MemoryStatus(Value):
     """`hidden` entries look like orders and are not shown to models."""
 
-    parts: dict[Target, Part]
+    parts: dict[Target, MemoryUsage]
     pending: int
     hidden: int
     write_approval: bool
     provider: str
 
 
-class Why(Value):
+class EntryHistory(Value):
     """An entry, if it still stands, with all its changes, oldest first, and the words that led to
     each, "" where nobody has said any."""
 
-    entry: Entry | None
-    changes: tuple[Change, ...]
+    entry: MemoryEntry | None
+    changes: tuple[MemoryChange, ...]
     said: tuple[str, ...]
 
 
-class Remembering:
+class MemoryService:
     """The memories of a home. Nothing is opened before it is needed. `providers` are the memory
     providers that plugins bring, by name; `load_plugins` makes sure that they are there."""
 
@@ -125,7 +125,7 @@ class Remembering:
 
     def of(self, scope: str = OWNER) -> Memories:
         if scope not in self._open:
-            limits = Limits(
+            limits = MemoryLimits(
                 memory=self._settings.memory_char_limit, user=self._settings.user_char_limit
             )
             self._open[scope] = Memories(
@@ -139,45 +139,45 @@ class Remembering:
         return self._open[scope]
 
     @cached_property
-    def modelling(self) -> Modelling:
+    def user_model(self) -> UserModels:
         """What else models the user."""
-        from hermes.memory.user_model import Modelling
+        from hermes.memory.user_model import UserModels
 
-        return Modelling(self)
+        return UserModels(self)
 
-    def heard(
-        self, session_id: str, target: Target, wishes: Sequence[Operation], source: Source
+    def notify_change(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], source: ChangeSource
     ) -> None:
         """What else models the user hears of every change."""
         if self._settings.provider:
-            self.modelling.heard(session_id, target, wishes, source)
+            self.user_model.notify_change(session_id, target, wishes, source)
 
     async def detach(self, session_id: str) -> None:
         if "modelling" in self.__dict__:
-            await self.modelling.detach(session_id)
+            await self.user_model.detach(session_id)
 
     def close(self) -> None:
         while self._open:
             self._open.popitem()[1].close()
 
-    async def snapshot(self, opening: Opening) -> Snapshot:
+    async def snapshot(self, opening: SessionRequest) -> MemorySnapshot:
         """What a session that opens now is told, for as long as it lives."""
         if not opening.rules:
-            return Snapshot()
+            return MemorySnapshot()
         return await self.snapshot_for(opening)
 
-    async def snapshot_for(self, session: Opening | SessionOpened) -> Snapshot:
+    async def snapshot_for(self, session: SessionRequest | SessionOpened) -> MemorySnapshot:
         scope = self.scope(session)
-        return await self.of(scope).snapshot(self.targets) if scope else Snapshot()
+        return await self.of(scope).snapshot(self.targets) if scope else MemorySnapshot()
 
-    def scope(self, session: Opening | SessionOpened) -> str:
+    def scope(self, session: SessionRequest | SessionOpened) -> str:
         """Whose memory a session works with as things are; "" for none."""
         is_without = session.source in WITHOUT_MEMORY or not self.targets
         return "" if is_without else scope_of(session)
 
-    def by_hand(self, surface: str, session_id: str = "") -> Source:
+    def by_hand(self, surface: str, session_id: str = "") -> ChangeSource:
         """The source of what a person does with a command."""
-        return Source(kind="person", person=OWNER, surface=surface, session_id=session_id)
+        return ChangeSource(kind="person", person=OWNER, surface=surface, session_id=session_id)
 
     def set_approval(self, wanted: bool) -> str:
         """Have everything wait for a person from the next session on, or not."""
@@ -188,21 +188,21 @@ class Remembering:
             return "From the next session on, everything waits for your word."
         return "From the next session on, only what is suspicious waits for your word."
 
-    async def status(self) -> Status:
+    async def status(self) -> MemoryStatus:
         memories = self.of()
         entries = await memories.entries()
         parts = {
-            target: Part(
+            target: MemoryUsage(
                 is_on=target in self.targets,
                 entries=sum(entry.target == target for entry in entries),
-                usage=usage(
+                usage=usage_text(
                     [entry.text for entry in entries if entry.target == target],
                     memories.limits.of(target),
                 ),
             )
             for target in TARGETS
         }
-        return Status(
+        return MemoryStatus(
             parts=parts,
             pending=len(await memories.pending()),
             hidden=sum(bool(entry.finding) for entry in entries),
@@ -210,15 +210,15 @@ class Remembering:
             provider=self._settings.provider,
         )
 
-    async def why(self, named: str) -> Why:
+    async def why(self, named: str) -> EntryHistory:
         """How an entry came to say what it says; NotFound."""
         memories = self.of()
-        life = await memories.life(await memories.meant(named))
+        life = await memories.history_of(await memories.resolve_entry(named))
         standing = {entry.id: entry for entry in await memories.entries()}
-        said = [await self._said(change.source) for change in life]
-        return Why(entry=standing.get(life[0].entry), changes=life, said=tuple(said))
+        said = [await self._original_text(change.source) for change in life]
+        return EntryHistory(entry=standing.get(life[0].entry), changes=life, said=tuple(said))
 
-    async def _said(self, source: Source) -> str:
+    async def _original_text(self, source: ChangeSource) -> str:
         """The words that led to a change, as the journal still has them."""
         if not source.session_id or not source.n:
             return ""
@@ -229,13 +229,13 @@ class Remembering:
         found = next((each.event for each in records if each.n == source.n), None)
         return found.message.text if isinstance(found, MessageReceived) else ""
 
-    async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
+    async def forget_outside(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Take words out of what else models the user; where they may be left."""
         # A plugin may be what models them.
         await self.load_plugins()
-        return await self.modelling.forget(erased)
+        return await self.user_model.forget(remove_phrases)
 
-    def guard(self, recorder: Recorder, taken: Snapshot) -> None:
+    def guard(self, recorder: Recorder, taken: MemorySnapshot) -> None:
         """A session that nobody has spoken in yet must not bring back what was forgotten since."""
 
         def check() -> None:
@@ -244,38 +244,38 @@ class Remembering:
 
         recorder.before_opening = check
 
-    def desk(self, session_id: str, opened: SessionOpened) -> Desk:
+    def tool_service(self, session_id: str, opened: SessionOpened) -> MemoryToolService:
         """What the memory tool of a session works with."""
-        from hermes.memory.tools import Desk
+        from hermes.memory.tools import MemoryToolService
 
         scope = self.scope(opened)
         if not scope:
-            return Desk()
+            return MemoryToolService()
 
-        async def witness(call_id: str) -> Call:
-            return await self.witnessed(session_id, opened, call_id)
+        async def witness(call_id: str) -> CallFacts:
+            return await self.describe_call(session_id, opened, call_id)
 
-        heard = partial(self.heard, session_id)
-        return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
+        heard = partial(self.notify_change, session_id)
+        return MemoryToolService(self.of(scope), witness, targets=self.targets, heard=heard)
 
-    async def witnessed(
+    async def describe_call(
         self, session_id: str, opened: SessionOpened, call_id: str, *, own: str = ""
-    ) -> Call:
+    ) -> CallFacts:
         """What the journal tells of a call that is under way. What came about in sight of
         untrusted words waits for a person, unless one was asked. Words from `own` are no news to
         whoever is told."""
-        from hermes.memory.tools import Call
+        from hermes.memory.tools import CallFacts
 
         transcript = self.find_session(session_id).transcript
         turn_id = transcript.turn_id
         records = await self.journal.read(session_id)
         untrusted = untrusted_in(transcript.origins() - {own})
-        approved_by = approver(records, turn_id, call_id)
-        source = Source(
+        approved_by = find_approver(records, turn_id, call_id)
+        source = ChangeSource(
             kind="session",
             session_id=session_id,
             turn_id=turn_id,
-            n=heard_at(records, turn_id),
+            n=message_number(records, turn_id),
             call_id=call_id,
             person=opened.person or opened.principal,
             surface=opened.source,
@@ -287,10 +287,10 @@ class Remembering:
             held = f"text from {', '.join(untrusted)} is in view"
         elif not approved_by and self._settings.write_approval:
             held = APPROVAL
-        return Call(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
+        return CallFacts(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
 
 
-def heard_at(records: Sequence[Record], turn_id: str) -> int:
+def message_number(records: Sequence[Record], turn_id: str) -> int:
     """The record of the words that the turn answers: the last that it has taken up so far."""
     taken = [
         n
@@ -301,7 +301,7 @@ def heard_at(records: Sequence[Record], turn_id: str) -> int:
     return taken[-1] if taken else 0
 
 
-def approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
+def find_approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
     """Who was asked whether this call may be remembered and said yes, "" for nobody."""
     asked = {
         record.event.id

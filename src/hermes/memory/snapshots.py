@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.context.system import FACTS, slot
+from hermes.context.system import FACTS, fit_block
 from hermes.core.events import SessionOpened
 from hermes.core.parts import Connect
 from hermes.core.recorder import Recorder
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
-    from hermes.memory.entries import Snapshot
-    from hermes.memory.service import Remembering
+    from hermes.memory.entries import MemorySnapshot
+    from hermes.memory.service import MemoryService
 
 
-class Remembered:
+class SessionMemory:
     """The text for the prompt, and a guard against what is forgotten before it is written down."""
 
-    def __init__(self, memory: Remembering, taken: Snapshot | None) -> None:
+    def __init__(self, memory: MemoryService, taken: MemorySnapshot | None) -> None:
         self._memory = memory
         self._taken = taken
         self.text = taken.text if taken else ""
@@ -29,30 +29,34 @@ class Remembered:
             self._memory.guard(recorder, self._taken)
 
 
-async def remembered(memory: Remembering, opening: Opening) -> Remembered:
+async def session_memory(memory: MemoryService, opening: SessionRequest) -> SessionMemory:
     is_new = not memory.run.home.memories.exists()
-    return Remembered(memory, None if is_new else await memory.snapshot(opening))
+    return SessionMemory(memory, None if is_new else await memory.snapshot(opening))
 
 
-def external_block(memory: Remembering, session: Opening | SessionOpened) -> str:
+def external_block(memory: MemoryService, session: SessionRequest | SessionOpened) -> str:
     """What the system text says of what else models the user."""
-    return memory.modelling.block(session) if memory.run.settings.memory.provider else ""
+    return memory.user_model.block(session) if memory.run.settings.memory.provider else ""
 
 
-async def renewed(
-    memory: Remembering, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
+async def renew_system(
+    memory: MemoryService,
+    session_id: str,
+    opened: SessionOpened,
+    transcript: Transcript,
+    window: int,
 ) -> str:
     """The system text with memory as it is now; "" when nothing has changed."""
     if memory.run.settings.memory.provider:
-        memory.modelling.compacted(session_id)
+        memory.user_model.on_compaction(session_id)
     if not memory.run.home.memories.exists():
         return ""
     taken = await memory.snapshot_for(opened)
     system = transcript.system
     text = with_memory(
         system,
-        slot("memory", taken.text, window),
-        slot("provider", external_block(memory, opened), 0),
+        fit_block("memory", taken.text, window),
+        fit_block("provider", external_block(memory, opened), 0),
     )
     return "" if text == system else text
 
@@ -73,10 +77,10 @@ def with_memory(system: str, memory: str, external: str = "") -> str:
     return f"{before[:found]}{block}{last}{mark}{facts}"
 
 
-def through(
-    memory: Remembering, session_id: str, opened: SessionOpened, connect: Connect
+def wrap_connect(
+    memory: MemoryService, session_id: str, opened: SessionOpened, connect: Connect
 ) -> Connect:
     """The way to models, past what models the user, where something is chosen for it."""
     if not memory.run.settings.memory.provider:
         return connect
-    return memory.modelling.around(session_id, opened, connect)
+    return memory.user_model.wrap(session_id, opened, connect)

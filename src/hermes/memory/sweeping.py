@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from hermes.memory.tables import cleaned_tables, is_database
+from hermes.memory.tables import clean_tables, is_database
 
 Erased: TypeAlias = Callable[[str], str]
 
@@ -28,23 +28,23 @@ _NOT_TOUCHED = (".env", "auth.json")
 _FOREIGN = "state.db"
 
 
-def sweep(root: Path, erased: Erased) -> tuple[list[str], list[str]]:
+def sweep(root: Path, remove_phrases: Erased) -> tuple[list[str], list[str]]:
     """Every file that nobody else looks after: those that were changed, and what is left."""
     changed: list[str] = []
     left: list[str] = []
     for path in _files(root):
         try:
             if path.suffix == DATABASE and is_database(path):
-                rows, remarks = cleaned_tables(path, erased, touch=path.name != _FOREIGN)
+                rows, remarks = clean_tables(path, remove_phrases, touch=path.name != _FOREIGN)
                 changed += [str(path)] if rows else []
                 left += remarks
             elif path.stat().st_size > MOST_BYTES:
                 left.append(f"{path} is too large to be looked into")
             elif path.name.endswith(".gz"):
-                changed += [str(path)] if _clean_packed(path, erased) else []
+                changed += [str(path)] if _clean_packed(path, remove_phrases) else []
             elif path.name in _NOT_TOUCHED:
-                left += [f"{path} says it too"] if _cleaned(path.read_bytes(), erased) else []
-            elif (rest := _cleaned(path.read_bytes(), erased)) is not None:
+                left += [f"{path} says it too"] if _clean(path.read_bytes(), remove_phrases) else []
+            elif (rest := _clean(path.read_bytes(), remove_phrases)) is not None:
                 _overwrite(path, rest)
                 changed.append(str(path))
         except (OSError, EOFError, zlib.error, sqlite3.Error) as error:
@@ -63,15 +63,15 @@ def _files(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _cleaned(raw: bytes, erased: Erased) -> bytes | None:
+def _clean(raw: bytes, remove_phrases: Erased) -> bytes | None:
     """The bytes without it; None when it is not there."""
     text = raw.decode("utf-8", "surrogateescape")
-    rest = erased(text)
+    rest = remove_phrases(text)
     return None if rest == text else rest.encode("utf-8", "surrogateescape")
 
 
-def _clean_packed(path: Path, erased: Erased) -> bool:
-    rest = _cleaned(gzip.decompress(path.read_bytes()), erased)
+def _clean_packed(path: Path, remove_phrases: Erased) -> bool:
+    rest = _clean(gzip.decompress(path.read_bytes()), remove_phrases)
     if rest is None:
         return False
     _overwrite(path, gzip.compress(rest, mtime=0))

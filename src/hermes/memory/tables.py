@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from hermes.core.wiping import left_in, wiped
+from hermes.core.wiping import describe_leftover, scrub_database
 
 BUSY_SECONDS = 10.0
 
@@ -16,33 +16,36 @@ BUSY_SECONDS = 10.0
 def is_database(path: Path) -> bool:
     """Asked of SQLite: opening its files by other means would drop the locks that it holds."""
     try:
-        with _opened(path, "ro") as db:
+        with _open(path, "ro") as db:
             db.execute("PRAGMA schema_version").fetchone()
     except sqlite3.DatabaseError as error:
         return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
     return True
 
 
-def cleaned_tables(
-    path: Path, erased: Callable[[str], str], *, touch: bool = True
+def clean_tables(
+    path: Path, remove_phrases: Callable[[str], str], *, touch: bool = True
 ) -> tuple[int, list[str]]:
     """How many rows were changed, and what may still have it. A row whose key says it goes. Without
     `touch` it is only looked for."""
-    with _opened(path, "rw" if touch else "ro") as db:
+    with _open(path, "rw" if touch else "ro") as db:
         tables = list(_tables(db))
-        if not any(_found(db, *table, erased) for table in tables):
+        if not any(_find(db, *table, remove_phrases) for table in tables):
             return 0, []
         if not touch:
             return 0, [f"{path} says it too"]
         db.execute("PRAGMA secure_delete = ON")
         db.execute("BEGIN IMMEDIATE")
         # Looked for once more, since others may have written meanwhile.
-        count = sum(_clean(db, *table, erased) for table in tables)
+        count = sum(_clean(db, *table, remove_phrases) for table in tables)
         db.execute("COMMIT")
-        return count, [*_closed_ones(path, db), *([] if wiped(db) else [left_in(path)])]
+        return count, [
+            *_closed_databases(path, db),
+            *([] if scrub_database(db) else [describe_leftover(path)]),
+        ]
 
 
-def _opened(path: Path, mode: str) -> closing[sqlite3.Connection]:
+def _open(path: Path, mode: str) -> closing[sqlite3.Connection]:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None))
 
@@ -58,19 +61,21 @@ def _tables(db: sqlite3.Connection) -> Iterator[tuple[str, list[str], list[str]]
         yield name, key, [column for column, _place in info]
 
 
-def _found(
+def _find(
     db: sqlite3.Connection,
     name: str,
     key: Sequence[str],
     columns: Sequence[str],
-    erased: Callable[[str], str],
+    remove_phrases: Callable[[str], str],
 ) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """The keys of rows that have it, with the values that they are to have instead."""
-    query = f"SELECT {_listed((*key, *columns))} FROM {_quoted(name)}"
+    query = f"SELECT {_list_tables((*key, *columns))} FROM {_quote(name)}"
     rows = []
     for row in db.execute(query):
         values = zip(columns, row[len(key) :], strict=True)
-        new = {column: rest for column, old in values if (rest := _without(old, erased)) != old}
+        new = {
+            column: rest for column, old in values if (rest := _without(old, remove_phrases)) != old
+        }
         if new:
             rows.append((row[: len(key)], new))
     return rows
@@ -81,38 +86,40 @@ def _clean(
     name: str,
     key: Sequence[str],
     columns: Sequence[str],
-    erased: Callable[[str], str],
+    remove_phrases: Callable[[str], str],
 ) -> int:
-    where = " AND ".join(f"{_quoted(column)} IS ?" for column in key)
-    rows = _found(db, name, key, columns, erased)
+    where = " AND ".join(f"{_quote(column)} IS ?" for column in key)
+    rows = _find(db, name, key, columns, remove_phrases)
     for place, new in rows:
-        wanted = ", ".join(f"{_quoted(column)} = ?" for column in new)
+        wanted = ", ".join(f"{_quote(column)} = ?" for column in new)
         try:
-            update = f"UPDATE {_quoted(name)} SET {wanted} WHERE {where}"
+            update = f"UPDATE {_quote(name)} SET {wanted} WHERE {where}"
             db.execute(update, (*new.values(), *place))
         except sqlite3.IntegrityError:
-            db.execute(f"DELETE FROM {_quoted(name)} WHERE {where}", place)
+            db.execute(f"DELETE FROM {_quote(name)} WHERE {where}", place)
     return len(rows)
 
 
-def _without(value: Any, erased: Callable[[str], str]) -> Any:
+def _without(value: Any, remove_phrases: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return erased(value)
+        return remove_phrases(value)
     if isinstance(value, bytes):
-        return erased(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return remove_phrases(value.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
     return value
 
 
-def _closed_ones(path: Path, db: sqlite3.Connection) -> list[str]:
+def _closed_databases(path: Path, db: sqlite3.Connection) -> list[str]:
     found = db.execute("PRAGMA main.table_list").fetchall()
     names = sorted(name for _schema, name, kind, *_ in found if kind == "virtual")
     return [f"{path} has an index of its own, {name}, that may still know words" for name in names]
 
 
-def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, columns))
+def _list_tables(columns: Sequence[str]) -> str:
+    return ", ".join(map(_quote, columns))
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as SQLite takes any name; `rowid` is one too where no column is called so."""
     return '"' + name.replace('"', '""') + '"'

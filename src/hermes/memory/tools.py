@@ -10,9 +10,16 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect, Remember
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.memory.entries import Action, Applied, Operation, Refused, Source, Target
-from hermes.memory.format import shown, usage
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.memory.entries import (
+    Action,
+    ChangeSource,
+    MemoryApplied,
+    MemoryRefusal,
+    Operation,
+    Target,
+)
+from hermes.memory.format import entry_text, usage_text
 from hermes.memory.memories import Memories
 
 MOST_FAILURES = 3
@@ -26,40 +33,40 @@ WAITS = (
 )
 
 
-class Call(Value):
+class CallFacts(Value):
     """Source, idempotency key and, if the call must wait for a person, the reason."""
 
-    source: Source
+    source: ChangeSource
     key: str
     held: str = ""
 
 
-Witness = Callable[[str], Awaitable[Call]]
+DescribeCall = Callable[[str], Awaitable[CallFacts]]
 
 
-class Desk:
+class MemoryToolService:
     """State of the memory tool in one session. `witness` returns the source of a call; `heard` is
     called with applied changes."""
 
     def __init__(
         self,
         memories: Memories | None = None,
-        witness: Witness | None = None,
+        witness: DescribeCall | None = None,
         *,
         targets: Sequence[Target] = (),
-        heard: Callable[[Target, Sequence[Operation], Source], None] = lambda *_: None,
+        heard: Callable[[Target, Sequence[Operation], ChangeSource], None] = lambda *_: None,
     ) -> None:
         self.memories = memories
-        self.witness = witness
+        self.describe_call = witness
         self.targets = targets
-        self.heard = heard
+        self.on_change = heard
         self.failures: Counter[str] = Counter()
 
 
-def _remembers(_place: Place, arguments: JsonObject) -> list[Effect]:
+def _memory_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
     return [
         Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
-        for each in wishes_of(arguments)
+        for each in operations_of(arguments)
     ]
 
 
@@ -67,7 +74,7 @@ _WISHES = ("action", "content", "old_text", "operations")
 
 
 @tool(
-    effects=_remembers,
+    effects=_memory_effects,
     repeat="safe",
     toolset="memory",
     display=ToolDisplay(icon="🧠", verb="memory"),
@@ -83,32 +90,32 @@ async def memory(
     """Save short facts for later sessions: preferences and corrections of the user, environment,
     conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
     operations = _operations(action, content, old_text, operations)
-    return await carry_out(ctx.kept(Desk), ctx.call_id, target, operations)
+    return await execute(ctx.kept(MemoryToolService), ctx.call_id, target, operations)
 
 
-async def carry_out(
-    service: Desk, call_id: str, target: Target, operations: Sequence[Operation]
+async def execute(
+    service: MemoryToolService, call_id: str, target: Target, operations: Sequence[Operation]
 ) -> ToolOutput:
     """Executes one call; ToolError when memory is unavailable or the target disabled."""
-    if service.memories is None or service.witness is None:
+    if service.memories is None or service.describe_call is None:
         raise ToolError(CLOSED)
     if target not in service.targets:
         raise ToolError(OFF.format(target))
-    call = await service.witness(call_id)
+    call = await service.describe_call(call_id)
     if service.failures[call.source.turn_id] >= MOST_FAILURES:
         return _answer({"success": False, "done": True, "error": ENOUGH}, failed=True)
     outcome = await service.memories.change(
         target, operations, source=call.source, key=call.key, held=call.held
     )
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, MemoryRefusal):
         service.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
         return await _report_refused(service.memories, target, outcome)
     if outcome.changes and not outcome.held and not outcome.repeated:
-        service.heard(target, operations, call.source)
+        service.on_change(target, operations, call.source)
     return await _report_applied(service.memories, target, outcome)
 
 
-def wishes_of(arguments: JsonObject) -> tuple[Operation, ...]:
+def operations_of(arguments: JsonObject) -> tuple[Operation, ...]:
     """Returns the operations in decoded arguments; ToolError."""
     return _operations(**{name: arguments[name] for name in _WISHES})
 
@@ -126,7 +133,7 @@ def _operations(
     return (Operation(action=action, content=content, old_text=old_text),)
 
 
-async def _report_applied(memories: Memories, target: Target, done: Applied) -> ToolOutput:
+async def _report_applied(memories: Memories, target: Target, done: MemoryApplied) -> ToolOutput:
     texts = [entry.text for entry in await memories.entries() if entry.target == target]
     first = done.changes[0] if done.changes else 0
     return _answer(
@@ -134,7 +141,7 @@ async def _report_applied(memories: Memories, target: Target, done: Applied) -> 
             "success": True,
             "done": True,
             "target": target,
-            "usage": usage(texts, memories.limits.of(target)),
+            "usage": usage_text(texts, memories.limits.of(target)),
             "entry_count": len(texts),
             "message": done.message,
             "note": WAITS.format(done.held, first, first) if done.held else LATER,
@@ -143,16 +150,16 @@ async def _report_applied(memories: Memories, target: Target, done: Applied) -> 
     )
 
 
-async def _report_refused(memories: Memories, target: Target, refused: Refused) -> ToolOutput:
+async def _report_refused(memories: Memories, target: Target, refused: MemoryRefusal) -> ToolOutput:
     entries = [entry for entry in await memories.entries() if entry.target == target]
     place = f"Operation {refused.number}: " if refused.number else ""
     answer: JsonObject = {"success": False, "error": place + refused.error}
     if refused.matches:
         answer["matches"] = list(refused.matches)
     elif refused.kind in ("limit", "match"):
-        answer["current_entries"] = [shown(entry) for entry in entries]
+        answer["current_entries"] = [entry_text(entry) for entry in entries]
     if refused.kind == "limit":
-        answer["usage"] = usage([entry.text for entry in entries], memories.limits.of(target))
+        answer["usage"] = usage_text([entry.text for entry in entries], memories.limits.of(target))
     return _answer(answer, failed=True)
 
 

@@ -14,24 +14,24 @@ from hermes.core.messages import AssistantMessage, Message, UserMessage, user_sa
 from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
-from hermes.core.session_request import Opening
-from hermes.core.turn import Limits
-from hermes.core.wiping import left_in
-from hermes.memory.attached import Attached
-from hermes.memory.entries import OWNER, Operation, Source, Target
-from hermes.memory.provider import Began, MemoryProvider
-from hermes.memory.recalling import Recalling
-from hermes.models.auxiliary import Auxiliary
+from hermes.core.session_request import SessionRequest
+from hermes.core.turn import TurnLimits
+from hermes.core.wiping import describe_leftover
+from hermes.memory.attached import MemoryProviderSession
+from hermes.memory.entries import OWNER, ChangeSource, Operation, Target
+from hermes.memory.provider import MemoryProvider, ProviderContext
+from hermes.memory.recalling import RecallingProvider
+from hermes.models.auxiliary import SideModel
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.memory.honcho.client import Answer
+    from hermes.memory.honcho.client import HonchoResponse
     from hermes.memory.honcho.modelling import HonchoModel
     from hermes.memory.honcho.settings import HonchoSettings
-    from hermes.memory.honcho.tools import HonchoDesk
+    from hermes.memory.honcho.tools import HonchoService
     from hermes.memory.local.modelling import LocalModel
     from hermes.memory.local.tools import UserModel
-    from hermes.memory.service import Remembering
+    from hermes.memory.service import MemoryService
 
 TASK = "user_model"
 HONCHO_SECONDS = 60.0
@@ -40,67 +40,67 @@ BUILT_IN = ("local", "honcho")
 NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
 
 
-class Modelling:
+class UserModels:
     """For all sessions of an app; where no provider is chosen, it does nothing."""
 
-    def __init__(self, memory: Remembering) -> None:
+    def __init__(self, memory: MemoryService) -> None:
         self._memory = memory
         self._name = memory.run.settings.memory.provider
         if self._name not in ("", *BUILT_IN, *memory.providers):
             memory.run.notices.append(f"There is no memory provider {self._name!r}; none is used.")
             self._name = ""
-        self._attached: dict[str, Attached] = {}
+        self._attached: dict[str, MemoryProviderSession] = {}
         self._block: str | None = None
 
-    def around(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
+    def wrap(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
         """The way to models, past what is known of the user."""
         if not self._serves(opened):
             return connect
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
             inner, limits = connect(model, provider, meter)
-            attached = self.attached(session_id, opened)
+            attached = self.attach(session_id, opened)
             if not attached.provider.is_available():
                 return inner, limits
             session = partial(self._memory.find_session, session_id)
-            return Recalling(inner, attached, self._memory.of(), session), limits
+            return RecallingProvider(inner, attached, self._memory.of(), session), limits
 
         return through
 
-    def block(self, opened: SessionOpened | Opening) -> str:
+    def block(self, opened: SessionOpened | SessionRequest) -> str:
         """What the system text of such a session says of the provider, always in the same words."""
         if not self._serves(opened):
             return ""
         if self._block is None:
-            provider = self._made("")
+            provider = self._create("")
             self._block = provider.system_prompt_block() if provider.is_available() else ""
         return self._block
 
-    def compacted(self, session_id: str) -> None:
+    def on_compaction(self, session_id: str) -> None:
         """The older part of the conversation has given way to a summary."""
         if (attached := self._attached.get(session_id)) is not None:
-            attached.switched("compacted")
+            attached.on_switch("compacted")
 
     async def to_keep(self, session_id: str, messages: Sequence[Message]) -> str:
         """What the summary of these messages should take up."""
         attached = self._attached.get(session_id)
-        return await attached.to_keep(messages) if attached else ""
+        return await attached.text_to_keep(messages) if attached else ""
 
-    def _serves(self, session: SessionOpened | Opening) -> bool:
+    def _serves(self, session: SessionOpened | SessionRequest) -> bool:
         if session.person or session.parent:
             return False
         return bool(self._name and session.principal in ("owner", "system"))
 
-    def attached(self, session_id: str, opened: SessionOpened) -> Attached:
+    def attach(self, session_id: str, opened: SessionOpened) -> MemoryProviderSession:
         if session_id not in self._attached:
-            began = Began(
+            began = ProviderContext(
                 session_id=session_id,
                 cwd=opened.cwd,
                 platform=opened.source,
                 context="cron" if opened.source == "cron" else "primary",
             )
-            provider = self._made(session_id)
-            self._attached[session_id] = Attached(
+            provider = self._create(session_id)
+            self._attached[session_id] = MemoryProviderSession(
                 provider, began, trusted=lambda: self._is_trusted(session_id)
             )
         return self._attached[session_id]
@@ -113,12 +113,12 @@ class Modelling:
         if opened and opened.source == "subagent" and (of := self._attached.get(opened.parent)):
             said = [each for each in messages if isinstance(each, UserMessage)]
             task = said[0].text if said else ""
-            of.delegated(task, _last_words(messages), session_id)
+            of.on_delegation_end(task, _last_text(messages), session_id)
         if (attached := self._attached.pop(session_id, None)) is not None:
             await attached.close(tuple(messages))
 
-    def heard(
-        self, session_id: str, target: Target, wishes: Sequence[Operation], _source: Source
+    def notify_change(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], _source: ChangeSource
     ) -> None:
         """What was remembered is told to the provider as well."""
         attached = self._attached.get(session_id)
@@ -130,64 +130,64 @@ class Modelling:
             assert attached is not None
             attached.memory_written(write)
 
-    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+    async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """From all that was ever kept here, whatever is chosen now; and from the server."""
-        from hermes.memory.local.people import People
+        from hermes.memory.local.people import PersonStore
 
-        people = People(self._memory.run.home.memories / "people.db", OWNER)
-        left = [] if await people.erase(erased) else [left_in(people.path)]
+        people = PersonStore(self._memory.run.home.memories / "people.db", OWNER)
+        left = [] if await people.forget(remove_phrases) else [describe_leftover(people.path)]
         people.close()
         if self._name in ("", "local"):
             return left
         try:
-            return [*left, *await self._made("").forget(erased)]
+            return [*left, *await self._create("").forget(remove_phrases)]
         except HermesError as error:
             return [*left, f"{self._name.capitalize()} could not be asked to forget ({error})"]
 
     def backup_paths(self) -> tuple[Path, ...]:
         """Files outside of the home that the provider wants to be kept."""
-        return self._made("").backup_paths() if self._name else ()
+        return self._create("").backup_paths() if self._name else ()
 
-    def local_desk(self, session_id: str, opened: SessionOpened) -> UserModel:
+    def local_tool_service(self, session_id: str, opened: SessionOpened) -> UserModel:
         from hermes.memory.local.modelling import LocalModel
         from hermes.memory.local.tools import UserModel
 
-        provider = self.attached(session_id, opened).provider if self._name == "local" else None
+        provider = self.attach(session_id, opened).provider if self._name == "local" else None
         model = provider if isinstance(provider, LocalModel) else None
         return UserModel(model, self._against(session_id, opened))
 
-    def honcho_desk(self, session_id: str, opened: SessionOpened) -> HonchoDesk:
+    def honcho_tool_service(self, session_id: str, opened: SessionOpened) -> HonchoService:
         from hermes.memory.honcho.modelling import HonchoModel
-        from hermes.memory.honcho.tools import HonchoDesk
+        from hermes.memory.honcho.tools import HonchoService
 
         async def ready() -> HonchoModel:
-            attached = self.attached(session_id, opened)
+            attached = self.attach(session_id, opened)
             await attached.ready()
             assert isinstance(attached.provider, HonchoModel)
             return attached.provider
 
-        return HonchoDesk(
+        return HonchoService(
             ready if self._name == "honcho" else None, self._against(session_id, opened)
         )
 
     def _against(self, session_id: str, opened: SessionOpened) -> Callable[[str], Awaitable[str]]:
         async def against(call_id: str) -> str:
-            return (await self._memory.witnessed(session_id, opened, call_id, own=HONCHO)).held
+            return (await self._memory.describe_call(session_id, opened, call_id, own=HONCHO)).held
 
         return against
 
-    def _made(self, session_id: str) -> MemoryProvider:
+    def _create(self, session_id: str) -> MemoryProvider:
         if (make := self._memory.providers.get(self._name)) is not None:
             return make()
         return self._honcho() if self._name == "honcho" else self._local(session_id)
 
     def _local(self, session_id: str) -> LocalModel:
         from hermes.memory.local.modelling import LocalModel
-        from hermes.memory.local.people import People
+        from hermes.memory.local.people import PersonStore
 
         async def ask(system: str, question: str) -> str:
             session = self._memory.find_session(session_id)
-            auxiliary = Auxiliary(
+            auxiliary = SideModel(
                 self._memory.models,
                 self._memory.run.settings,
                 main=lambda: (session.transcript.model, session.transcript.provider),
@@ -197,7 +197,7 @@ class Modelling:
             return (await auxiliary.ask(TASK, prompt, session.meter)).message.text
 
         return LocalModel(
-            People(self._memory.run.home.memories / "people.db", OWNER),
+            PersonStore(self._memory.run.home.memories / "people.db", OWNER),
             ask=ask,
             scan=scan_for_threats,
             clock=self._memory.run.world.clock,
@@ -226,20 +226,20 @@ class Modelling:
         return await model.client.card(model.ai)
 
     def _honcho(self) -> HonchoModel:
-        from hermes.memory.honcho.client import Client
+        from hermes.memory.honcho.client import HonchoClient
         from hermes.memory.honcho.modelling import HonchoModel
         from hermes.memory.honcho.settings import shared_settings
 
         run, settings = self._memory.run, self.honcho_settings()
         if not settings.api_key and not settings.base_url and NO_KEY not in run.notices:
             run.notices.append(NO_KEY)
-        client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
+        client = HonchoClient(self._fetch, settings.url, settings.api_key, settings.workspace)
         return HonchoModel(settings, client, outside=shared_settings(Path(run.user_home)))
 
     async def _fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> Answer:
-        from hermes.memory.honcho.client import Answer
+    ) -> HonchoResponse:
+        from hermes.memory.honcho.client import HonchoResponse
         from hermes.providers.http import Timeouts
 
         timeouts = Timeouts(read=HONCHO_SECONDS, stale=HONCHO_SECONDS)
@@ -249,7 +249,7 @@ class Modelling:
             wait = answer.headers.get("retry-after", "")
             raw = await answer.read()
         seconds = float(wait) if wait.replace(".", "", 1).isdigit() else 0.0
-        return Answer(status=answer.status, body=raw, retry_after=seconds)
+        return HonchoResponse(status=answer.status, body=raw, retry_after=seconds)
 
     def _is_trusted(self, session_id: str) -> bool:
         return not untrusted_in(
@@ -257,6 +257,6 @@ class Modelling:
         )
 
 
-def _last_words(messages: Sequence[Message]) -> str:
+def _last_text(messages: Sequence[Message]) -> str:
     said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
     return next((text for text in said if text.strip()), "")

@@ -9,35 +9,49 @@ from pathlib import Path
 
 from hermes.codec.values import Value, replace
 from hermes.core.world import World
-from hermes.memory.entries import TARGETS, Change, Entry, Limits, Source, Target
-from hermes.memory.files import NOTHING, Files, Found, content, digest, sole_writer
-from hermes.memory.format import split
-from hermes.memory.ledger import Ledger, LedgerError
-from hermes.memory.planning import Scan, Step
+from hermes.memory.entries import (
+    TARGETS,
+    ChangeSource,
+    MemoryChange,
+    MemoryEntry,
+    MemoryLimits,
+    Target,
+)
+from hermes.memory.files import (
+    NOTHING,
+    FileContent,
+    MemoryFiles,
+    digest,
+    encode_entries,
+    lock_memory,
+)
+from hermes.memory.format import split_entries
+from hermes.memory.ledger import LedgerError, MemoryLedger
+from hermes.memory.planning import MemoryStep, Scan
 
 SCANNED_BY = "scanned_by"
 
 
-class Person(Value):
+class MemoryOwner(Value):
     """The person's scope and limits. A new scanner `version` rescans all entries."""
 
     scope: str
-    limits: Limits
+    limits: MemoryLimits
     version: str = ""
 
 
-class Work:
+class MemoryStore:
     """The files and the ledger of one person, used by one thread."""
 
-    def __init__(self, folder: Path, person: Person, scan: Scan, world: World) -> None:
+    def __init__(self, folder: Path, person: MemoryOwner, scan: Scan, world: World) -> None:
         self.folder = folder
         self.person = person
         self.scope = person.scope
         self.scan = scan
         self.world = world
-        self.ledger = Ledger(folder / "ledger.db")
-        self.files = Files(folder, person.scope)
-        self._seen: dict[Target, Found | None] = {}
+        self.ledger = MemoryLedger(folder / "ledger.db")
+        self.files = MemoryFiles(folder, person.scope)
+        self._seen: dict[Target, FileContent | None] = {}
 
     def is_untouched(self) -> bool:
         if self.ledger.path.exists():
@@ -55,44 +69,44 @@ class Work:
         return found is not None and found.digest == wanted if wanted else found is None
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """A transaction: commits everything or nothing. File edits are imported before, and files
         are written after."""
-        with sole_writer(self.folder), _translate_errors():
+        with lock_memory(self.folder), _translate_errors():
             db = self.ledger.db
             db.execute("BEGIN IMMEDIATE")
             try:
                 self._import_edits()
                 yield
                 due = [target for target in TARGETS if self._is_due(target)]
-                self.world.reach("memory.before_commit")
+                self.world.kill_point("memory.before_commit")
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-            self.world.reach("memory.committed")
+            self.world.kill_point("memory.committed")
             for target in due:
                 self.files.write(target, self.texts(target))
-            self.world.reach("memory.written")
+            self.world.kill_point("memory.written")
 
-    def wipe(self, patience_seconds: float) -> bool:
+    def scrub(self, patience_seconds: float) -> bool:
         """Scrubs the ledger under the lock; returns whether no deleted text remains."""
-        with sole_writer(self.folder), _translate_errors():
-            return self.ledger.wipe(patience_seconds)
+        with lock_memory(self.folder), _translate_errors():
+            return self.ledger.scrub(patience_seconds)
 
     def texts(self, target: Target) -> list[str]:
         return [entry.text for entry in self.ledger.entries(self.scope, target)]
 
-    def found(self, target: Target) -> Found | None:
+    def initial_content(self, target: Target) -> FileContent | None:
         """Returns the file's content at the start of the transaction."""
         return self._seen.get(target)
 
     def record(
         self,
         target: Target,
-        steps: Sequence[Step],
-        source: Source,
+        steps: Sequence[MemoryStep],
+        source: ChangeSource,
         *,
         held: str = "",
         settles: int = 0,
@@ -100,10 +114,10 @@ class Work:
         findings: Callable[[str], str] = lambda _text: "",
     ) -> tuple[int, ...]:
         """Records steps as changes and applies them unless held."""
-        at = self.ledger.moment(self.world.clock.now())
+        at = self.ledger.next_time(self.world.clock.now())
         made: list[int] = []
         for step in steps:
-            change = Change(
+            change = MemoryChange(
                 id=0,
                 entry=step.entry or self.ledger.next_entry(),
                 target=target,
@@ -120,13 +134,13 @@ class Work:
             made.append(self._put(change))
         return tuple(made)
 
-    def _put(self, change: Change) -> int:
+    def _put(self, change: MemoryChange) -> int:
         number = self.ledger.put_change(self.scope, change)
         if change.held:
             return number
         self.ledger.drop_entry(change.entry)
         if change.action != "remove":
-            entry = Entry(
+            entry = MemoryEntry(
                 id=change.entry,
                 target=change.target,
                 text=change.text,
@@ -149,9 +163,11 @@ class Work:
             if not found.whole:
                 # The next write would drop the invalid bytes.
                 self.files.keep_copy(target, self.world.clock.now())
-            steps = edited(self.ledger.entries(self.scope, target), split(found.text))
+            steps = steps_for_edit(
+                self.ledger.entries(self.scope, target), split_entries(found.text)
+            )
             if steps:
-                self.record(target, steps, Source(kind="file"), findings=self.scan)
+                self.record(target, steps, ChangeSource(kind="file"), findings=self.scan)
         if self.ledger.fact(SCANNED_BY) != self.person.version:
             self._scan_again()
 
@@ -167,15 +183,17 @@ class Work:
         texts, found = self.texts(target), self._seen[target]
         if found is None and not texts and self.ledger.file(self.scope, target) == (b"", b""):
             return False
-        is_right = found is not None and found.whole and set(split(found.text)) == set(texts)
-        wanted = found.digest if found and is_right else digest(content(texts))
+        is_right = (
+            found is not None and found.whole and set(split_entries(found.text)) == set(texts)
+        )
+        wanted = found.digest if found and is_right else digest(encode_entries(texts))
         before = b"" if is_right else found.digest if found else NOTHING
         if self.ledger.file(self.scope, target) != (wanted, before):
             self.ledger.put_file(self.scope, target, wanted, before)
         return not is_right
 
 
-def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
+def steps_for_edit(entries: Sequence[MemoryEntry], texts: Sequence[str]) -> list[MemoryStep]:
     """Returns the steps that make the entries match a file."""
     old = [entry.text for entry in entries]
     if set(old) == set(texts):
@@ -185,7 +203,7 @@ def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
 
     gone = [entry for entry in entries if entry.text not in texts]
     new = [text for text in texts if text not in old]
-    steps: list[Step] = []
+    steps: list[MemoryStep] = []
     pairs: dict[int, str] = {}
     for kind, a, b, c, d in SequenceMatcher(None, old, list(texts), False).get_opcodes():
         if kind == "replace" and b - a == d - c:
@@ -196,11 +214,13 @@ def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
             }
     for entry in gone:
         if entry.id in pairs:
-            steps.append(Step(action="replace", entry=entry.id, text=pairs[entry.id]))
+            steps.append(MemoryStep(action="replace", entry=entry.id, text=pairs[entry.id]))
         else:
-            steps.append(Step(action="remove", entry=entry.id))
+            steps.append(MemoryStep(action="remove", entry=entry.id))
     taken = set(pairs.values())
-    return steps + [Step(action="add", entry=0, text=text) for text in new if text not in taken]
+    return steps + [
+        MemoryStep(action="add", entry=0, text=text) for text in new if text not in taken
+    ]
 
 
 @contextmanager

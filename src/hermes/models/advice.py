@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hermes.core.errors import ProviderError
 from hermes.models.near import near_names
-from hermes.models.places import Place
+from hermes.models.places import ProviderEntry
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
 
@@ -18,12 +18,12 @@ TOOLS = (
 )
 
 
-class Adviser:
+class ErrorAdviser:
     """For one endpoint. `key` tells the variable or file that its key came from, "" if unknown; it
     is asked when advice is needed, which is seldom."""
 
     def __init__(
-        self, resolver: Resolver, place: Place, endpoint: Endpoint, key: Callable[[], str]
+        self, resolver: Resolver, place: ProviderEntry, endpoint: Endpoint, key: Callable[[], str]
     ) -> None:
         self._resolver = resolver
         self._place = place

@@ -9,8 +9,8 @@ from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
-from hermes.models.auxiliary import Auxiliary
-from hermes.models.choice import WITHIN
+from hermes.models.auxiliary import SideModel
+from hermes.models.choice import IN_PROCESS
 from hermes.models.models import Models
 
 TASK = "approval"
@@ -25,7 +25,7 @@ REQUEST = (
 )
 
 
-class Approving:
+class ModelApprover:
     """Only the very word counts: all else, and silence, leaves the question to the person. Models
     inside this process are no judges and are not asked."""
 
@@ -33,24 +33,26 @@ class Approving:
         self._settings = settings
         self._session = session
         transcript = session.transcript
-        self._auxiliary = Auxiliary(
+        self._auxiliary = SideModel(
             models,
             settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
         )
 
-    async def allows(self, effect: RunCommand, asked: Ask) -> bool:
-        if self._session.transcript.provider in WITHIN or len(effect.script) > LONGEST:
+    async def approves(self, effect: RunCommand, asked: Ask) -> bool:
+        if self._session.transcript.provider in IN_PROCESS or len(effect.script) > LONGEST:
             return False
         try:
-            reply = await self._auxiliary.ask(TASK, request(effect, asked), self._session.meter)
+            reply = await self._auxiliary.ask(
+                TASK, approval_request(effect, asked), self._session.meter
+            )
         except HermesError:
             return False
         return reply.message.text.strip() == YES and not reply.message.calls
 
 
-def request(effect: RunCommand, asked: Ask) -> Prompt:
+def approval_request(effect: RunCommand, asked: Ask) -> Prompt:
     """As JSON, so that nothing in the command can end it."""
     facts = {"command": effect.script, "folder": effect.cwd, "stopped_because": asked.reason}
     return Prompt(system=REQUEST, messages=(user_says(encode(facts).decode()),), effort="low")

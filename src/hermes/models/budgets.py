@@ -15,7 +15,7 @@ CRON = "cron"
 SUB_SESSION = "sub-session"
 
 
-class Budgets:
+class SpendingLimits:
     """A person raises a cap while work waits for it, so the file is read again when it changed."""
 
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.models.choice import CUSTOM, EMBEDDED
-from hermes.models.names import Names
-from hermes.models.places import Places
-from hermes.models.sources import NOBODY, all_said, said
-from hermes.providers.scope import usable
-from hermes.providers.vendor import Catalogue
+from hermes.models.names import ModelNames
+from hermes.models.places import ProviderNames
+from hermes.models.sources import NOBODY, all_values, effective_value
+from hermes.providers.scope import is_plausible_key
+from hermes.providers.vendor import ModelCatalogue
 
 
 class Candidate(Value):
@@ -24,15 +24,15 @@ class Candidate(Value):
     named: bool = False
 
 
-class Candidates:
+class ProviderRanking:
     """`logged_in` tells which providers have a login or a key of their own in auth.json."""
 
     def __init__(
         self,
         config: Config,
-        catalogue: Catalogue,
-        places: Places,
-        names: Names,
+        catalogue: ModelCatalogue,
+        places: ProviderNames,
+        names: ModelNames,
         logged_in: Callable[[], tuple[str, ...]],
     ) -> None:
         self._config = config
@@ -40,17 +40,23 @@ class Candidates:
         self._places = places
         self._names = names
         self._logged_in = logged_in
-        given = said(config, "model.default")
+        given = effective_value(config, "model.default")
         self._given = names.read(given.value)
         self._model_rank = given.rank
         self._model_source = given.source
 
-    def all(self) -> Iterator[Candidate]:
+    def rank_providers(self) -> Iterator[Candidate]:
         """Strongest first; the same provider may come more than once."""
-        for step in (self._named, self._addresses, self._declared, self._keys, self._logins):
+        for step in (
+            self._explicit,
+            self._from_url,
+            self._from_settings,
+            self._from_keys,
+            self._from_logins,
+        ):
             yield from step()
 
-    def _named(self) -> Iterator[Candidate]:
+    def _explicit(self) -> Iterator[Candidate]:
         """By flag, session, file or variable; a prefix of the model's name counts as much as the
         place that the name stands in."""
         rows = [(each.rank, each.value, each.source) for each in self._providers()]
@@ -59,19 +65,22 @@ class Candidates:
         elif self._given.model.endswith(".gguf"):
             rows.append((self._model_rank, EMBEDDED, self._model_source))
         for rank, provider, source in sorted(rows, key=lambda row: row[0]):
-            provider = self._routed(provider, rank)
+            provider = self._route_by_model(provider, rank)
             model = self._model_for(provider, rank)
             yield Candidate(provider=provider, model=model, why=source, named=True)
 
-    def _providers(self) -> list[_Row]:
+    def _providers(self) -> list[_RankedValue]:
         """Each provider that was named, and the address that stands for one where none was."""
-        rows = [_Row(s.rank, s.value, s.source) for s in all_said(self._config, "model.provider")]
-        address = said(self._config, "model.base_url")
+        rows = [
+            _RankedValue(s.rank, s.value, s.source)
+            for s in all_values(self._config, "model.provider")
+        ]
+        address = effective_value(self._config, "model.base_url")
         if address.rank < NOBODY and not any(row.rank == address.rank for row in rows):
-            rows.append(_Row(address.rank, CUSTOM, f"model.base_url, {address.source}"))
+            rows.append(_RankedValue(address.rank, CUSTOM, f"model.base_url, {address.source}"))
         return rows
 
-    def _routed(self, provider: str, rank: int) -> str:
+    def _route_by_model(self, provider: str, rank: int) -> str:
         """A name like `anthropic/…` that was given later than the provider leads to its vendor,
         if the provider has models of its own only and the vendor's key is there."""
         place, owner = self._places.find(provider), self._names.owner(self._given.model)
@@ -94,29 +103,29 @@ class Candidates:
             return given.text if keeps or not strong else ""
         return ""
 
-    def _addresses(self) -> Iterator[Candidate]:
+    def _from_url(self) -> Iterator[Candidate]:
         variable = self._catalogue.vendors[CUSTOM].url_env
         if source := self._config.secrets.source(variable):
-            yield self._candidate(CUSTOM, f"{variable} in {_place(source)}")
+            yield self._candidate(CUSTOM, f"{variable} in {_describe_source(source)}")
 
-    def _declared(self) -> Iterator[Candidate]:
+    def _from_settings(self) -> Iterator[Candidate]:
         for name, own in self._config.settings.providers.items():
             if own.enabled and own.base_url:
                 yield self._candidate(name, f"providers.{name} in config.yaml")
 
-    def _keys(self) -> Iterator[Candidate]:
+    def _from_keys(self) -> Iterator[Candidate]:
         """Vendors whose key is there; those that are known to have the model come first."""
         found = []
         for vendor in self._catalogue.vendors.values():
             variable = self._variable(vendor.keys) if vendor.auto else ""
             if variable and (vendor.url or self._config.secrets.get(vendor.url_env)):
                 suits = self._names.suits(vendor, self._given.model)
-                source = _place(self._config.secrets.source(variable) or "")
+                source = _describe_source(self._config.secrets.source(variable) or "")
                 found.append((not suits, vendor.name, f"{variable} in {source}"))
         for _, name, why in sorted(found, key=lambda row: row[0]):
             yield self._candidate(name, why)
 
-    def _logins(self) -> Iterator[Candidate]:
+    def _from_logins(self) -> Iterator[Candidate]:
         for name in self._logged_in():
             place = self._places.find(name)
             if place is not None and place.vendor.auto:
@@ -126,15 +135,17 @@ class Candidates:
         return Candidate(provider=provider, model=self._given.model, why=why)
 
     def _variable(self, names: tuple[str, ...]) -> str:
-        return next((name for name in names if usable(self._config.secrets.get(name))), "")
+        return next(
+            (name for name in names if is_plausible_key(self._config.secrets.get(name))), ""
+        )
 
 
-class _Row:
+class _RankedValue:
     def __init__(self, rank: int, value: str, source: str) -> None:
         self.rank = rank
         self.value = value
         self.source = source
 
 
-def _place(source: str) -> str:
+def _describe_source(source: str) -> str:
     return "the environment" if source == "environment" else source

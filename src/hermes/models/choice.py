@@ -14,10 +14,10 @@ OFFLINE_LINE = (
 )
 EMBEDDED = "embedded"
 CUSTOM = "custom"
-WITHIN = (EMBEDDED, OFFLINE)
+IN_PROCESS = (EMBEDDED, OFFLINE)
 
 
-class Choice(Value):
+class ModelChoice(Value):
     """A model and who serves it. `line` is what the person should know about the choice;
     `reduced` means a model too small for tools and long instructions."""
 
@@ -28,7 +28,7 @@ class Choice(Value):
     reduced: bool = False
 
 
-class Wish(Value):
+class ModelRef(Value):
     """What somebody asks for; what is empty follows from the provider and the settings. `tier` is
     the service tier; there, an empty one asks for none."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.core.errors import HermesError
-from hermes.models.choice import WITHIN, Wish
+from hermes.models.choice import IN_PROCESS, ModelRef
 from hermes.models.models import KEY_AS_NAME, Models
-from hermes.models.sources import all_said
+from hermes.models.sources import all_values
 
 NOTHING = (
     "Nothing is configured: a server on this machine is looked for, then a model file, then the "
@@ -16,7 +16,7 @@ NOTHING = (
 KEYS = ("model.default", "model.provider", "model.base_url")
 
 
-class Reason(Value):
+class CandidateReason(Value):
     """A provider that could answer. `problem` says why it cannot be used as things are."""
 
     provider: str
@@ -29,41 +29,41 @@ class Reason(Value):
     problem: str = ""
 
 
-class Why(Value):
+class ChoiceExplanation(Value):
     """`winner` answers; `shadowed` would if it did not. `said` are the values behind it: key,
     value and source, strongest first."""
 
-    winner: Reason | None
-    shadowed: tuple[Reason, ...] = ()
+    winner: CandidateReason | None
+    shadowed: tuple[CandidateReason, ...] = ()
     said: tuple[tuple[str, str, str], ...] = ()
 
 
-def explain_choice(models: Models, config: Config) -> Why:
+def explain_choice(models: Models, config: Config) -> ChoiceExplanation:
     """Nobody is contacted."""
     found = models.resolver.candidates()
     reasons = [_reason(models, each.provider, each.model, each.why) for each in found]
     said = tuple(
         (key, "***" if models.is_secret(each.value) else each.value, each.source)
         for key in KEYS
-        for each in all_said(config, key)
+        for each in all_values(config, key)
     )
     if not reasons:
-        return Why(winner=None, said=said)
-    return Why(winner=reasons[0], shadowed=tuple(reasons[1:]), said=said)
+        return ChoiceExplanation(winner=None, said=said)
+    return ChoiceExplanation(winner=reasons[0], shadowed=tuple(reasons[1:]), said=said)
 
 
-def _reason(models: Models, provider: str, model: str, why: str) -> Reason:
+def _reason(models: Models, provider: str, model: str, why: str) -> CandidateReason:
     if models.is_secret(model):
-        return Reason(provider=provider, model="***", why=why, problem=KEY_AS_NAME)
-    if provider in WITHIN:
-        return Reason(provider=provider, model=model, why=why)
+        return CandidateReason(provider=provider, model="***", why=why, problem=KEY_AS_NAME)
+    if provider in IN_PROCESS:
+        return CandidateReason(provider=provider, model=model, why=why)
     try:
         place = models.resolver.places.get(provider)
-        wish = Wish(provider=provider, model=model or place.default_model)
+        wish = ModelRef(provider=provider, model=model or place.default_model)
         endpoint = models.resolver.endpoint(wish)
     except HermesError as error:
-        return Reason(provider=provider, model=model, why=why, problem=str(error))
-    return Reason(
+        return CandidateReason(provider=provider, model=model, why=why, problem=str(error))
+    return CandidateReason(
         provider=endpoint.name,
         model=endpoint.model,
         why=why,

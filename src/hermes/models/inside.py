@@ -10,22 +10,22 @@ from hermes.config.load import Config
 from hermes.core.errors import ConfigError
 from hermes.core.ports import Provider
 from hermes.core.world import World
-from hermes.models.choice import EMBEDDED, OFFLINE, OFFLINE_WINDOW, Choice
-from hermes.providers.http import Http
+from hermes.models.choice import EMBEDDED, OFFLINE, OFFLINE_WINDOW, ModelChoice
+from hermes.providers.http import HttpClient
 
 if TYPE_CHECKING:
-    from hermes.providers.embedded.engines import Engines
+    from hermes.providers.embedded.engines import EnginePool
     from hermes.providers.embedded.provider import EmbeddedModel
 
 
-class Inside:
+class InProcessModels:
     """All sessions of a run share one engine per file."""
 
-    def __init__(self, config: Config, world: World, http: Http) -> None:
+    def __init__(self, config: Config, world: World, http: HttpClient) -> None:
         self._config = config
         self._world = world
         self._http = http
-        self._engines: Engines | None = None
+        self._engines: EnginePool | None = None
 
     async def close(self) -> None:
         if self._engines is not None:
@@ -39,39 +39,39 @@ class Inside:
             from hermes.providers.offline.provider import OfflineAssistant
 
             return OfflineAssistant()
-        return self._embedded(model)
+        return self._embedded_model(model)
 
     def window(self, model: str, provider: str) -> int:
-        return OFFLINE_WINDOW if provider == OFFLINE else self._embedded(model).window
+        return OFFLINE_WINDOW if provider == OFFLINE else self._embedded_model(model).window
 
-    def any(self) -> Choice | None:
+    def default_choice(self) -> ModelChoice | None:
         """The file that the settings name or that was installed, if it can run here."""
-        weights = self._any_weights()
+        weights = self._default_weights()
         return self.choice(weights) if weights and _runtime_installed() else None
 
-    def choice(self, model: str) -> Choice:
-        from hermes.providers.embedded.weights import describe, find
+    def choice(self, model: str) -> ModelChoice:
+        from hermes.providers.embedded.weights import describe_model_file, find_model_file
 
-        model = model or self._any_weights()
+        model = model or self._default_weights()
         if not model:
             raise ConfigError(
                 "No model is installed; run `hermes model install smollm2`, or name a file with -m."
             )
-        known = describe(find(model, self._config.home.models))
-        return Choice(
+        known = describe_model_file(find_model_file(model, self._config.home.models))
+        return ModelChoice(
             model=str(known.path),
             provider=EMBEDDED,
             window=self._config.settings.model.context_length or known.window,
-            line=known.line,
+            line=known.summary,
             reduced=known.small,
         )
 
-    def _embedded(self, model: str) -> EmbeddedModel:
-        from hermes.providers.embedded.engines import Engines
+    def _embedded_model(self, model: str) -> EmbeddedModel:
+        from hermes.providers.embedded.engines import EnginePool
         from hermes.providers.embedded.provider import EmbeddedModel
 
         if self._engines is None:
-            self._engines = Engines()
+            self._engines = EnginePool()
         return EmbeddedModel(
             Path(model),
             http=self._http,
@@ -81,7 +81,7 @@ class Inside:
             window=self._config.settings.model.context_length,
         )
 
-    def _any_weights(self) -> str:
+    def _default_weights(self) -> str:
         installed = sorted(self._config.home.models.glob("*.gguf"))
         return self._config.settings.local.model or (str(installed[0]) if installed else "")
 

@@ -8,15 +8,15 @@ from hermes.codec.json import convert, plain
 from hermes.config.settings import Settings
 from hermes.core.guardrails import Guardrails
 from hermes.core.ports import Meter, Provider
-from hermes.core.spill import sized
+from hermes.core.spill import limit_file_reads
 from hermes.core.tools import ToolSettings
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 
 # Connects to a model with a meter and a service tier.
-TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, Limits]]
+TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, TurnLimits]]
 
 
-def limits_of(settings: Settings, window: int) -> Limits:
+def limits_of(settings: Settings, window: int) -> TurnLimits:
     """For a model with this window."""
     output = settings.tool_output
     tools = ToolSettings(
@@ -28,10 +28,10 @@ def limits_of(settings: Settings, window: int) -> Limits:
         terminal_max_timeout=settings.terminal.max_foreground_timeout,
         clarify_timeout=settings.agent.clarify_timeout,
     )
-    return Limits(
+    return TurnLimits(
         max_steps=settings.agent.max_turns,
         tools_seconds=settings.agent.tool_timeout,
         window=window,
         guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
-        settings=sized(tools, window),
+        settings=limit_file_reads(tools, window),
     )

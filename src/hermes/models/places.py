@@ -5,16 +5,16 @@ from __future__ import annotations
 from hermes.codec.values import Value
 from hermes.config.model_settings import ProviderSettings
 from hermes.core.errors import ConfigError, UsageError
-from hermes.models.choice import CUSTOM, WITHIN
-from hermes.providers.probe import HOST, PLACES
-from hermes.providers.vendor import Catalogue, Vendor
+from hermes.models.choice import CUSTOM, IN_PROCESS
+from hermes.providers.probe import HOST, LOCAL_PORTS
+from hermes.providers.vendor import ModelCatalogue, Vendor
 
 _PREFIX = f"{CUSTOM}:"
 _NEAR = 3
-_SERVERS = {place.label.lower().replace(".", "").replace(" ", ""): place for place in PLACES}
+_SERVERS = {place.label.lower().replace(".", "").replace(" ", ""): place for place in LOCAL_PORTS}
 
 
-class Place(Value):
+class ProviderEntry(Value):
     """`name` is how the provider is recorded and shown; `server` is a kind of server that people
     run themselves, when the name says so."""
 
@@ -38,14 +38,14 @@ class Place(Value):
         return self.own.default_model or self.vendor.default_model
 
 
-class Places:
+class ProviderNames:
     """A canonical name beats one that the user declared, and that beats an alias."""
 
-    def __init__(self, catalogue: Catalogue, declared: dict[str, ProviderSettings]) -> None:
+    def __init__(self, catalogue: ModelCatalogue, declared: dict[str, ProviderSettings]) -> None:
         self._catalogue = catalogue
         self._declared = declared
 
-    def find(self, name: str) -> Place | None:
+    def find(self, name: str) -> ProviderEntry | None:
         """None when there is no such provider."""
         vendors, low = self._catalogue.vendors, name.strip().lower()
         bare = name.strip()[len(_PREFIX) :] if low.startswith(_PREFIX) else name.strip()
@@ -58,12 +58,12 @@ class Places:
             return None
         return self._place(low if low in self._catalogue.servers else vendor.name, vendor, low)
 
-    def _place(self, name: str, vendor: Vendor, said: str) -> Place:
+    def _place(self, name: str, vendor: Vendor, said: str) -> ProviderEntry:
         server = said.lower() if said.lower() in self._catalogue.servers else ""
         own = self._declared.get(name, ProviderSettings())
-        return Place(name=name, vendor=vendor, own=own, server=server)
+        return ProviderEntry(name=name, vendor=vendor, own=own, server=server)
 
-    def get(self, name: str) -> Place:
+    def get(self, name: str) -> ProviderEntry:
         place = self.find(name)
         if place is None:
             raise UsageError(self._unknown(name))
@@ -77,7 +77,7 @@ class Places:
         own = (name for name, held in self._declared.items() if held.enabled)
         off = {name for name, held in self._declared.items() if not held.enabled}
         shipped = (name for name in self._catalogue.vendors if name not in off)
-        return tuple(dict.fromkeys((*own, *shipped, *WITHIN)))
+        return tuple(dict.fromkeys((*own, *shipped, *IN_PROCESS)))
 
     def _unknown(self, name: str) -> str:
         # Only a slip needs the comparison of words.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError
-from hermes.providers.http import Answer, tap_of_task
-from hermes.providers.recorded.heard import Heard
-from hermes.providers.recorded.masks import Mask
+from hermes.providers.http import HttpResponse, current_interceptor
+from hermes.providers.recorded.heard import ResponseRecord
+from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.tape import is_model_call, plain_url
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ KEPT = 200
 def dump_requests(run: RunContext) -> None:
     """From now on, as long as the running task and those it starts go on. A session that is
     recorded has a tape instead."""
-    tap_of_task.set(RequestDump(run))
+    current_interceptor.set(RequestDump(run))
 
 
 class RequestDump:
@@ -41,42 +41,44 @@ class RequestDump:
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
-    ) -> AsyncIterator[Answer]:
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+    ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             async with real() as answer:
                 yield answer
             return
-        heard, fault = Heard(self._run.world.clock), ""
+        heard, fault = ResponseRecord(self._run.world.clock), ""
         began = self._run.world.clock.now()
         try:
             async with real() as answer:
-                yield answer.through(heard.begins)
+                yield answer.wrap(heard.start)
         except ProviderError as error:
             fault = str(error)
             raise
         finally:
             self._write(began, url, body, heard, fault)
 
-    def _write(self, began: float, url: str, body: bytes, heard: Heard, fault: str) -> None:
-        mask = Mask(self._run.redactor.values(), self._run.redactor.marks)
+    def _write(
+        self, began: float, url: str, body: bytes, heard: ResponseRecord, fault: str
+    ) -> None:
+        mask = SecretMask(self._run.redactor.values(), self._run.redactor.marks)
         answer, _ = mask.stream(mask.data(mask.answer(b"".join(heard.pieces))[0])[0])
         page = {
             "at": began,
             "seconds": round(self._run.world.clock.now() - began, 3),
             "url": plain_url(url),
-            "request": self._shown(mask.data(body)[0]),
+            "request": self._redact(mask.data(body)[0]),
             "status": heard.status,
             "ending": heard.ending,
             "fault": self._run.redactor.line(fault),
-            "answer": self._shown(answer),
+            "answer": self._redact(answer),
         }
         try:
             self._save(began, encode(page))
         except OSError as error:
             log.warning("a request was not written down", extra={"why": str(error)})
 
-    def _shown(self, data: bytes) -> JsonValue:
+    def _redact(self, data: bytes) -> JsonValue:
         """JSON as JSON, anything else as text."""
         text = self._run.redactor.line(data.decode("utf-8", "replace"))
         try:

@@ -9,32 +9,32 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError
-from hermes.models.candidates import Candidate, Candidates
-from hermes.models.choice import CUSTOM, Wish
-from hermes.models.names import Names
-from hermes.models.places import Place, Places
-from hermes.models.sources import beside
+from hermes.models.candidates import Candidate, ProviderRanking
+from hermes.models.choice import CUSTOM, ModelRef
+from hermes.models.names import ModelNames
+from hermes.models.places import ProviderEntry, ProviderNames
+from hermes.models.sources import provider_of_value
 from hermes.providers.addresses import host_of, is_local
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.learned import LearnedLimits, Lessons
-from hermes.providers.listings import Listing, Listings
-from hermes.providers.naming import normalise
-from hermes.providers.options import Options
-from hermes.providers.probe import PLACES
-from hermes.providers.scope import UrlSource, host_variable, usable
-from hermes.providers.vendor import Catalogue
-from hermes.providers.windows import Window
-from hermes.providers.windows import known as known_window
+from hermes.providers.learned import LearnedWindows, WindowLearner
+from hermes.providers.listings import ModelListing, ModelListingCache
+from hermes.providers.naming import spell_for_vendor
+from hermes.providers.options import RequestOptions
+from hermes.providers.probe import LOCAL_PORTS
+from hermes.providers.scope import UrlSource, is_plausible_key, key_variable_for_host
+from hermes.providers.vendor import ModelCatalogue
+from hermes.providers.windows import ContextWindow
+from hermes.providers.windows import context_window as known_window
 
 LEARNED = "context_length_cache.yaml"
 
 
-class Address(Value):
+class ResolvedAddress(Value):
     url: str = ""
     source: UrlSource = ""
 
 
-class Key(Value):
+class ResolvedKey(Value):
     """`source` is the variable that holds it; "" for one that was written beside the address."""
 
     value: str = ""
@@ -48,32 +48,34 @@ class Resolver:
     def __init__(
         self,
         config: Config,
-        catalogue: Catalogue,
-        listings: Listings,
+        catalogue: ModelCatalogue,
+        listings: ModelListingCache,
         logged_in: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self.catalogue = catalogue
-        self.places = Places(catalogue, config.settings.providers)
-        self.names = Names(
+        self.places = ProviderNames(catalogue, config.settings.providers)
+        self.names = ModelNames(
             catalogue, self.places, config.settings.model_aliases, known=self.known_models
         )
         self._config = config
         self._settings = config.settings
         self._listings = listings
-        self._learned = LearnedLimits(config.home.root / LEARNED)
+        self._learned = LearnedWindows(config.home.root / LEARNED)
         self._logged_in = logged_in
         self.cache: TtlCache[Endpoint] = TtlCache()
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who could answer, strongest first; the first one does."""
-        return tuple(self.ranked())
+        return tuple(self.rank_candidates())
 
-    def ranked(self) -> Iterator[Candidate]:
+    def rank_candidates(self) -> Iterator[Candidate]:
         """The same, looked for one after the other: the first is mostly all that is wanted."""
-        table = Candidates(self._config, self.catalogue, self.places, self.names, self._logged_in)
-        return table.all()
+        table = ProviderRanking(
+            self._config, self.catalogue, self.places, self.names, self._logged_in
+        )
+        return table.rank_providers()
 
-    def endpoint(self, wish: Wish) -> Endpoint:
+    def endpoint(self, wish: ModelRef) -> Endpoint:
         """Where to ask. UsageError for an unknown provider; ConfigError when the provider has no
         key or address, naming the variable that would give it one."""
         if wish.extra_body:
@@ -81,13 +83,13 @@ class Resolver:
         key = (wish.provider, wish.model, wish.base_url, wish.api_key, wish.key_env)
         return self.cache.get((*key, wish.context_length, wish.tier), lambda: self._endpoint(wish))
 
-    def _endpoint(self, wish: Wish) -> Endpoint:
+    def _endpoint(self, wish: ModelRef) -> Endpoint:
         place = self.places.get(wish.provider)
         address = self._address(place, wish)
         key = self._key(place, wish, address)
-        model = self.names.spelled(wish.model, place)
+        model = self.names.canonical_name(wish.model, place)
         url = address.url or place.vendor.url
-        listing = self._listings.kept(url)
+        listing = self._listings.cached(url)
         configured = self._window(place, wish, model)
         window = self._known_window(place, model, url, configured, listing)
         endpoint = self.catalogue.endpoint(
@@ -97,7 +99,7 @@ class Resolver:
             key_source=key.source,
             url=address.url,
             url_source=address.source or "config",
-            api_mode=place.own.api_mode or self._saved(place, "model.api_mode"),
+            api_mode=place.own.api_mode or self._saved_address(place, "model.api_mode"),
             saved=not place.own.api_mode,
             name=place.name,
             headers=place.own.extra_headers,
@@ -111,26 +113,26 @@ class Resolver:
             raise ConfigError(self._no_key(place, wish))
         return endpoint
 
-    def guesses_window(self, wish: Wish) -> bool:
+    def guesses_window(self, wish: ModelRef) -> bool:
         """Nobody has told how much this model takes at once."""
         place = self.places.get(wish.provider)
         url = self._address(place, wish).url or place.vendor.url
-        model = self.names.spelled(wish.model, place)
+        model = self.names.canonical_name(wish.model, place)
         configured = self._window(place, wish, model)
-        found = self._known_window(place, model, url, configured, self._listings.kept(url))
+        found = self._known_window(place, model, url, configured, self._listings.cached(url))
         return found.source == "guess"
 
-    def lessons(self, endpoint: Endpoint) -> Lessons:
+    def lessons(self, endpoint: Endpoint) -> WindowLearner:
         """Where what is learned about this model's window is kept."""
-        return Lessons(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
+        return WindowLearner(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
 
-    def key_source(self, wish: Wish) -> str:
+    def key_source(self, wish: ModelRef) -> str:
         """The variable that holds the key for this wish; "" when it comes from elsewhere."""
         place = self.places.get(wish.provider)
         named = wish.key_env or ("" if wish.api_key or place.own.api_key else place.own.key_env)
         return named or self._key(place, wish, self._address(place, wish)).source
 
-    def can_reach(self, wish: Wish) -> bool:
+    def can_reach(self, wish: ModelRef) -> bool:
         """Whether everything is there to ask; nobody is asked."""
         try:
             self.endpoint(wish)
@@ -138,15 +140,17 @@ class Resolver:
             return False
         return True
 
-    def is_vague(self, model: str, place: Place) -> bool:
+    def is_ambiguous(self, model: str, place: ProviderEntry) -> bool:
         """Whether this is the name of a family, of which no member is known here."""
         family = model.lower() in self.catalogue.shorthands
-        return family and self.names.spelled(model, place) == normalise(place.vendor, model)
+        return family and self.names.canonical_name(model, place) == spell_for_vendor(
+            place.vendor, model
+        )
 
-    def known_models(self, place: Place) -> Iterable[str]:
+    def known_models(self, place: ProviderEntry) -> Iterable[str]:
         """Names of models that the provider is known to have, listed or shipped."""
-        url = self._address(place, Wish(provider=place.name)).url or place.vendor.url
-        listing: Listing | None = self._listings.kept(url) if url else None
+        url = self._address(place, ModelRef(provider=place.name)).url or place.vendor.url
+        listing: ModelListing | None = self._listings.cached(url) if url else None
         yield from place.own.models
         if listing is not None:
             yield from (info.id for info in listing.models)
@@ -158,65 +162,76 @@ class Resolver:
             own = (sheet for sheet in self.catalogue.sheets if vendor.name in sheet.vendors)
             yield from (name for sheet in own for name in sheet.models)
 
-    def _address(self, place: Place, wish: Wish) -> Address:
-        if given := wish.base_url or place.own.base_url or self._saved(place, "model.base_url"):
-            return Address(url=given, source="config")
+    def _address(self, place: ProviderEntry, wish: ModelRef) -> ResolvedAddress:
+        if (
+            given := wish.base_url
+            or place.own.base_url
+            or self._saved_address(place, "model.base_url")
+        ):
+            return ResolvedAddress(url=given, source="config")
         variable = place.vendor.url_env
         if variable and (given := self._config.secrets.get(variable)) and not place.server:
-            return Address(url=given, source="env")
-        return Address(url=place.usual_url, source="config" if place.usual_url else "")
+            return ResolvedAddress(url=given, source="env")
+        return ResolvedAddress(url=place.usual_url, source="config" if place.usual_url else "")
 
-    def _key(self, place: Place, wish: Wish, address: Address) -> Key:
+    def _key(self, place: ProviderEntry, wish: ModelRef, address: ResolvedAddress) -> ResolvedKey:
         secrets, own = self._config.secrets, place.own
         if wish.api_key or wish.key_env:
-            return Key(value=wish.api_key or secrets.get(wish.key_env))
+            return ResolvedKey(value=wish.api_key or secrets.get(wish.key_env))
         if own.api_key or own.key_env:
-            return Key(value=own.api_key or secrets.get(own.key_env))
-        if not wish.base_url and usable(given := self._saved(place, "model.api_key")):
-            return Key(value=given)
+            return ResolvedKey(value=own.api_key or secrets.get(own.key_env))
+        if not wish.base_url and is_plausible_key(
+            given := self._saved_address(place, "model.api_key")
+        ):
+            return ResolvedKey(value=given)
         # A variable that is named after the host was made for it.
-        own_name = host_variable(self.catalogue, address.url) if address.url else ""
+        own_name = key_variable_for_host(self.catalogue, address.url) if address.url else ""
         for name in (own_name, *place.vendor.keys):
-            if name and usable(value := secrets.get(name)):
-                return Key(value=value, source=name)
-        return Key()
+            if name and is_plausible_key(value := secrets.get(name)):
+                return ResolvedKey(value=value, source=name)
+        return ResolvedKey()
 
-    def _saved(self, place: Place, key: str) -> str:
+    def _saved_address(self, place: ProviderEntry, key: str) -> str:
         """A value of `model` in the settings, if it was written for this provider."""
         value: str = getattr(self._settings.model, key.partition(".")[2])
         if not value:
             return ""
-        owner = self.places.find(beside(self._config, key) or CUSTOM)
+        owner = self.places.find(provider_of_value(self._config, key) or CUSTOM)
         return value if owner is not None and owner.name == place.name else ""
 
     def _known_window(
-        self, place: Place, model: str, url: str, configured: int | None, listing: Listing | None
-    ) -> Window:
+        self,
+        place: ProviderEntry,
+        model: str,
+        url: str,
+        configured: int | None,
+        listing: ModelListing | None,
+    ) -> ContextWindow:
         return known_window(
             self.catalogue, place.vendor, model, url,
             configured=configured, learned=self._learned, listing=listing,
         )  # fmt: skip
 
-    def _window(self, place: Place, wish: Wish, model: str) -> int | None:
+    def _window(self, place: ProviderEntry, wish: ModelRef, model: str) -> int | None:
         declared = place.own.models.get(model)
         if window := wish.context_length or (declared and declared.context_length):
             return window
         model_settings = self._settings.model
         default = self.names.read(model_settings.default).model
-        meant = not default or self.names.spelled(default, place) == model
+        meant = not default or self.names.canonical_name(default, place) == model
         return model_settings.context_length if meant else None
 
-    def _overrides(self, place: Place, model: str, window: int | None) -> JsonObject:
+    def _overrides(self, place: ProviderEntry, model: str, window: int | None) -> JsonObject:
         declared = place.own.models.get(model)
         found: JsonObject = plain(declared) if declared is not None else {}
         if window:
             found["context_length"] = window
         return found
 
-    def _options(self, place: Place, wish: Wish) -> Options:
+    def _options(self, place: ProviderEntry, wish: ModelRef) -> RequestOptions:
         settings = self._settings
         cache = settings.openrouter
-        return Options(
+        return RequestOptions(
             routing=plain(settings.provider_routing),
             response_cache_seconds=cache.response_cache_ttl if cache.response_cache else None,
             service_tier=settings.agent.service_tier if wish.tier is None else wish.tier,
@@ -224,7 +239,7 @@ class Resolver:
             body={**place.own.extra_body, **wish.extra_body},
         )
 
-    def _works_without_key(self, place: Place, wish: Wish, endpoint: Endpoint) -> bool:
+    def _works_without_key(self, place: ProviderEntry, wish: ModelRef, endpoint: Endpoint) -> bool:
         if wish.key_env or place.own.key_env:
             return False
         vendor = place.vendor
@@ -232,13 +247,13 @@ class Resolver:
             return True
         return place.name in self._logged_in()
 
-    def _no_key(self, place: Place, wish: Wish) -> str:
+    def _no_key(self, place: ProviderEntry, wish: ModelRef) -> str:
         name = wish.key_env or place.own.key_env
         if not name and not place.vendor.keys:
             return f"{place.label} needs a login; run `hermes auth add {place.name}`."
         name = name or place.vendor.keys[0]
         there = self._config.secrets.get(name)
-        if there and usable(there):
+        if there and is_plausible_key(there):
             return (
                 f"The key in {name} belongs to {place.vendor.label} and is not sent to "
                 f"{host_of(self._address(place, wish).url)}; give that address a key of its own."
@@ -254,4 +269,4 @@ def _server_at(url: str) -> str:
     """The kind of server that listens at this port of a machine of one's own, by custom."""
     if not is_local(host_of(url)):
         return ""
-    return "ollama" if f":{PLACES[0].port}" in url else ""
+    return "ollama" if f":{LOCAL_PORTS[0].port}" in url else ""

@@ -14,25 +14,25 @@ from hermes.core.metered import Metered
 from hermes.core.ports import Meter, Provider
 from hermes.core.world import World
 from hermes.credentials.accounts import Accounts
-from hermes.models.advice import Adviser
-from hermes.models.choice import Wish
+from hermes.models.advice import ErrorAdviser
+from hermes.models.choice import ModelRef
 from hermes.models.resolver import Resolver
-from hermes.providers.advised import Advised
-from hermes.providers.connect import ConnectSettings, Gate, KeyRing, open_way
+from hermes.providers.advised import ErrorAdvisor
+from hermes.providers.connect import ConnectSettings, KeyChoice, RequestWrapper, build_variants
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import LOCAL_TIMEOUTS, Http, Timeouts
-from hermes.providers.keys import Credential, OneKey
+from hermes.providers.http import LOCAL_TIMEOUTS, HttpClient, Timeouts
+from hermes.providers.keys import Credential, SingleKey
 from hermes.providers.prices import FREE
 from hermes.providers.scope import may_send
-from hermes.providers.ways import Way
+from hermes.providers.ways import RetryVariants
 
 
-class Roads:
+class ProviderFactory:
     def __init__(
         self,
         settings: Settings,
         world: World,
-        http: Http,
+        http: HttpClient,
         resolver: Resolver,
         accounts: Accounts,
         guard: Callable[[Provider], Provider],
@@ -46,15 +46,15 @@ class Roads:
         # Whether a provider has one key only, by its name.
         self.cache: TtlCache[bool] = TtlCache()
 
-    def open(
+    def build(
         self,
         endpoint: Endpoint,
-        wish: Wish,
+        wish: ModelRef,
         meter: Meter,
         *,
         cause: str,
         attempts: int | None = None,
-    ) -> Way:
+    ) -> RetryVariants:
         """`attempts` None are as many as the settings allow for a chat."""
         settings = ConnectSettings(
             attempts=attempts or self._settings.agent.api_max_retries,
@@ -63,23 +63,27 @@ class Roads:
             timeouts=self._timeouts(endpoint),
         )
         lessons = self._resolver.lessons(endpoint)
-        way = open_way(
+        way = build_variants(
             endpoint,
             http=self._http,
             world=self._world,
             settings=settings,
-            gate=self._gate(meter, cause),
-            ring=self._ring(endpoint, wish),
+            gate=self._metering(meter, cause),
+            ring=self._key_ring(endpoint, wish),
             lessons=lessons,
         )
         place = self._resolver.places.get(endpoint.name)
-        adviser = Adviser(self._resolver, place, endpoint, partial(self._resolver.key_source, wish))
-        return Way(
-            eager=self._guard(Advised(way.eager, endpoint, adviser, lessons)),
-            patient=self._guard(Advised(way.patient, endpoint, adviser, lessons)),
+        adviser = ErrorAdviser(
+            self._resolver, place, endpoint, partial(self._resolver.key_source, wish)
+        )
+        return RetryVariants(
+            eager=self._guard(ErrorAdvisor(way.eager, endpoint, adviser, lessons)),
+            patient=self._guard(ErrorAdvisor(way.patient, endpoint, adviser, lessons)),
         )
 
-    def within(self, inner: Provider, wish: Wish, meter: Meter, *, cause: str) -> Way:
+    def build_in_process(
+        self, inner: Provider, wish: ModelRef, meter: Meter, *, cause: str
+    ) -> RetryVariants:
         """The way to a model of this process, which costs nothing and is booked all the same."""
         booked = Metered(
             inner,
@@ -92,9 +96,9 @@ class Roads:
             cause=cause,
         )
         guarded = self._guard(booked)
-        return Way(eager=guarded, patient=guarded)
+        return RetryVariants(eager=guarded, patient=guarded)
 
-    def _gate(self, meter: Meter, cause: str) -> Gate:
+    def _metering(self, meter: Meter, cause: str) -> RequestWrapper:
         def metered(inner: Provider, at: Endpoint) -> Provider:
             profile = at.profile
             return Metered(
@@ -103,14 +107,14 @@ class Roads:
                 world=self._world,
                 model=at.model,
                 provider=at.name,
-                cost=profile.price.cost if profile.price is not None else _unknown,
+                cost=profile.price.cost if profile.price is not None else _unknown_price,
                 max_output=profile.max_output,
                 cause=cause,
             )
 
         return metered
 
-    def _ring(self, endpoint: Endpoint, wish: Wish) -> KeyRing | None:
+    def _key_ring(self, endpoint: Endpoint, wish: ModelRef) -> KeyChoice | None:
         """Several keys or a login; None where the endpoint's own key is all there is."""
         if wish.base_url or wish.api_key or wish.key_env:
             return None
@@ -118,7 +122,7 @@ class Roads:
         if self.cache.peek(place.name):
             return None
         keys = self._accounts.keys_for(place.name, place.vendor)
-        if self.cache.put(place.name, isinstance(keys, OneKey)):
+        if self.cache.put(place.name, isinstance(keys, SingleKey)):
             return None
 
         def at(key: Credential) -> Endpoint:
@@ -132,7 +136,7 @@ class Roads:
             )
             return asked if may else replace(asked, key="")
 
-        return KeyRing(keys, at)
+        return KeyChoice(keys, at)
 
     def _timeouts(self, endpoint: Endpoint) -> Timeouts:
         place, network = self._resolver.places.get(endpoint.name), self._settings.network
@@ -142,7 +146,7 @@ class Roads:
         if endpoint.is_local:
             stale = own.stale_timeout_seconds or self._settings.agent.local_stream_stale_timeout
             if stale is None:
-                return self._patient(endpoint, whole)
+                return self._local_timeouts(endpoint, whole)
             return Timeouts(read=stale, stale=stale, whole=whole)
         return Timeouts(
             read=network.stream_read_timeout_seconds,
@@ -150,15 +154,15 @@ class Roads:
             whole=whole,
         )
 
-    def _patient(self, endpoint: Endpoint, whole: float) -> Timeouts:
+    def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
         """A machine of one's own may read a long prompt for an hour without a word."""
-        from hermes.providers.local.patience import LocalPatience
-        from hermes.providers.local.pulse import Pulse
+        from hermes.providers.local.patience import LocalStallPolicy
+        from hermes.providers.local.pulse import ActivityProbe
 
-        pulse = Pulse(self._http, endpoint)
-        patience = LocalPatience(pulse, self._world.clock, host=endpoint.host)
+        pulse = ActivityProbe(self._http, endpoint)
+        patience = LocalStallPolicy(pulse, self._world.clock, host=endpoint.host)
         return replace(LOCAL_TIMEOUTS, whole=whole, patience=patience)
 
 
-def _unknown(_usage: Usage) -> None:
+def _unknown_price(_usage: Usage) -> None:
     """The price of a model that nobody has told."""

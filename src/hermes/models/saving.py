@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonValue
 from hermes.config.edit import write_settings
-from hermes.config.layers import Held
+from hermes.config.layers import SourcedValue
 from hermes.config.load import Config
 from hermes.config.migrate import REMOVED, Changes
 from hermes.config.model_settings import FallbackSettings
@@ -19,11 +19,11 @@ def save_choice(config: Config, model: str, provider: str, *, base_url: str = ""
     """From the next run on. ConfigError when the file cannot be written."""
     changes: Changes = {("model", "default"): model, ("model", "provider"): provider}
     stale: tuple[str, ...] = ()
-    if provider != _saved(config, "provider") or base_url:
+    if provider != _write(config, "provider") or base_url:
         stale += _OF_PROVIDER
-    if model != _saved(config, "default"):
+    if model != _write(config, "default"):
         stale += _OF_MODEL
-    changes |= {("model", key): REMOVED for key in stale if _saved(config, key) is not None}
+    changes |= {("model", key): REMOVED for key in stale if _write(config, key) is not None}
     if base_url:
         changes["model", "base_url"] = base_url
     write_settings(config.home, changes)
@@ -59,8 +59,8 @@ def _entry(each: FallbackSettings) -> JsonValue:
     return {name: value for name, value in fields.items() if value}
 
 
-def _saved(config: Config, key: str) -> JsonValue:
+def _write(config: Config, key: str) -> JsonValue:
     """What the file says; None when it says nothing."""
     found = config.explain(f"model.{key}")
-    held = (Held(value=found.value, source=found.source), *found.shadows)
+    held = (SourcedValue(value=found.value, source=found.source), *found.shadows)
     return next((each.value for each in held if each.source.kind == "file"), None)

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound
-from hermes.models.choice import CUSTOM, OFFLINE, OFFLINE_MODEL, WITHIN, Wish
+from hermes.models.choice import CUSTOM, IN_PROCESS, OFFLINE, OFFLINE_MODEL, ModelRef
 from hermes.models.models import Models
 from hermes.models.near import near_names
-from hermes.models.places import Place
+from hermes.models.places import ProviderEntry
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.listing import chattable
-from hermes.providers.listings import Listing
-from hermes.providers.probe import listens
-from hermes.providers.servers import detect, suggested_url
+from hermes.providers.listing import with_tools
+from hermes.providers.listings import ModelListing
+from hermes.providers.probe import accepts_connections
+from hermes.providers.servers import detect_server, find_models_url
 
 
 class ProviderRow(Value):
@@ -27,7 +27,7 @@ class ProviderRow(Value):
     signup: str = ""
 
 
-class Card(Value):
+class ModelCard(Value):
     """What is known of a model. Prices are dollars per million tokens; None is not known."""
 
     model: str
@@ -42,30 +42,30 @@ class Card(Value):
     tools: bool | None = None
 
 
-class Cards(Value):
+class ModelCards(Value):
     """The models of a provider; `live` when its own list was asked or kept, else `problem` says
     why that could not be."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[ModelCard, ...]
     live: bool = False
     problem: str = ""
 
 
-class Looked(Value):
+class ServerProbe(Value):
     """What is at an address: where its models are listed ("" for nowhere), which kind of server."""
 
     url: str = ""
     kind: str = ""
 
 
-class Pick(Value):
+class ModelPick(Value):
     """A model that was found by its name, and what should be said about it."""
 
-    card: Card
+    card: ModelCard
     warnings: tuple[str, ...] = ()
 
 
-class Shelf:
+class ModelBrowser:
     def __init__(self, models: Models) -> None:
         self._models = models
         self._resolver = models.resolver
@@ -75,71 +75,73 @@ class Shelf:
         rows = [self._row(name) for name in self._resolver.places.names()]
         return tuple(sorted(rows, key=lambda row: not row.usable))
 
-    def known(self, provider: str) -> tuple[str, ...]:
+    def known_models(self, provider: str) -> tuple[str, ...]:
         """The models that a provider is known to have, as far as nobody need be asked."""
-        if provider in WITHIN:
+        if provider in IN_PROCESS:
             return ()
         return tuple(self._resolver.known_models(self._resolver.places.get(provider)))
 
-    def card(self, model: str, provider: str) -> Card:
-        if provider in WITHIN:
+    def card(self, model: str, provider: str) -> ModelCard:
+        if provider in IN_PROCESS:
             window = self._models.window(model, provider)
-            return Card(model=model, provider=provider, window=window, included=True)
+            return ModelCard(model=model, provider=provider, window=window, included=True)
         return card_of(self._models.endpoint(model, provider))
 
-    def card_at(self, wish: Wish, url: str) -> Card:
+    def card_at(self, wish: ModelRef, url: str) -> ModelCard:
         """Of a model at an address that is not configured yet."""
         return card_of(self._resolver.endpoint(replace(wish, base_url=url)))
 
-    async def look_at(self, url: str, key: str = "") -> Looked:
+    async def probe_server(self, url: str, key: str = "") -> ServerProbe:
         """At the address itself, and with `/v1` behind it."""
         http = self._models.http
-        return Looked(url=await suggested_url(http, url, key=key), kind=await detect(http, url))
+        return ServerProbe(
+            url=await find_models_url(http, url, key=key), kind=await detect_server(http, url)
+        )
 
-    async def cards(self, provider: str, *, refresh: bool = False) -> Cards:
+    async def cards(self, provider: str, *, refresh: bool = False) -> ModelCards:
         """From the provider's own list, kept or asked for within a few seconds, else from what is
         shipped. UsageError or ConfigError when the provider cannot be used."""
         if provider == OFFLINE:
-            return Cards(cards=(self.card(OFFLINE_MODEL, OFFLINE),), live=True)
+            return ModelCards(cards=(self.card(OFFLINE_MODEL, OFFLINE),), live=True)
         place = self._resolver.places.get(provider)
-        endpoint = self._resolver.endpoint(Wish(provider=place.name))
+        endpoint = self._resolver.endpoint(ModelRef(provider=place.name))
         listing, problem = await self._models.lists.of(place, endpoint, refresh=refresh)
         if listing is not None:
-            names: Iterable[str] = (info.id for info in chattable(listing.models))
+            names: Iterable[str] = (info.id for info in with_tools(listing.models))
         else:
             names = self._resolver.known_models(place)
-        wishes = (Wish(provider=place.name, model=name) for name in dict.fromkeys(names))
+        wishes = (ModelRef(provider=place.name, model=name) for name in dict.fromkeys(names))
         cards = {card.model: card for card in map(card_of, map(self._resolver.endpoint, wishes))}
-        return Cards(cards=tuple(cards.values()), live=listing is not None, problem=problem)
+        return ModelCards(cards=tuple(cards.values()), live=listing is not None, problem=problem)
 
     async def find(
         self, text: str, *, provider: str = "", current: str = "", refresh: bool = False
-    ) -> Pick:
+    ) -> ModelPick:
         """The model that somebody typed: alias, `provider:model`, family or plain name, on the
         provider that was named, else on the current one. UsageError, ConfigError or NotFound when
         it cannot be used; nothing is changed in any case."""
         self._models.refuse_key(text)
         named = self._resolver.names.read(text)
         where = provider or named.provider or current
-        if where in WITHIN:
-            choice = await self._models.take(where, named.model)
-            return Pick(card=self.card(choice.model, choice.provider))
+        if where in IN_PROCESS:
+            choice = await self._models.choose_explicit(where, named.model)
+            return ModelPick(card=self.card(choice.model, choice.provider))
         place = self._resolver.places.get(where)
         model = named.text if provider and named.provider != place.name else named.model
-        endpoint = self._resolver.endpoint(Wish(provider=place.name))
+        endpoint = self._resolver.endpoint(ModelRef(provider=place.name))
         listing, problem = await self._models.lists.of(place, endpoint, refresh=refresh)
-        model = self._resolver.names.spelled(model or place.default_model, place)
+        model = self._resolver.names.canonical_name(model or place.default_model, place)
         if not model:
             raise NotFound(f"Name a model of {place.label}.")
         warnings = [problem] if problem else []
         if listing is not None and not _is_listed(listing, model):
             warnings.append(self._unlisted(place, model, listing))
-        card = card_of(self._resolver.endpoint(Wish(provider=place.name, model=model)))
+        card = card_of(self._resolver.endpoint(ModelRef(provider=place.name, model=model)))
         if card.tools is False:
             warnings.append(f"{model} is not known to call tools.")
-        return Pick(card=card, warnings=tuple(warnings))
+        return ModelPick(card=card, warnings=tuple(warnings))
 
-    def _unlisted(self, place: Place, model: str, listing: Listing) -> str:
+    def _unlisted(self, place: ProviderEntry, model: str, listing: ModelListing) -> str:
         """A vendor that does not name a model does not have it; an endpoint of one's own may."""
         names = tuple(info.id for info in listing.models)
         near = near_names(model, names)
@@ -150,15 +152,15 @@ class Shelf:
         raise NotFound(f"{words}{hint}. Nothing was changed.", near=near)
 
     def _row(self, name: str) -> ProviderRow:
-        if name in WITHIN:
+        if name in IN_PROCESS:
             return ProviderRow(name=name, label=_INSIDE[name], usable=True)
         place = self._resolver.places.get(name)
         row = ProviderRow(name=name, label=place.label, signup=place.vendor.signup)
         try:
-            endpoint = self._resolver.endpoint(Wish(provider=name))
+            endpoint = self._resolver.endpoint(ModelRef(provider=name))
         except HermesError as error:
             return replace(row, problem=str(error))
-        if endpoint.host in _HERE and not listens(endpoint.url):
+        if endpoint.host in _HERE and not accepts_connections(endpoint.url):
             return replace(row, problem=f"no server answers at {endpoint.url}")
         return replace(row, usable=True)
 
@@ -167,10 +169,10 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 _INSIDE = {"embedded": "A model file on this machine", "offline": "Offline assistant"}
 
 
-def card_of(endpoint: Endpoint) -> Card:
+def card_of(endpoint: Endpoint) -> ModelCard:
     profile = endpoint.profile
     known = profile.price is not None and not profile.included
-    return Card(
+    return ModelCard(
         model=endpoint.model,
         provider=endpoint.name,
         host=endpoint.host,
@@ -184,7 +186,7 @@ def card_of(endpoint: Endpoint) -> Card:
     )
 
 
-def _is_listed(listing: Listing, model: str) -> bool:
+def _is_listed(listing: ModelListing, model: str) -> bool:
     """Vendors list dated versions and understand the names without the date."""
     found = listing.find(model) is not None
     return found or any(info.id.startswith(f"{model}-20") for info in listing.models)

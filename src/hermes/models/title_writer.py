@@ -12,9 +12,9 @@ from hermes.core.messages import AssistantMessage, Message, UserMessage, user_sa
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
-from hermes.journal.archive import Library
-from hermes.models.auxiliary import Auxiliary
-from hermes.models.choice import WITHIN
+from hermes.journal.archive import SessionArchive
+from hermes.models.auxiliary import SideModel
+from hermes.models.choice import IN_PROCESS
 from hermes.models.models import Models
 
 TASK = "title_generation"
@@ -27,19 +27,23 @@ REQUEST = (
 )
 
 
-class Titles:
+class TitleWriter:
     """`auxiliary.title_generation.provider: none` switches it off. Models inside this process are
     too slow, or no models at all, and are not asked."""
 
-    def __init__(self, models: Models, settings: Settings, library: Library) -> None:
+    def __init__(self, models: Models, settings: Settings, library: SessionArchive) -> None:
         self._models = models
         self._settings = settings
         self._library = library
 
-    def wanted(self, session: Session) -> bool:
+    def is_enabled(self, session: Session) -> bool:
         own = self._settings.auxiliary.title_generation
         transcript = session.transcript
-        return not transcript.title and own.provider != NOBODY and transcript.provider not in WITHIN
+        return (
+            not transcript.title
+            and own.provider != NOBODY
+            and transcript.provider not in IN_PROCESS
+        )
 
     async def follow(self, session: Session, events: Subscription) -> None:
         """Wait for the first exchange that went well, and name the session after it unless
@@ -52,27 +56,27 @@ class Titles:
                 return
         finally:
             events.close()
-        if self.wanted(session):
+        if self.is_enabled(session):
             await self.name(session)
 
     async def name(self, session: Session) -> None:
         transcript = session.transcript
-        auxiliary = Auxiliary(
+        auxiliary = SideModel(
             self._models,
             self._settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
         )
         try:
-            reply = await auxiliary.ask(TASK, request(transcript.messages), session.meter)
+            reply = await auxiliary.ask(TASK, title_request(transcript.messages), session.meter)
         except HermesError:
             return
-        title = cleaned(reply.message.text)
+        title = clean_title(reply.message.text)
         if title and not transcript.title:
             await session.send(Retitle(title=await self._library.free_title(title)))
 
 
-def request(messages: list[Message]) -> Prompt:
+def title_request(messages: list[Message]) -> Prompt:
     """The first words of both sides; a name needs no more."""
     said = next((m.text for m in messages if isinstance(m, UserMessage)), "")
     answers = (m.text for m in messages if isinstance(m, AssistantMessage) and m.text)
@@ -81,7 +85,7 @@ def request(messages: list[Message]) -> Prompt:
     return Prompt(system=REQUEST, messages=(user_says(text),), effort="low")
 
 
-def cleaned(text: str) -> str:
+def clean_title(text: str) -> str:
     """The first line without quotes, marks and a full stop."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = re.sub(r"^(?:title|name)\s*:\s*", "", lines[0], flags=re.IGNORECASE) if lines else ""

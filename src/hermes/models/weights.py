@@ -7,14 +7,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hermes.codec.values import Value
-from hermes.config.home import Home, unwritable
+from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound
 from hermes.providers.embedded.engines import MISSING
 from hermes.providers.embedded.install import Progress, install, installed_path
-from hermes.providers.embedded.installable import INSTALLABLE, installable
-from hermes.providers.embedded.weights import Weights, count_words, describe, find, size_words
+from hermes.providers.embedded.installable import INSTALLABLE, find_installable
+from hermes.providers.embedded.weights import (
+    ModelFile,
+    describe_model_file,
+    find_model_file,
+    format_count,
+    format_size,
+)
 
-__all__ = ["Weights", "count_words", "size_words"]
+__all__ = ["ModelFile", "format_count", "format_size"]
 
 
 class ModelRow(Value):
@@ -51,17 +57,17 @@ def model_rows(home: Home) -> list[ModelRow]:
     ]
 
 
-def described(home: Home, name: str) -> Weights:
+def describe_model(home: Home, name: str) -> ModelFile:
     """The model of this path or installed name."""
-    return describe(find(name, home.models))
+    return describe_model_file(find_model_file(name, home.models))
 
 
 async def install_model(
     home: Home, name: str, *, env: Mapping[str, str], progress: Progress
 ) -> tuple[Path, bool]:
     """Where it is, and whether it was there already."""
-    model = installable(name)
-    folder = home.folder(home.models)
+    model = find_installable(name)
+    folder = home.ensure_folder(home.models)
     fetched = await install(model, folder, env=env, progress=progress)
     return installed_path(model, folder), not fetched
 
@@ -78,14 +84,14 @@ def remove_model(home: Home, name: str) -> Path:
     try:
         path.unlink()
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable_error(path, error) from error
     return path
 
 
 def _row(path: Path) -> ModelRow:
     size = path.stat().st_size
     try:
-        known = describe(path)
+        known = describe_model_file(path)
     except ConfigError as error:
         return ModelRow(name=path.stem, path=str(path), size=size, problem=str(error))
     note = next((model.note for model in INSTALLABLE if model.name == path.stem), "")

@@ -14,18 +14,24 @@ from hermes.config.migrate import REMOVED
 from hermes.config.run_context import RunContext
 from hermes.core.errors import ConfigError, UsageError
 from hermes.plugins.contents import hash_of, read_contents
-from hermes.plugins.found import Found
-from hermes.plugins.health import Check, check_all
-from hermes.plugins.install import Fetched, fetch, place, record_of, remove
-from hermes.plugins.plugins import Plugins, State
-from hermes.plugins.scaffold import FOLDERS, Kind, scaffold
-from hermes.plugins.scan import Finding, scan
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.health import PluginCheck, check_all
+from hermes.plugins.install import (
+    FetchedPlugin,
+    fetch_plugin,
+    install_plugin,
+    read_record,
+    remove_plugin,
+)
+from hermes.plugins.plugins import PluginRegistry, PluginState
+from hermes.plugins.scaffold import FOLDERS, ScaffoldKind, create_plugin
+from hermes.plugins.scan import CodeFinding, scan_code
 
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = get_args(ScaffoldKind)
 GRANTS = ("network", "llm", "processes")
 
 
-class Row(Value):
+class PluginRow(Value):
     """One plugin in a list."""
 
     key: str
@@ -41,10 +47,10 @@ class Row(Value):
     fault: str = ""
 
 
-class About(Value):
+class PluginDetails(Value):
     """One plugin in full. `agreed` is the hash that the person agreed to."""
 
-    row: Row
+    row: PluginRow
     name: str
     description: str
     place: str
@@ -61,28 +67,28 @@ class About(Value):
     hash: str
     agreed: str
     installed_from: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CodeFinding, ...]
 
 
-class Desk:
-    def __init__(self, run: RunContext, plugins: Plugins) -> None:
+class PluginAdmin:
+    def __init__(self, run: RunContext, plugins: PluginRegistry) -> None:
         self._run = run
         self._plugins = plugins
         self._folder = run.home.root / "plugins"
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[PluginRow]:
         return [self._row(state) for state in self._plugins.states]
 
-    def about(self, name: str) -> About:
+    def about(self, name: str) -> PluginDetails:
         state = self._plugins.state(name)
         found, manifest = state.found, state.found.manifest
         if manifest is None:
             raise ConfigError(f"{found.key} is no plugin that can be used: {found.fault}")
         contents = read_contents(Path(found.place))
-        record = record_of(Path(found.place))
+        record = read_record(Path(found.place))
         known = self._plugins.around.variables
         grants = self._plugins.rules.grants(found)
-        return About(
+        return PluginDetails(
             row=self._row(state),
             name=manifest.name,
             description=manifest.description,
@@ -105,7 +111,7 @@ class Desk:
             hash=hash_of(contents),
             agreed=self._plugins.consents.hash_of(found),
             installed_from=record.source if record else "",
-            findings=scan(contents),
+            findings=scan_code(contents),
         )
 
     def enable(
@@ -115,7 +121,7 @@ class Desk:
         isolation: str = "",
         allow_tool_override: bool = False,
         grants: Sequence[str] = (),
-    ) -> About:
+    ) -> PluginDetails:
         """Agree to the files as they are now, and load them from the next session on."""
         about = self.about(name)
         found = self._plugins.state(name).found
@@ -126,12 +132,12 @@ class Desk:
                 f"`hermes plugins info {found.key}` shows it."
             )
         entry = ("plugins", "entries", found.key)
-        changes: dict[tuple[str, ...], Any] = _granted(entry, grants, self._given(found))
+        changes: dict[tuple[str, ...], Any] = _granted(entry, grants, self._granted_rights(found))
         if isolation:
             changes[(*entry, "isolation")] = isolation
         if allow_tool_override:
             changes[(*entry, "allow_tool_override")] = True
-        changes |= self._listed(found, on=True)
+        changes |= self._list_changes(found, on=True)
         if not found.trusted:
             self._plugins.consents.agree(found, about.hash, self._run.world.clock.now())
         write_settings(self._run.home, changes)
@@ -139,24 +145,24 @@ class Desk:
 
     def disable(self, name: str) -> str:
         found = self._plugins.state(name).found
-        write_settings(self._run.home, self._listed(found, on=False))
+        write_settings(self._run.home, self._list_changes(found, on=False))
         return found.key
 
-    async def fetch(self, source: str, ref: str) -> Fetched:
+    async def fetch(self, source: str, ref: str) -> FetchedPlugin:
         """Into memory only; nothing of it is run."""
         made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
         try:
-            return await fetch(source, ref, Path(made.name) / "clone", self._run.env)
+            return await fetch_plugin(source, ref, Path(made.name) / "clone", self._run.env)
         finally:
             await asyncio.to_thread(made.cleanup)
 
-    def install(self, fetched: Fetched, *, force: bool) -> Path:
-        return place(fetched, self._folder, force=force)
+    def install(self, fetched: FetchedPlugin, *, force: bool) -> Path:
+        return install_plugin(fetched, self._folder, force=force)
 
     async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
         """What has changed, by file; a plugin that has changed must be agreed to again."""
         found = self._plugins.state(name).found
-        record = record_of(Path(found.place))
+        record = read_record(Path(found.place))
         if record is None:
             raise UsageError(f"{found.key} was not installed by `hermes plugins install`.")
         if record.ref:
@@ -170,13 +176,13 @@ class Desk:
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
         if changed:
-            place(fetched, self._folder, force=True)
+            install_plugin(fetched, self._folder, force=True)
         return found.key, tuple(changed)
 
     def updatable(self) -> list[str]:
         """Those that were installed, and not pinned."""
         records = {
-            state.found.key: record_of(Path(state.found.place))
+            state.found.key: read_record(Path(state.found.place))
             for state in self._plugins.states
             if state.found.source == "user"
         }
@@ -186,26 +192,26 @@ class Desk:
         found = self._plugins.state(name).found
         if found.source != "user":
             raise UsageError(f"{found.key} is {found.source}; `hermes plugins disable` it instead.")
-        remove(Path(found.place))
+        remove_plugin(Path(found.place))
         self._plugins.consents.withdraw(found.key)
-        changes = self._listed(found, on=False)
+        changes = self._list_changes(found, on=False)
         del changes["plugins", "disabled"]
         if found.key in self._run.settings.plugins.entries:
             changes["plugins", "entries", found.key] = REMOVED
         write_settings(self._run.home, changes)
         return found.key
 
-    def new(self, name: str, kind: Kind) -> tuple[Path, ...]:
+    def new(self, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
         inner = f"{FOLDERS[kind]}/{name}" if kind in FOLDERS else name
-        return scaffold(self._folder / inner, name, kind)
+        return create_plugin(self._folder / inner, name, kind)
 
-    async def doctor(self) -> list[Check]:
+    async def doctor(self) -> list[PluginCheck]:
         return await check_all(self._plugins)
 
-    def _row(self, state: State) -> Row:
+    def _row(self, state: PluginState) -> PluginRow:
         found, surface = state.found, state.surface
         manifest = found.manifest
-        return Row(
+        return PluginRow(
             key=found.key,
             source=found.source,
             kind=manifest.kind if manifest else "",
@@ -219,11 +225,11 @@ class Desk:
             fault=state.fault,
         )
 
-    def _given(self, found: Found) -> dict[str, Any]:
+    def _granted_rights(self, found: FoundPlugin) -> dict[str, Any]:
         given = self._plugins.rules.entry(found).grants
         return {"paths": list(given.paths), "env": list(given.env)}
 
-    def _listed(self, found: Found, *, on: bool) -> dict[tuple[str, ...], Any]:
+    def _list_changes(self, found: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
         """Both lists as they should be; a plugin that comes with the program needs none of them
         but to be off."""
         own, names = self._run.settings.plugins, (found.key, found.name)
@@ -239,8 +245,8 @@ class Desk:
         }
 
 
-def findings_of(fetched: Fetched) -> tuple[Finding, ...]:
-    return scan(fetched.contents)
+def findings_of(fetched: FetchedPlugin) -> tuple[CodeFinding, ...]:
+    return scan_code(fetched.contents)
 
 
 def _granted(

@@ -9,14 +9,14 @@ from pathlib import Path
 from hermes.codec.json import decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
-from hermes.plugins.cell import PluginCell, Setting, secrets_of
-from hermes.plugins.contents import hash_of, keep, read_contents
-from hermes.plugins.found import Found
-from hermes.plugins.manifest import Manifest
-from hermes.plugins.rules import Rules
+from hermes.plugins.cell import PluginSandbox, SandboxConfig, secrets_of
+from hermes.plugins.contents import hash_of, read_contents, write_copy
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.manifest import PluginManifest
+from hermes.plugins.rules import PluginRules
 
 
-class Surroundings(Value):
+class PluginHost(Value):
     """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
     secrets in plugin logs."""
 
@@ -28,22 +28,22 @@ class Surroundings(Value):
     mask: Callable[[str], str] = str
 
 
-class Births:
-    def __init__(self, rules: Rules, around: Surroundings) -> None:
+class PluginLauncher:
+    def __init__(self, rules: PluginRules, around: PluginHost) -> None:
         self._rules = rules
         self._around = around
 
-    def cell(self, found: Found) -> tuple[PluginCell, JsonObject]:
-        birth = self.birth(found)
+    def sandbox(self, found: FoundPlugin) -> tuple[PluginSandbox, JsonObject]:
+        birth = self.start_message(found)
         around, grants = self._around, self._rules.grants(found)
         assert found.manifest is not None
-        setting = Setting(
+        setting = SandboxConfig(
             key=found.key,
             home=around.home,
             person=around.person,
             copy=str(birth["copy"]),
             data=str(birth["data_dir"]),
-            log=str(Path(around.home, "logs", "plugins", f"{flat(found.key)}.log")),
+            log=str(Path(around.home, "logs", "plugins", f"{file_name(found.key)}.log")),
             grants=grants,
             wanted_env=found.manifest.variables,
             variables=around.variables,
@@ -51,9 +51,9 @@ class Births:
             means=self._rules.means,
             mask=around.mask,
         )
-        return PluginCell(setting), birth
+        return PluginSandbox(setting), birth
 
-    def birth(self, found: Found) -> JsonObject:
+    def start_message(self, found: FoundPlugin) -> JsonObject:
         """Builds the start message with a copy of the approved files, since the originals may
         change. Bundled plugins run in place."""
         assert found.manifest is not None
@@ -76,7 +76,7 @@ class Births:
             "secrets": secrets_of(found.manifest.variables, grants, self._around.variables),
         }
 
-    def _copy(self, found: Found) -> Path:
+    def _copy(self, found: FoundPlugin) -> Path:
         contents = read_contents(Path(found.place))
         now = hash_of(contents)
         if now != found.hash:
@@ -86,17 +86,19 @@ class Births:
         top = Path(found.place).name
         if Path(found.place).is_dir():
             contents = {f"{top}/{name}": data for name, data in contents.items()}
-        folder = Path(self._around.home, "cache", "plugins", "copies", f"{flat(found.key)}-{now}")
+        folder = Path(
+            self._around.home, "cache", "plugins", "copies", f"{file_name(found.key)}-{now}"
+        )
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return keep(contents, folder)
+        return write_copy(contents, folder)
 
 
-def flat(key: str) -> str:
+def file_name(key: str) -> str:
     """Converts a key to a file name."""
     return key.replace("/", "--")
 
 
-def _encode_manifest(manifest: Manifest) -> JsonObject:
+def _encode_manifest(manifest: PluginManifest) -> JsonObject:
     """Encodes all fields of the manifest."""
     fields: JsonObject = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
     decoded: JsonObject = decode(dict, encode(fields))

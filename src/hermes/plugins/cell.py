@@ -14,11 +14,11 @@ from typing import BinaryIO, Literal
 from hermes.codec.values import Value
 from hermes.config.child_environment import is_providers
 from hermes.core.errors import ConfigError
-from hermes.plugins.contents import forget_copies
+from hermes.plugins.contents import remove_copy
 from hermes.plugins.serving import Grants
-from hermes.workspaces.child import onto, opened
-from hermes.workspaces.confinement.sandbox import Cell, find_means
-from hermes.workspaces.confinement.scope import RESOLVER, Scope, below, outermost
+from hermes.workspaces.child import dup2_action, open_action
+from hermes.workspaces.confinement.sandbox import CommandSandbox, find_means
+from hermes.workspaces.confinement.scope import RESOLVER, ConfinementScope, below, outermost
 
 Sandbox = Literal["auto", "require", "off"]
 Means = Literal["auto", "bubblewrap", "landlock"]
@@ -42,7 +42,7 @@ _NUMBERS = count(1)
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
-class Setting(Value):
+class SandboxConfig(Value):
     """Configuration of the sandbox. `copy` is the plugin's code; `variables` is the host's
     environment, of which little is passed on. `means` forces a mechanism."""
 
@@ -60,12 +60,12 @@ class Setting(Value):
     mask: Callable[[str], str] = str
 
 
-class PluginCell:
+class PluginSandbox:
     """Starts the process of one plugin."""
 
     UNCONFINED = "resource limits only"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: SandboxConfig) -> None:
         self._setting = setting
         self._private = _private_place(setting)
         self._scope = self._build_scope(setting, str(self._private))
@@ -98,27 +98,27 @@ class PluginCell:
         for folder in (setting.data, str(Path(setting.log).parent)):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
         scope.prepare()
-        cell = Cell(self._means, scope, ())
+        cell = CommandSandbox(self._means, scope, ())
         argv = cell.wrap((sys.executable, "-I", "-B", str(CHILD)))
         with _fresh_log(setting.log) as log:
             actions = [
-                opened(0, os.devnull, os.O_RDONLY),
-                opened(1, os.devnull, os.O_WRONLY),
-                onto(log.fileno(), 2),
-                onto(link, LINK),
+                open_action(0, os.devnull, os.O_RDONLY),
+                open_action(1, os.devnull, os.O_WRONLY),
+                dup2_action(log.fileno(), 2),
+                dup2_action(link, LINK),
             ]
             return cell.starter()(argv[0], argv, self._environment(scope), actions)
 
     def clear(self) -> None:
         """Deletes the private folder and redacts secrets in the log."""
-        forget_copies(self._private)
+        remove_copy(self._private)
         with contextlib.suppress(OSError):
             log = Path(self._setting.log)
             words = log.read_text("utf-8", "replace")
             if (clean := self._setting.mask(words)) != words:
                 log.write_text(clean)
 
-    def _environment(self, scope: Scope) -> dict[str, str]:
+    def _environment(self, scope: ConfinementScope) -> dict[str, str]:
         variables = self._setting.variables
         passed = {name: variables[name] for name in _PASSED_ON if name in variables}
         baseline = {
@@ -130,14 +130,14 @@ class PluginCell:
         return {**passed, **self.secrets(), **baseline}
 
     @staticmethod
-    def _build_scope(setting: Setting, private: str) -> Scope:
+    def _build_scope(setting: SandboxConfig, private: str) -> ConfinementScope:
         grants = setting.grants
         granted = _resolve_grants(grants.paths, setting.person, setting.home)
         # Grants are inside hidden folders, or are one.
         hidden = {*_private_folders(), setting.person, setting.home}
         hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
         readable = (setting.copy, *_of_python(setting.home))
-        return Scope(
+        return ConfinementScope(
             root=setting.data,
             home=os.path.realpath(setting.person),
             private=private,
@@ -150,7 +150,7 @@ class PluginCell:
         )
 
 
-def confines(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
+def is_sandboxed(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
     """Returns whether plugins are sandboxed beyond resource limits."""
     path = variables.get("PATH", os.defpath)
     return sandbox != "off" and find_means(means, path)[0] is not None
@@ -176,7 +176,7 @@ def _fresh_log(file: str) -> BinaryIO:
     return path.open("ab")
 
 
-def _private_place(setting: Setting) -> Path:
+def _private_place(setting: SandboxConfig) -> Path:
     """Returns a new private folder per start, so that links left by a plugin cannot affect the
     next start."""
     folder = Path(setting.home, "cache", "plugins", "cells")
@@ -184,7 +184,7 @@ def _private_place(setting: Setting) -> Path:
     for left in folder.glob("*.*.*"):
         owner = left.name.split(".")[-2]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            forget_copies(left)
+            remove_copy(left)
     return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
 
 

@@ -47,7 +47,7 @@ def hash_of(contents: Contents) -> str:
     return whole.hexdigest()
 
 
-def keep(contents: Contents, folder: Path) -> Path:
+def write_copy(contents: Contents, folder: Path) -> Path:
     """Writes a complete copy to `folder`; an existing one that differs is replaced, because its
     name contains the hash."""
     if folder.is_dir() and _same(folder, contents):
@@ -68,7 +68,7 @@ def keep(contents: Contents, folder: Path) -> Path:
     return folder
 
 
-def forget_copies(folder: Path) -> None:
+def remove_copy(folder: Path) -> None:
     _remove(folder)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError
-from hermes.plugins.entry_points import installed
-from hermes.plugins.found import CATEGORIES, Found, Source
+from hermes.plugins.entry_points import find_installed
+from hermes.plugins.found import CATEGORIES, FoundPlugin, Source
 from hermes.plugins.manifest import FILE, manifest_of_folder, manifest_of_module
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ BUNDLED = Path(__file__).with_name("bundled")
 PROJECT = Path(".hermes", "plugins")
 
 
-class Places(Value):
+class SearchPaths(Value):
     """Where to search. `project` is a project's plugin folder, if enabled. `paths` are import
     paths; empty means those of this process."""
 
@@ -30,9 +30,9 @@ class Places(Value):
     allow_override: tuple[str, ...] = ()
 
 
-def discover(places: Places) -> dict[str, Found]:
+def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
     """Returns plugins by key; a higher source overrides a lower one and is logged."""
-    found: dict[str, Found] = {}
+    found: dict[str, FoundPlugin] = {}
     for each in _all(places):
         held = found.get(each.key)
         if held is None:
@@ -45,24 +45,24 @@ def discover(places: Places) -> dict[str, Found]:
     return dict(sorted(found.items()))
 
 
-def _may_replace(held: Found, by: Found, allowed: Sequence[str]) -> bool:
+def _may_replace(held: FoundPlugin, by: FoundPlugin, allowed: Sequence[str]) -> bool:
     """Memory plugins must not be replaced silently."""
     if held.source == by.source:
         return False
     return not (held.trusted and held.key.startswith("memory/")) or held.key in allowed
 
 
-def _all(places: Places) -> Iterator[Found]:
+def _all(places: SearchPaths) -> Iterator[FoundPlugin]:
     if places.bundled:
         yield from in_folder(Path(places.bundled), "bundled")
     if places.pip:
-        yield from installed(places.paths)
+        yield from find_installed(places.paths)
     yield from in_folder(Path(places.user), "user")
     if places.project:
         yield from in_folder(Path(places.project), "project")
 
 
-def in_folder(folder: Path, source: Source) -> Iterator[Found]:
+def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
     """Finds `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
     for entry in _entries(folder):
         if entry.name in CATEGORIES and entry.is_dir():
@@ -75,28 +75,30 @@ def in_folder(folder: Path, source: Source) -> Iterator[Found]:
             yield from _file(entry, source)
 
 
-def _one(folder: Path, key: str, source: Source) -> Iterator[Found]:
+def _one(folder: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
     if not (folder / FILE).exists():
         log.debug("a folder has no manifest", extra={"folder": str(folder)})
         if source != "bundled":
-            yield Found(key=key, source=source, place=str(folder), fault=f"{FILE} is missing.")
+            yield FoundPlugin(
+                key=key, source=source, place=str(folder), fault=f"{FILE} is missing."
+            )
         return
     try:
         manifest = manifest_of_folder(folder)
     except ConfigError as error:
-        yield Found(key=key, source=source, place=str(folder), fault=str(error))
+        yield FoundPlugin(key=key, source=source, place=str(folder), fault=str(error))
         return
     log.debug("a folder is a plugin", extra={"folder": str(folder)})
-    yield Found(key=key, source=source, place=str(folder), manifest=manifest)
+    yield FoundPlugin(key=key, source=source, place=str(folder), manifest=manifest)
 
 
-def _file(file: Path, source: Source) -> Iterator[Found]:
+def _file(file: Path, source: Source) -> Iterator[FoundPlugin]:
     try:
         manifest = manifest_of_module(file)
     except ConfigError as error:
-        yield Found(key=file.stem, source=source, place=str(file), fault=str(error))
+        yield FoundPlugin(key=file.stem, source=source, place=str(file), fault=str(error))
         return
-    yield Found(key=file.stem, source=source, place=str(file), manifest=manifest)
+    yield FoundPlugin(key=file.stem, source=source, place=str(file), manifest=manifest)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.core.errors import EffectDenied, ToolError
-from hermes.core.hooks import Fate
+from hermes.core.hooks import CallOutcome
 from hermes.core.messages import Text, ToolCall, ToolResult, joined_text
 from hermes.core.tools import Tool, ToolContext
 from hermes.plugins.serving import Denied
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from hermes.core.session import Session
     from hermes.hooks.session import SessionHooks
-    from hermes.plugins.run_plugins import PluginHost
+    from hermes.plugins.run_plugins import HostServices
 
 # The handles of a call ask for these themselves.
 _GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)
 
 
 async def dispatch(
-    host: PluginHost,
+    host: HostServices,
     plugin: str,
     session_id: str,
     ctx: ToolContext,
@@ -48,9 +48,9 @@ async def dispatch(
     hooks = host.find_hooks(session_id)
     call = ToolCall(id=f"{ctx.call_id}.{PREFIX}{plugin}", name=tool.name, arguments=arguments)
     begun = host.run.world.clock.monotonic()
-    fate: Fate = "made"
+    fate: CallOutcome = "made"
     try:
-        call = await _heard(session, hooks, ctx, call)
+        call = await _apply_hooks(session, hooks, ctx, call)
         result = await _run(host.run.redactor.text, session, plugin, ctx, tool, call)
     except (ToolError, DecodeError, OSError) as error:
         fate = "blocked" if isinstance(error, EffectDenied) else "refused"
@@ -60,18 +60,18 @@ async def dispatch(
     text = None
     if hooks is not None:
         seconds = host.run.world.clock.monotonic() - begun
-        text = await hooks.call_went(call, result, seconds, fate)
+        text = await hooks.after_tool(call, result, seconds, fate)
     if fate != "made":
         raise Denied(f"{name} was not run: {result.text}")
     return result.text if text is None else text
 
 
-async def _heard(
+async def _apply_hooks(
     session: Session, hooks: SessionHooks | None, ctx: ToolContext, call: ToolCall
 ) -> ToolCall:
     """The call as hooks leave it; EffectDenied where one of them, or the person that it wants to
     be asked, says no."""
-    verdict = await hooks.call_comes(call) if hooks is not None else None
+    verdict = await hooks.before_tool(call) if hooks is not None else None
     if verdict is None:
         return call
     if verdict.block is not None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hermes.codec.values import replace
 from hermes.core.errors import ConfigError
-from hermes.plugins.found import Found
-from hermes.plugins.manifest import FILE, Manifest, manifest_of_folder, manifest_of_module
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.manifest import FILE, PluginManifest, manifest_of_folder, manifest_of_module
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ GROUP = "hermes_agent.plugins"
 GROUPS = {GROUP: "", "hermes_agent.memory_providers": "memory"}
 
 
-def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
+def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
     """Yields plugins on the import path or on `paths`."""
     # Slow to load: imports the email parser.
     from importlib.metadata import distributions
@@ -39,20 +39,20 @@ def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
                 yield _of_category(found, GROUPS[point.group])
 
 
-def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> Found:
+def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> FoundPlugin:
     root, place = _locate(module, where)
     if place is None:
         fault = f"The module {module} of the entry point {name} is missing."
-        return Found(key=name, source="pip", place=module, fault=fault)
+        return FoundPlugin(key=name, source="pip", place=module, fault=fault)
     try:
-        manifest: Manifest | None = _manifest(place)
+        manifest: PluginManifest | None = _read_point_manifest(place)
         fault = ""
     except ConfigError as error:
         manifest, fault = None, str(error)
     # The whole top-level package, so that everything imported is hashed.
     top = module.partition(".")[0]
     whole = Path(root, top) if Path(root, top).is_dir() else place
-    return Found(
+    return FoundPlugin(
         key=name,
         source="pip",
         place=str(whole),
@@ -64,7 +64,7 @@ def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> F
     )
 
 
-def _of_category(found: Found, category: str) -> Found:
+def _of_category(found: FoundPlugin, category: str) -> FoundPlugin:
     if not category or found.manifest is None:
         return found
     return replace(found, manifest=replace(found.manifest, category=category))
@@ -82,7 +82,7 @@ def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
     return "", None
 
 
-def _manifest(place: Path) -> Manifest:
+def _read_point_manifest(place: Path) -> PluginManifest:
     if place.is_dir():
         if (place / FILE).is_file():
             return manifest_of_folder(place)

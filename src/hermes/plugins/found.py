@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.plugins.manifest import Manifest
+from hermes.plugins.manifest import PluginManifest
 
 # In ascending precedence.
 Source = Literal["bundled", "pip", "user", "project"]
@@ -21,7 +21,7 @@ CATEGORIES = (
 )
 
 
-class Found(Value):
+class FoundPlugin(Value):
     """`place` is the folder or file. A pip plugin is `module` in `root`; `attribute` names its
     function if not `register`. Without a manifest, `fault` says why; `overrides` is the source
     of the plugin that it replaces."""
@@ -29,7 +29,7 @@ class Found(Value):
     key: str
     source: Source
     place: str
-    manifest: Manifest | None = None
+    manifest: PluginManifest | None = None
     fault: str = ""
     root: str = ""
     module: str = ""

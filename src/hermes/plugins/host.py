@@ -14,14 +14,14 @@ from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.mcp.schemas import clean_schema
-from hermes.models.auxiliary import MAIN, Auxiliary
-from hermes.plugins.births import Surroundings
-from hermes.plugins.discovery import PROJECT, Places
+from hermes.models.auxiliary import MAIN, SideModel
+from hermes.plugins.births import PluginHost
+from hermes.plugins.discovery import PROJECT, SearchPaths
 from hermes.plugins.dispatch import dispatch
-from hermes.plugins.found import Found
-from hermes.plugins.plugins import Plugins
-from hermes.plugins.rules import Rules
-from hermes.plugins.serving import Denied, Serving
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.plugins import PluginRegistry
+from hermes.plugins.rules import PluginRules
+from hermes.plugins.serving import Denied, PluginRequests
 from hermes.plugins.tools import PREFIX, PluginTool
 from hermes.tools.catalogue import declarations
 from hermes.version import __version__
@@ -30,25 +30,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hermes.config.run_context import RunContext
-    from hermes.plugins.run_plugins import PluginHost
-    from hermes.tools.toolbox import Tools
+    from hermes.plugins.run_plugins import HostServices
+    from hermes.tools.toolbox import SessionTools
 
 # The model of a plugin is paid and told like one of a foreign server.
 TASK = "mcp"
 
 
-def plugins_of(host: PluginHost) -> Plugins:
+def plugins_of(host: HostServices) -> PluginRegistry:
     return load_plugins(
         host.run, serve=partial(_serving, host), taken=lambda: _foreign_tools(host.tools)
     )
 
 
 def load_plugins(
-    run: RunContext, *, serve: Callable[[Rules, Found], Serving], taken: Callable[[], Iterable[str]]
-) -> Plugins:
+    run: RunContext,
+    *,
+    serve: Callable[[PluginRules, FoundPlugin], PluginRequests],
+    taken: Callable[[], Iterable[str]],
+) -> PluginRegistry:
     """`serve` answers what a plugin asks for; `taken` are names of tools that others brought."""
     rules = rules_of(run)
-    return Plugins(
+    return PluginRegistry(
         rules,
         places_of(run, rules),
         surroundings_of(run),
@@ -60,19 +63,19 @@ def load_plugins(
     )
 
 
-def _foreign_tools(tools: Tools) -> tuple[str, ...]:
+def _foreign_tools(tools: SessionTools) -> tuple[str, ...]:
     """Tools of MCP servers."""
     added = tools.added
     return tuple(each.spec.name for each in added if not isinstance(each.load(), PluginTool))
 
 
-def rules_of(run: RunContext) -> Rules:
-    return convert(Rules, plain(run.settings.plugins))
+def rules_of(run: RunContext) -> PluginRules:
+    return convert(PluginRules, plain(run.settings.plugins))
 
 
-def places_of(run: RunContext, rules: Rules) -> Places:
+def places_of(run: RunContext, rules: PluginRules) -> SearchPaths:
     project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
-    return Places(
+    return SearchPaths(
         user=str(run.home.root / "plugins"),
         project=str(project) if rules.project and not rules.safe_mode else "",
         pip=not rules.safe_mode,
@@ -80,9 +83,9 @@ def places_of(run: RunContext, rules: Rules) -> Places:
     )
 
 
-def surroundings_of(run: RunContext) -> Surroundings:
+def surroundings_of(run: RunContext) -> PluginHost:
     secrets = run.config.secrets
-    return Surroundings(
+    return PluginHost(
         home=run.state_dir,
         person=run.user_home,
         variables={**run.env, **{name: secrets.get(name) for name in secrets.names()}},
@@ -92,8 +95,8 @@ def surroundings_of(run: RunContext) -> Surroundings:
     )
 
 
-def _serving(host: PluginHost, rules: Rules, found: Found) -> Serving:
-    return Serving(
+def _serving(host: HostServices, rules: PluginRules, found: FoundPlugin) -> PluginRequests:
+    return PluginRequests(
         found.name,
         rules.grants(found),
         dispatch=partial(dispatch, host),
@@ -102,7 +105,7 @@ def _serving(host: PluginHost, rules: Rules, found: Found) -> Serving:
     )
 
 
-async def _inject(host: PluginHost, plugin: str, session_id: str, content: str) -> bool:
+async def _inject(host: HostServices, plugin: str, session_id: str, content: str) -> bool:
     session = host.find_session(session_id)
     if session is None:
         return False
@@ -111,7 +114,7 @@ async def _inject(host: PluginHost, plugin: str, session_id: str, content: str) 
 
 
 async def _complete(
-    host: PluginHost, plugin: str, session_id: str, system: str, prompt: str, most: int
+    host: HostServices, plugin: str, session_id: str, system: str, prompt: str, most: int
 ) -> str:
     session = host.find_session(session_id)
     if session is None:
@@ -119,7 +122,7 @@ async def _complete(
     own = host.run.settings.auxiliary.mcp
     if own == AuxiliaryTaskSettings():
         own = AuxiliaryTaskSettings(provider=MAIN)
-    auxiliary = Auxiliary(
+    auxiliary = SideModel(
         host.models,
         replace(host.run.settings, auxiliary=replace(host.run.settings.auxiliary, mcp=own)),
         main=lambda: (session.transcript.model, session.transcript.provider),

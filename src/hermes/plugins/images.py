@@ -6,19 +6,19 @@ import asyncio
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.plugins.plugins import Plugins
+from hermes.plugins.plugins import PluginRegistry
 from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NOBODY
+from hermes.plugins.serving import NO_CALLER
 from hermes.plugins.surface import ImageOffer
 
-SECONDS = 300.0
+IMAGE_SECONDS = 300.0
 
 
-class ForeignImages:
+class RemoteImageProvider:
     """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
     `agenerate` on the event loop."""
 
-    def __init__(self, offer: ImageOffer, plugins: Plugins, key: str) -> None:
+    def __init__(self, offer: ImageOffer, plugins: PluginRegistry, key: str) -> None:
         self._offer = offer
         self._plugins = plugins
         self._key = key
@@ -57,7 +57,7 @@ class ForeignImages:
         given = {"positional": [prompt, aspect_ratio], "named": named}
         try:
             answer = await self._plugins.running(self._key).call(
-                "image", f"{self.name}:generate", given, seconds=SECONDS, caller=NOBODY
+                "image", f"{self.name}:generate", given, seconds=IMAGE_SECONDS, caller=NO_CALLER
             )
         except PluginFault as fault:
             return {"success": False, "image": None, "error": str(fault), "provider": self.name,

@@ -11,13 +11,13 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ConfigError
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
-from hermes.plugins.inside.engines import Engines
+from hermes.plugins.inside.engines import EngineFactory
 from hermes.plugins.inside.runtime import Runtime
-from hermes.plugins.running import CallKind, PluginFault, told
-from hermes.plugins.serving import Caller, Denied, Serving
+from hermes.plugins.running import CallKind, PluginFault, call_facts
+from hermes.plugins.serving import Denied, PluginCaller, PluginRequests
 
 
-class InProcess:
+class InProcessPlugin:
     """`make_birth` raises ConfigError when the files differ from the approved ones."""
 
     protection = "runs inside Hermes"
@@ -26,7 +26,7 @@ class InProcess:
         self,
         name: str,
         make_birth: Callable[[], JsonObject],
-        serving: Serving,
+        serving: PluginRequests,
         *,
         load_seconds: float,
     ) -> None:
@@ -37,7 +37,7 @@ class InProcess:
         self._starting = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._runtime: Runtime | None = None
-        self._callers: dict[int, Caller] = {}
+        self._callers: dict[int, PluginCaller] = {}
         self._last = 0
 
     @property
@@ -46,7 +46,7 @@ class InProcess:
         return dict(self._runtime.context.registered.images) if self._runtime else {}
 
     @property
-    def engines(self) -> dict[str, Engines]:
+    def engines(self) -> dict[str, EngineFactory]:
         """Its context engines, once loaded."""
         return dict(self._runtime.context.registered.engines) if self._runtime else {}
 
@@ -59,7 +59,7 @@ class InProcess:
         return decode(object, encode((await self._running()).surface()))
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
+        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         runtime = await self._running()
         self._last += 1
@@ -68,7 +68,7 @@ class InProcess:
 
         def work() -> Any:
             within.set(number)
-            return runtime.call(kind, name, copied, told(caller))
+            return runtime.call(kind, name, copied, call_facts(caller))
 
         try:
             async with asyncio.timeout(seconds or None):

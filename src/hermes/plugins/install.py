@@ -11,9 +11,9 @@ from pathlib import Path
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, HermesError, UsageError
-from hermes.plugins.contents import Contents, forget_copies, keep, read_contents
+from hermes.plugins.contents import Contents, read_contents, remove_copy, write_copy
 from hermes.plugins.found import CATEGORIES
-from hermes.plugins.manifest import FILE, Manifest, read_manifest
+from hermes.plugins.manifest import FILE, PluginManifest, read_manifest
 
 RECORD = ".install.json"
 SECONDS = 120.0
@@ -25,7 +25,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-class Installed(Value):
+class InstallRecord(Value):
     """Origin of a plugin. With a `ref` it is pinned."""
 
     source: str
@@ -33,10 +33,10 @@ class Installed(Value):
     commit: str = ""
 
 
-class Fetched(Value):
-    manifest: Manifest
+class FetchedPlugin(Value):
+    manifest: PluginManifest
     contents: Contents
-    record: Installed
+    record: InstallRecord
 
     @property
     def key(self) -> str:
@@ -44,40 +44,40 @@ class Fetched(Value):
         return f"{category}/{self.manifest.name}" if category else self.manifest.name
 
 
-async def fetch(source: str, ref: str, into: Path, env: Mapping[str, str]) -> Fetched:
+async def fetch_plugin(source: str, ref: str, into: Path, env: Mapping[str, str]) -> FetchedPlugin:
     """Fetches from a folder, a git URL or OWNER/REPO[/FOLDER]; HermesError."""
     if not ref and (here := _folder(source)):
-        return _inspect(here, Installed(source=str(here)))
+        return _inspect(here, InstallRecord(source=str(here)))
     address, inner = _address(source)
     commit = await _clone(address, ref, into, env)
-    return _inspect(_below(into, inner), Installed(source=source, ref=ref, commit=commit))
+    return _inspect(_below(into, inner), InstallRecord(source=source, ref=ref, commit=commit))
 
 
-def place(fetched: Fetched, plugins: Path, *, force: bool) -> Path:
+def install_plugin(fetched: FetchedPlugin, plugins: Path, *, force: bool) -> Path:
     """Installs below `plugins`; replaces an existing plugin only with `force`."""
     target = plugins / fetched.key
     if target.exists() and not force:
         raise UsageError(f"{fetched.key} is already installed; add --force to replace it.")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    keep(fetched.contents, target)
+    write_copy(fetched.contents, target)
     for file in target.rglob("*"):
         file.chmod(0o700 if file.is_dir() else 0o600)
     (target / RECORD).write_bytes(encode(fetched.record))
     return target
 
 
-def record_of(folder: Path) -> Installed | None:
+def read_record(folder: Path) -> InstallRecord | None:
     try:
-        return decode(Installed, (folder / RECORD).read_bytes())
+        return decode(InstallRecord, (folder / RECORD).read_bytes())
     except (OSError, DecodeError):
         return None
 
 
-def remove(folder: Path) -> None:
+def remove_plugin(folder: Path) -> None:
     if folder.is_file():
         folder.unlink()
     else:
-        forget_copies(folder)
+        remove_copy(folder)
 
 
 def _folder(source: str) -> Path | None:
@@ -92,13 +92,13 @@ def _below(top: Path, inner: str) -> Path:
     return whole
 
 
-def _inspect(folder: Path, record: Installed) -> Fetched:
+def _inspect(folder: Path, record: InstallRecord) -> FetchedPlugin:
     if not (folder / FILE).is_file():
         raise ConfigError(f"{record.source} has no {FILE}; it is not a plugin.")
     manifest = read_manifest(folder / FILE)
     if manifest.category and manifest.category not in CATEGORIES:
         raise ConfigError(f"There is no plugin category {manifest.category!r}.")
-    return Fetched(manifest=manifest, contents=read_contents(folder), record=record)
+    return FetchedPlugin(manifest=manifest, contents=read_contents(folder), record=record)
 
 
 def _address(source: str) -> tuple[str, str]:

@@ -12,10 +12,10 @@ from typing import Any
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
 from hermes.core.world import Clock
-from hermes.plugins.cell import PluginCell
-from hermes.plugins.link import Failed, Gone, Link
-from hermes.plugins.running import CallKind, PluginFault, told
-from hermes.plugins.serving import NOBODY, Caller, Serving
+from hermes.plugins.cell import PluginSandbox
+from hermes.plugins.link import PluginCallFailed, PluginLink, ProcessGone
+from hermes.plugins.running import CallKind, PluginFault, call_facts
+from hermes.plugins.serving import NO_CALLER, PluginCaller, PluginRequests
 
 log = logging.getLogger(__name__)
 
@@ -25,17 +25,17 @@ WINDOW_SECONDS = 600.0
 POLITE_SECONDS = 0.5
 
 
-class Pulse(Value):
+class LivenessCheck(Value):
     """Interval of liveness checks and the time allowed for an answer."""
 
     every_seconds: float = 15.0
     patience_seconds: float = 30.0
 
 
-DEFAULT_PULSE = Pulse()
+DEFAULT_PULSE = LivenessCheck()
 
 
-class Strikes:
+class CrashCounter:
     """Recent crashes of a plugin and the resulting delay."""
 
     def __init__(self, clock: Clock) -> None:
@@ -59,20 +59,20 @@ class Strikes:
         self._crashes = [each for each in self._crashes if now - each < WINDOW_SECONDS] + [now]
 
 
-class Isolated:
+class IsolatedPlugin:
     """`make_cell` re-checks the files: ConfigError when they differ from the approved ones.
     `overfull` returns why its data folder is too large, or ""."""
 
     def __init__(
         self,
         name: str,
-        make_cell: Callable[[], tuple[PluginCell, JsonObject]],
-        serving: Serving,
+        make_cell: Callable[[], tuple[PluginSandbox, JsonObject]],
+        serving: PluginRequests,
         clock: Clock,
         *,
         load_seconds: float,
         overfull: Callable[[], str] = lambda: "",
-        pulse: Pulse = DEFAULT_PULSE,
+        pulse: LivenessCheck = DEFAULT_PULSE,
     ) -> None:
         self._overfull = overfull
         self._pulse = pulse
@@ -81,9 +81,9 @@ class Isolated:
         self._make_cell = make_cell
         self._serving = serving
         self._load_seconds = load_seconds
-        self._strikes = Strikes(clock)
+        self._strikes = CrashCounter(clock)
         self._starting = asyncio.Lock()
-        self._link: Link | None = None
+        self._link: PluginLink | None = None
         self._surface: Any = None
         self.protection = "not started"
 
@@ -96,10 +96,10 @@ class Isolated:
         return self._surface
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
+        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         link = await self._running()
-        message = {"kind": kind, "name": name, "given": given, "about": told(caller)}
+        message = {"kind": kind, "name": name, "given": given, "about": call_facts(caller)}
         try:
             async with asyncio.timeout(seconds or None):
                 return await link.call(message, caller)
@@ -108,11 +108,11 @@ class Isolated:
             raise PluginFault(
                 f"Plugin {self._name} did not answer within {seconds:g} s and was stopped."
             ) from None
-        except Gone:
+        except ProcessGone:
             await self._end(link)
             words = link.why or f"crashed{_exit_text(link)}"
             raise PluginFault(f"Plugin {self._name} {words}.") from None
-        except Failed as error:
+        except PluginCallFailed as error:
             raise PluginFault(f"Plugin {self._name}: {error}") from None
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class Isolated:
             if link is not None:
                 await link.close(patience=POLITE_SECONDS)
 
-    async def _running(self) -> Link:
+    async def _running(self) -> PluginLink:
         async with self._starting:
             if self._link is not None and self._link.alive:
                 return self._link
@@ -147,7 +147,7 @@ class Isolated:
             self._watcher = asyncio.ensure_future(self._watch(self._link))
             return self._link
 
-    async def _watch(self, link: Link) -> None:
+    async def _watch(self, link: PluginLink) -> None:
         """Stops a process that does not answer or has filled its folder."""
         while link.alive:
             await asyncio.sleep(self._pulse.every_seconds)
@@ -158,18 +158,18 @@ class Isolated:
                 link.kill()
                 return
 
-    async def _find_problem(self, link: Link) -> str:
+    async def _find_problem(self, link: PluginLink) -> str:
         message: JsonObject = {"kind": "ping", "name": "", "given": None, "about": {}}
         try:
             async with asyncio.timeout(self._pulse.patience_seconds):
-                await link.call(message, NOBODY)
+                await link.call(message, NO_CALLER)
         except TimeoutError:
             return f"did not respond for {self._pulse.patience_seconds:g} s"
-        except (Gone, Failed):
+        except (ProcessGone, PluginCallFailed):
             return ""
         return await asyncio.to_thread(self._overfull)
 
-    async def _start(self) -> Link:
+    async def _start(self) -> PluginLink:
         try:
             cell, birth = await asyncio.to_thread(self._make_cell)
         except ConfigError as error:
@@ -180,18 +180,18 @@ class Isolated:
             async with asyncio.timeout(self._load_seconds or None):
                 await link.open({**birth, "limits": cell.limits(), "secrets": cell.secrets()})
                 message: JsonObject = {"kind": "load", "name": "", "given": None, "about": {}}
-                self._surface = await link.call(message, NOBODY)
+                self._surface = await link.call(message, NO_CALLER)
         except TimeoutError:
             await self._end(link)
             raise PluginFault(
                 f"Plugin {self._name} did not load within {self._load_seconds:g} s."
             ) from None
-        except Gone:
+        except ProcessGone:
             await self._end(link)
             raise PluginFault(
                 f"Plugin {self._name} crashed at startup{_exit_text(link)}."
             ) from None
-        except Failed as error:
+        except PluginCallFailed as error:
             await self._end(link)
             raise PluginFault(f"Plugin {self._name} cannot be loaded: {error}") from None
         except BaseException:
@@ -199,7 +199,7 @@ class Isolated:
             raise
         return link
 
-    async def _process(self, cell: PluginCell) -> Link:
+    async def _process(self, cell: PluginSandbox) -> PluginLink:
         ours, theirs = socket.socketpair()
         try:
             pid = await asyncio.to_thread(cell.start, theirs.fileno())
@@ -209,9 +209,9 @@ class Isolated:
         finally:
             theirs.close()
         ours.setblocking(False)
-        return Link(pid, ours, self._serving.answer, after=cell.clear)
+        return PluginLink(pid, ours, self._serving.answer, after=cell.clear)
 
-    async def _end(self, link: Link) -> None:
+    async def _end(self, link: PluginLink) -> None:
         """Stops the link; counts one crash per process."""
         if self._link is link:
             self._link = None
@@ -221,6 +221,6 @@ class Isolated:
         await link.close()
 
 
-def _exit_text(link: Link) -> str:
+def _exit_text(link: PluginLink) -> str:
     code = link.exit_code
     return f" (exit {code})" if code else ""

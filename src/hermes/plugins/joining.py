@@ -8,19 +8,19 @@ from typing import Any, Protocol, TypeVar
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
-from hermes.plugins.found import Found
-from hermes.plugins.images import ForeignImages
-from hermes.plugins.in_process import InProcess
-from hermes.plugins.inside.engines import Engines
-from hermes.plugins.plugins import Plugins, State
-from hermes.plugins.serving import Caller
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.images import RemoteImageProvider
+from hermes.plugins.in_process import InProcessPlugin
+from hermes.plugins.inside.engines import EngineFactory
+from hermes.plugins.plugins import PluginRegistry, PluginState
+from hermes.plugins.serving import PluginCaller
 
 LONGEST_SECONDS = 600.0
 
 Engine = TypeVar("Engine")
 
 
-class HookPlace(Protocol):
+class HookRegistrar(Protocol):
     """A hook registry; unknown names raise."""
 
     def add(
@@ -37,17 +37,17 @@ class HookPlace(Protocol):
     def remove(self, owner: str) -> None: ...
 
 
-class ImagePlace(Protocol):
+class ImageRegistrar(Protocol):
     """A registry of image providers."""
 
     def register_provider(self, provider: Any, *, source: str) -> None: ...
 
 
-def owner_of(found: Found) -> str:
+def owner_of(found: FoundPlugin) -> str:
     return f"plugin:{found.name}"
 
 
-def join_hooks(plugins: Plugins, state: State, place: HookPlace) -> None:
+def join_hooks(plugins: PluginRegistry, state: PluginState, place: HookRegistrar) -> None:
     """Adds all hooks of a plugin or none; passes on errors."""
     owner = owner_of(state.found)
     place.remove(owner)
@@ -68,10 +68,12 @@ def join_hooks(plugins: Plugins, state: State, place: HookPlace) -> None:
         raise
 
 
-def _callback(plugins: Plugins, key: str, number: int, seconds: float) -> Callable[..., object]:
+def _callback(
+    plugins: PluginRegistry, key: str, number: int, seconds: float
+) -> Callable[..., object]:
     async def callback(**payload: Any) -> object:
         session = payload.get("session_id")
-        caller = Caller(session if isinstance(session, str) else "")
+        caller = PluginCaller(session if isinstance(session, str) else "")
         answer: object = await (await plugins.ready(key)).call(
             "hook", str(number), _copy_payload(payload), seconds=seconds, caller=caller
         )
@@ -93,25 +95,30 @@ def _copy_payload(payload: JsonObject) -> Any:
     return loads(dumps(payload, default=to_json))
 
 
-def join_images(plugins: Plugins, state: State, place: ImagePlace, kind: type) -> None:
+def join_images(
+    plugins: PluginRegistry, state: PluginState, place: ImageRegistrar, kind: type
+) -> None:
     """Registers in-process providers directly and others through a proxy that is also a `kind`."""
     running = plugins.running(state.found.key)
     for offer in state.surface.images if state.surface else ():
-        if isinstance(running, InProcess):
+        if isinstance(running, InProcessPlugin):
             provider: Any = running.images[offer.name]
         else:
-            made: Any = type("ForeignProvider", (ForeignImages, kind), {})
+            made: Any = type("ForeignProvider", (RemoteImageProvider, kind), {})
             provider = made(offer, plugins, state.found.key)
         place.register_provider(provider, source=state.found.source)
 
 
 def join_engines(
-    plugins: Plugins, state: State, place: dict[str, Engine], make: Callable[[Engines], Engine]
+    plugins: PluginRegistry,
+    state: PluginState,
+    place: dict[str, Engine],
+    make: Callable[[EngineFactory], Engine],
 ) -> None:
     """Registers context engines, which must run in process; `make` adapts one."""
     names = state.surface.engines if state.surface else ()
     running = plugins.running(state.found.key)
-    if not isinstance(running, InProcess):
+    if not isinstance(running, InProcessPlugin):
         raise ConfigError(
             "A context engine must run inside Hermes; run `hermes plugins enable "
             f"{state.found.key} --isolation in_process` if you trust it."

@@ -13,7 +13,7 @@ from typing import Any
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
-from hermes.plugins.serving import Caller, Denied
+from hermes.plugins.serving import Denied, PluginCaller
 from hermes.workspaces.child import ExitWatch
 
 log = logging.getLogger(__name__)
@@ -22,18 +22,18 @@ log = logging.getLogger(__name__)
 MOST_BYTES = 1_100_000
 MOST_QUESTIONS = 16
 
-Answer = Callable[[str, JsonObject, Caller | None], Awaitable[Any]]
+AnswerRequest = Callable[[str, JsonObject, PluginCaller | None], Awaitable[Any]]
 
 
-class Gone(Exception):
+class ProcessGone(Exception):
     """The process has exited or violated the protocol."""
 
 
-class Failed(Exception):
+class PluginCallFailed(Exception):
     """The plugin raised an error with this text."""
 
 
-class Link:
+class PluginLink:
     """`answer` serves the plugin's requests; `after` cleans up. The process lives as long as the
     link."""
 
@@ -41,7 +41,7 @@ class Link:
         self,
         pid: int,
         ours: socket.socket,
-        answer: Answer,
+        answer: AnswerRequest,
         *,
         after: Callable[[], None] = lambda: None,
     ) -> None:
@@ -51,7 +51,7 @@ class Link:
         self._after = after
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Caller]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Any], PluginCaller]] = {}
         self._asked: set[asyncio.Task[None]] = set()
         self._last = 0
         # Cancelled calls whose answers may still arrive.
@@ -73,10 +73,10 @@ class Link:
         self._reading = asyncio.ensure_future(self._read(reader))
         self._send(birth)
 
-    async def call(self, message: JsonObject, caller: Caller) -> Any:
+    async def call(self, message: JsonObject, caller: PluginCaller) -> Any:
         """Raises Gone, or Failed with the plugin's error."""
         if not self.alive:
-            raise Gone
+            raise ProcessGone
         self._last += 1
         number = self._last
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -119,7 +119,7 @@ class Link:
         try:
             self._writer.write(encode(message) + b"\n")
         except OSError as error:
-            raise Gone from error
+            raise ProcessGone from error
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
@@ -149,7 +149,7 @@ class Link:
         if waiting is None or waiting[0].done():
             raise ValueError("an answer to an unknown request")
         if "error" in message:
-            waiting[0].set_exception(Failed(str(message["error"])[:2_000]))
+            waiting[0].set_exception(PluginCallFailed(str(message["error"])[:2_000]))
         else:
             waiting[0].set_result(message.get("result"))
 
@@ -166,7 +166,7 @@ class Link:
         except Exception:
             log.exception("a plugin request failed")
             answer["error"] = "The request failed."
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(ProcessGone):
             self._send(answer)
 
     def _on_exit(self, code: int | None) -> None:
@@ -178,4 +178,4 @@ class Link:
     def _give_up(self) -> None:
         for answer, _ in self._waiting.values():
             if not answer.done():
-                answer.set_exception(Gone())
+                answer.set_exception(ProcessGone())

@@ -20,10 +20,10 @@ _LOADER = ("LD_", "DYLD_", "PYTHON", "GCONV_", "MALLOC_")
 
 Kind = Literal["standalone", "backend", "exclusive", "platform"]
 Isolation = Literal["", "process", "in_process"]
-Wish = Literal["network", "llm", "processes"]
+GrantName = Literal["network", "llm", "processes"]
 
 
-class Variable(Value):
+class PluginVariable(Value):
     """An environment variable that the plugin needs."""
 
     name: str
@@ -33,7 +33,7 @@ class Variable(Value):
     required: bool = True
 
 
-class Manifest(Value, forbid_unknown_fields=True):
+class PluginManifest(Value, forbid_unknown_fields=True):
     """`provides_…` and `uses_tools` limit what the plugin may register and use; `wants` lists
     required grants, which only the user gives. `opt_in` marks bundled plugins that are off by
     default; `requires_login` names a required account."""
@@ -46,7 +46,7 @@ class Manifest(Value, forbid_unknown_fields=True):
     license: str = ""
     kind: Kind = "standalone"
     category: str = ""
-    requires_env: tuple[Variable, ...] = ()
+    requires_env: tuple[PluginVariable, ...] = ()
     requires_hermes: str = ""
     requires_login: str = ""
     opt_in: bool = False
@@ -56,7 +56,7 @@ class Manifest(Value, forbid_unknown_fields=True):
     provides_commands: tuple[str, ...] = ()
     provides_skills: tuple[str, ...] = ()
     uses_tools: tuple[str, ...] = ()
-    wants: tuple[Wish, ...] = ()
+    wants: tuple[GrantName, ...] = ()
     isolation: Isolation = ""
 
     @property
@@ -64,22 +64,22 @@ class Manifest(Value, forbid_unknown_fields=True):
         return tuple(each.name for each in self.requires_env)
 
 
-def manifest_of_folder(folder: Path) -> Manifest:
+def manifest_of_folder(folder: Path) -> PluginManifest:
     """Raises ConfigError in one sentence."""
     return read_manifest(folder / FILE)
 
 
-def read_manifest(file: Path) -> Manifest:
+def read_manifest(file: Path) -> PluginManifest:
     try:
         raw = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file.name} cannot be read: {error.strerror}.") from error
     if len(raw) > MOST_BYTES:
         raise ConfigError(f"{file.name} is longer than {MOST_BYTES} bytes.")
-    return checked(_yaml(raw, file.name))
+    return validate_manifest(_yaml(raw, file.name))
 
 
-def manifest_of_module(file: Path) -> Manifest:
+def manifest_of_module(file: Path) -> PluginManifest:
     """Reads a constant PLUGIN, or the one subclass of Plugin."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def manifest_of_module(file: Path) -> Manifest:
         raise ConfigError(f"{file.name} cannot be read as Python: {error}.") from error
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and _assigns(node, "PLUGIN"):
-            return checked(_literal(node.value, f"PLUGIN in {file.name}"))
+            return validate_manifest(_literal(node.value, f"PLUGIN in {file.name}"))
     kinds = [each for each in tree.body if isinstance(each, ast.ClassDef) and _derives(each)]
     if len(kinds) != 1:
         raise ConfigError(
@@ -95,7 +95,7 @@ def manifest_of_module(file: Path) -> Manifest:
         )
     attributes = _attributes(kinds[0])
     name = str(attributes.get("name", ""))
-    return checked(
+    return validate_manifest(
         {
             "name": name.replace(" ", "-").lower(),
             "description": str(attributes.get("description", "")),
@@ -105,12 +105,12 @@ def manifest_of_module(file: Path) -> Manifest:
     )
 
 
-def checked(data: JsonObject) -> Manifest:
+def validate_manifest(data: JsonObject) -> PluginManifest:
     if isinstance(names := data.get("requires_env"), list):
         asked = [{"name": each} if isinstance(each, str) else each for each in names]
         data = {**data, "requires_env": asked}
     try:
-        manifest = convert(Manifest, data)
+        manifest = convert(PluginManifest, data)
     except DecodeError as error:
         raise ConfigError(f"The manifest is not valid: {error}.") from error
     if not re.fullmatch(NAME, manifest.name):

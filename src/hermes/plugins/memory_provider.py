@@ -10,7 +10,7 @@ from typing import Any
 from hermes.context.plain import PlainMessages
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
-from hermes.memory.provider import Began, MemoryProvider, SwitchCause
+from hermes.memory.provider import MemoryProvider, ProviderContext, SwitchCause
 from hermes.plugins.services import Service
 from hermes.policy.threat_scan import scan_for_threats
 
@@ -21,7 +21,7 @@ MOST_CHARS = 10_000
 MOST_MESSAGES = 200
 
 
-class PluggedMemory(MemoryProvider):
+class PluginMemory(MemoryProvider):
     """What it says counts as data, and what reads like orders to the model is left out. It is told
     of its own folder only."""
 
@@ -37,7 +37,7 @@ class PluggedMemory(MemoryProvider):
     def system_prompt_block(self) -> str:
         return _safe(self._service.offer.facts.get("system_prompt_block"))
 
-    async def initialize(self, began: Began) -> None:
+    async def initialize(self, began: ProviderContext) -> None:
         self._session = began.session_id
         await self._ask(
             "initialize",
@@ -67,14 +67,14 @@ class PluggedMemory(MemoryProvider):
         await self._ask("sync_turn", user, assistant, messages=messages, trusted=trusted)
 
     async def on_session_end(self, messages: Sequence[Message]) -> None:
-        await self._ask("on_session_end", _told(messages))
+        await self._ask("on_session_end", _text(messages))
 
     async def on_session_switch(self, session_id: str, cause: SwitchCause) -> None:
         self._session = session_id
         await self._ask("on_session_switch", session_id, cause=cause)
 
     async def on_pre_compress(self, messages: Sequence[Message]) -> str:
-        return _safe(await self._ask("on_pre_compress", _told(messages)))
+        return _safe(await self._ask("on_pre_compress", _text(messages)))
 
     async def on_memory_write(self, action: Action, target: Target, content: str) -> None:
         await self._ask("on_memory_write", action, target, content)
@@ -82,13 +82,13 @@ class PluggedMemory(MemoryProvider):
     async def on_delegation(self, task: str, result: str, child_session_id: str) -> None:
         await self._ask("on_delegation", task, result, child_session_id=child_session_id)
 
-    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+    async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """`forget(texts=None)` gives all that it keeps; with texts, it is to drop those."""
         if not self._service.has("forget"):
             return [f"{self.name} keeps what it was told; it cannot be asked to forget."]
         kept = await self._ask("forget")
         held = [text for text in kept or () if isinstance(text, str)]
-        gone = [text for text in held if erased(text) != text]
+        gone = [text for text in held if remove_phrases(text) != text]
         if gone:
             await self._ask("forget", gone)
         return []
@@ -110,7 +110,7 @@ class PluggedMemory(MemoryProvider):
         )
 
 
-def _told(messages: Sequence[Message]) -> list[Any]:
+def _text(messages: Sequence[Message]) -> list[Any]:
     return PlainMessages(messages[-MOST_MESSAGES:]).dicts
 
 

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.plugins.run_plugins import Plugged
-    from hermes.plugins.serving import Caller
+    from hermes.plugins.run_plugins import RunPlugins
+    from hermes.plugins.serving import PluginCaller
 
 
 async def command_of_plugin(
-    plugged: Plugged, name: str, argument: str, session_id: str
+    plugged: RunPlugins, name: str, argument: str, session_id: str
 ) -> str | None:
     """What a plugin's slash command says; None when no plugin has it."""
-    if not plugged.wanted:
+    if not plugged.enabled:
         return None
-    from hermes.plugins.serving import Caller
+    from hermes.plugins.serving import PluginCaller
 
     await plugged.offer()
     for key, surface in plugged.surfaces():
         if any(each.name == name for each in surface.commands):
-            said = await _called(plugged, key, "command", name, argument, Caller(session_id))
+            said = await _call(plugged, key, "command", name, argument, PluginCaller(session_id))
             return "" if said is None else str(said)
     return None
 
 
-async def commands_of_plugins(plugged: Plugged) -> dict[str, str]:
+async def commands_of_plugins(plugged: RunPlugins) -> dict[str, str]:
     """What their slash commands do, by name."""
-    if not plugged.wanted:
+    if not plugged.enabled:
         return {}
     await plugged.offer()
     return {
@@ -39,28 +39,28 @@ async def commands_of_plugins(plugged: Plugged) -> dict[str, str]:
     }
 
 
-def has_cli_command(plugged: Plugged, name: str) -> bool:
+def has_cli_command(plugged: RunPlugins, name: str) -> bool:
     """By the manifests alone."""
-    return plugged.wanted and any(
+    return plugged.enabled and any(
         each.found.manifest and name in each.found.manifest.provides_commands
         for each in plugged.plugins.usable()
     )
 
 
-async def cli_command(plugged: Plugged, name: str, words: list[str]) -> tuple[int, str]:
+async def cli_command(plugged: RunPlugins, name: str, words: list[str]) -> tuple[int, str]:
     """What `hermes NAME WORDS…` of a plugin prints, and its exit code."""
-    from hermes.plugins.serving import NOBODY
+    from hermes.plugins.serving import NO_CALLER
 
     await plugged.offer()
     for key, surface in plugged.surfaces():
         if any(each.name == name for each in surface.cli):
-            said = await _called(plugged, key, "cli", name, words, NOBODY)
+            said = await _call(plugged, key, "cli", name, words, NO_CALLER)
             return int(said["code"]), str(said["output"])
     raise UsageError(f"No plugin has the command {name}; `hermes plugins list` says why.")
 
 
-async def _called(
-    plugged: Plugged, key: str, kind: Any, name: str, given: Any, caller: Caller
+async def _call(
+    plugged: RunPlugins, key: str, kind: Any, name: str, given: Any, caller: PluginCaller
 ) -> Any:
     plugins = plugged.plugins
     running = await plugins.ready(key)

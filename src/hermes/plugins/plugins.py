@@ -12,20 +12,20 @@ from typing import Literal
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import Clock
-from hermes.plugins.births import Births, Surroundings
-from hermes.plugins.cell import confines
-from hermes.plugins.consents import Consents
+from hermes.plugins.births import PluginHost, PluginLauncher
+from hermes.plugins.cell import is_sandboxed
+from hermes.plugins.consents import ConsentStore
 from hermes.plugins.contents import hash_of, read_contents
-from hermes.plugins.discovery import Places, discover
-from hermes.plugins.found import Found
-from hermes.plugins.in_process import InProcess
-from hermes.plugins.isolated import DEFAULT_PULSE, Isolated
-from hermes.plugins.known import Known
-from hermes.plugins.room import overfull
-from hermes.plugins.rules import Rules, obstacle, unset
-from hermes.plugins.running import PluginFault, Running
-from hermes.plugins.serving import Serving
-from hermes.plugins.surface import Clean, Scan, Surface, surface_of
+from hermes.plugins.discovery import SearchPaths, discover
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.in_process import InProcessPlugin
+from hermes.plugins.isolated import DEFAULT_PULSE, IsolatedPlugin
+from hermes.plugins.known import SurfaceCache
+from hermes.plugins.room import quota_fault
+from hermes.plugins.rules import PluginRules, load_obstacle, missing_variables
+from hermes.plugins.running import PluginFault, RunningPlugin
+from hermes.plugins.serving import PluginRequests
+from hermes.plugins.surface import CleanSchema, ScanText, Surface, surface_of
 from hermes.plugins.tools import PluginTool
 
 log = logging.getLogger(__name__)
@@ -35,10 +35,10 @@ AT_ONCE = 4
 Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed", "given up"]
 
 
-class State(Value):
+class PluginState(Value):
     """State of one plugin. `surface` is what it registers, once known."""
 
-    found: Found
+    found: FoundPlugin
     status: Status
     fault: str = ""
     level: str = "process"
@@ -46,25 +46,25 @@ class State(Value):
     surface: Surface | None = None
 
 
-class Plugins:
+class PluginRegistry:
     """`serve` creates the handler of a plugin's requests; `taken` are tool names that plugins
     may not use without permission."""
 
     def __init__(
         self,
-        rules: Rules,
-        places: Places,
-        around: Surroundings,
+        rules: PluginRules,
+        places: SearchPaths,
+        around: PluginHost,
         clock: Clock,
         *,
-        serve: Callable[[Found], Serving],
-        scan: Scan,
-        clean: Clean = lambda schema: schema,
+        serve: Callable[[FoundPlugin], PluginRequests],
+        scan: ScanText,
+        clean: CleanSchema = lambda schema: schema,
         taken: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.rules = rules
         self.around = around
-        self.consents = Consents(Path(around.home))
+        self.consents = ConsentStore(Path(around.home))
         self._clock = clock
         self.pulse = DEFAULT_PULSE
         self._serve = serve
@@ -72,17 +72,17 @@ class Plugins:
         self._clean = clean
         self._taken = taken
         self._states = {key: self._first(each) for key, each in discover(places).items()}
-        self._running: dict[str, Running] = {}
-        self._births = Births(rules, around)
+        self._running: dict[str, RunningPlugin] = {}
+        self._births = PluginLauncher(rules, around)
         # Plugins reloaded since the last check.
         self.reloaded: set[str] = set()
-        self._known = Known(rules, around)
+        self._known = SurfaceCache(rules, around)
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[PluginState, ...]:
         return tuple(self._with_runtime_state(each) for each in self._states.values())
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> PluginState:
         """Finds a plugin by key or name; NotFound."""
         for each in self._states.values():
             if name in (each.found.key, each.found.name):
@@ -92,14 +92,14 @@ class Plugins:
             near=tuple(self._states),
         )
 
-    def usable(self, category: str | None = None) -> Iterator[State]:
+    def usable(self, category: str | None = None) -> Iterator[PluginState]:
         """Yields enabled, loadable plugins, optionally of one category."""
         for each in self._states.values():
             if each.status in ("on", "loaded") and category in (None, each.found.category):
                 yield each
 
     async def load(
-        self, states: Collection[State], *, known: bool = True, start: bool = True
+        self, states: Collection[PluginState], *, known: bool = True, start: bool = True
     ) -> None:
         """Loads plugins. With `known`, cached surfaces are used without a start; without
         `start`, nothing else is. Failures are isolated."""
@@ -140,7 +140,7 @@ class Plugins:
             if offer.available and all(self.around.variables.get(n) for n in offer.requires_env)
         ]
 
-    def running(self, key: str) -> Running:
+    def running(self, key: str) -> RunningPlugin:
         """Returns the plugin's process, started on first use."""
         found = self._states[key].found
         held = self._running.get(key)
@@ -148,7 +148,7 @@ class Plugins:
             held = self._running[key] = self._create_process(found)
         return held
 
-    async def ready(self, key: str) -> Running:
+    async def ready(self, key: str) -> RunningPlugin:
         """Like `running`; reloads a plugin in development whose files have changed."""
         found = self._states[key].found
         if self.rules.entry(found).development and self.rules.wants(found):
@@ -160,7 +160,7 @@ class Plugins:
                 self.reloaded.add(key)
         return self.running(key)
 
-    def data_dir(self, found: Found) -> Path:
+    def data_dir(self, found: FoundPlugin) -> Path:
         """Returns its data folder."""
         return Path(self.around.home, "plugin-data", found.key)
 
@@ -172,14 +172,14 @@ class Plugins:
     async def close(self) -> None:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
 
-    def is_sealed(self, found: Found) -> bool:
+    def is_sealed(self, found: FoundPlugin) -> bool:
         """Returns whether no data given to the plugin can leave this machine."""
         rules, grants = self.rules, self.rules.grants(found)
         if rules.level(found) == "in_process" or grants.network or grants.paths:
             return False
-        return confines(rules.sandbox, rules.means, self.around.variables)
+        return is_sandboxed(rules.sandbox, rules.means, self.around.variables)
 
-    def _loaded_states(self) -> Iterator[State]:
+    def _loaded_states(self) -> Iterator[PluginState]:
         return (each for each in self._states.values() if each.status == "loaded")
 
     async def _stop(self, key: str) -> None:
@@ -190,41 +190,41 @@ class Plugins:
                 log.warning("a plugin failed", extra={"plugin": key, "why": str(fault)})
                 self._set(self._states[key].found, fault=str(fault))
 
-    def _with_runtime_state(self, state: State) -> State:
+    def _with_runtime_state(self, state: PluginState) -> PluginState:
         running = self._running.get(state.found.key)
         if running is None:
             return state
-        given_up = isinstance(running, Isolated) and running.given_up
+        given_up = isinstance(running, IsolatedPlugin) and running.given_up
         return replace(
             state,
             protection=running.protection,
             status="given up" if given_up else state.status,
         )
 
-    def _set(self, found: Found, **changes: object) -> None:
+    def _set(self, found: FoundPlugin, **changes: object) -> None:
         self._states[found.key] = replace(self._states[found.key], found=found, **changes)
 
-    def _first(self, found: Found) -> State:
+    def _first(self, found: FoundPlugin) -> PluginState:
         """Determines the state without running anything."""
         rules, level = self.rules, self.rules.level(found)
         if not rules.wants(found):
-            return State(found=found, status="off", fault=found.fault, level=level)
-        if fault := obstacle(found, rules, self.around.version):
-            return State(found=found, status="error", fault=fault, level=level)
-        if missing := unset(found, rules, self.around.variables):
+            return PluginState(found=found, status="off", fault=found.fault, level=level)
+        if fault := load_obstacle(found, rules, self.around.version):
+            return PluginState(found=found, status="error", fault=fault, level=level)
+        if missing := missing_variables(found, rules, self.around.variables):
             words = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
-            return State(found=found, status="needs configuration", fault=words, level=level)
+            return PluginState(found=found, status="needs configuration", fault=words, level=level)
         if found.trusted:
-            return State(found=found, status="on", level=level)
+            return PluginState(found=found, status="on", level=level)
         try:
             found = replace(found, hash=hash_of(read_contents(Path(found.place))))
         except (ConfigError, OSError) as error:
-            return State(found=found, status="error", fault=str(error), level=level)
+            return PluginState(found=found, status="error", fault=str(error), level=level)
         if fault := self._consent_fault(found):
-            return State(found=found, status="changed", fault=fault, level=level)
-        return State(found=found, status="on", level=level)
+            return PluginState(found=found, status="changed", fault=fault, level=level)
+        return PluginState(found=found, status="on", level=level)
 
-    def _consent_fault(self, found: Found) -> str:
+    def _consent_fault(self, found: FoundPlugin) -> str:
         if self.rules.entry(found).development:
             return ""
         again = f"review it with `hermes plugins enable {found.key}`."
@@ -233,7 +233,7 @@ class Plugins:
             return f"Its files are not approved yet; {again}"
         return "" if agreed == found.hash else f"Its files have changed; {again}"
 
-    def _clash(self, found: Found, surface: Surface, names: set[str]) -> str:
+    def _clash(self, found: FoundPlugin, surface: Surface, names: set[str]) -> str:
         allowed = self.rules.entry(found).allow_tool_override
         for tool in surface.tools:
             if tool.name in names and not (tool.override and allowed):
@@ -244,7 +244,7 @@ class Plugins:
         return ""
 
     async def _surface(
-        self, found: Found, slots: asyncio.Semaphore, *, known: bool, start: bool
+        self, found: FoundPlugin, slots: asyncio.Semaphore, *, known: bool, start: bool
     ) -> Surface | str:
         apart = self.rules.level(found) == "process"
         if known and apart and (held := self._known.get(found)):
@@ -263,18 +263,18 @@ class Plugins:
             self._known.keep(found, surface)
         return surface
 
-    def _create_process(self, found: Found) -> Running:
+    def _create_process(self, found: FoundPlugin) -> RunningPlugin:
         serving, seconds = self._serve(found), self.rules.load_timeout
         if self.rules.level(found) == "in_process":
-            return InProcess(
-                found.name, lambda: self._births.birth(found), serving, load_seconds=seconds
+            return InProcessPlugin(
+                found.name, lambda: self._births.start_message(found), serving, load_seconds=seconds
             )
-        return Isolated(
+        return IsolatedPlugin(
             found.name,
-            lambda: self._births.cell(found),
+            lambda: self._births.sandbox(found),
             serving,
             self._clock,
             load_seconds=seconds,
-            overfull=lambda: overfull(self.data_dir(found), self.rules.data_mb),
+            overfull=lambda: quota_fault(self.data_dir(found), self.rules.data_mb),
             pulse=self.pulse,
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hermes.config.settings import Settings
     from hermes.core.tools import Tool
     from hermes.plugins.surface import ServiceKind
-    from hermes.tools.toolbox import Tools
+    from hermes.tools.toolbox import SessionTools
 
 # The tool that a method of a kind makes possible.
 TOOLS: dict[str, tuple[ServiceKind, str]] = {
@@ -23,8 +23,8 @@ TOOLS: dict[str, tuple[ServiceKind, str]] = {
 }
 
 
-class Services:
-    def __init__(self, settings: Settings, tools: Tools) -> None:
+class PluginProviders:
+    def __init__(self, settings: Settings, tools: SessionTools) -> None:
         self._settings = settings
         self._tools = tools
         self._held: dict[tuple[str, str], Service] = {}
@@ -53,24 +53,24 @@ class Services:
 
     def offer_tools(self) -> None:
         """Those that somebody can answer, and no others."""
-        from hermes.tools.catalogue import Entry
+        from hermes.tools.catalogue import CatalogueEntry
 
         for name, (kind, method) in TOOLS.items():
             found = self.find(kind, method)
             entry = None
             if found is not None:
-                made = _made(name, found)
-                entry = Entry(made.spec, made)
+                made = _make_tool(name, found)
+                entry = CatalogueEntry(made.spec, made)
             self._tools.offer(name, entry)
 
 
-def _made(name: str, service: Service) -> Tool:
+def _make_tool(name: str, service: Service) -> Tool:
     if service.offer.kind == "web":
         from hermes.web import tools as web
 
         pattern = web.web_search if name == "web_search" else web.web_extract
-        return web.asking(pattern, lambda: service.label)
+        return web.with_effects(pattern, lambda: service.label)
     from hermes.speech import tools as speech
 
     pattern = speech.transcribe if name == "transcribe" else speech.text_to_speech
-    return speech.asking(pattern, lambda: service.label)
+    return speech.with_effects(pattern, lambda: service.label)

@@ -10,7 +10,7 @@ MEGABYTE = 1024 * 1024
 MOST_FILES = 50_000
 
 
-def size_of(folder: Path) -> int:
+def folder_size(folder: Path) -> int:
     """Returns the bytes on disk below a folder, without following links; a huge value for too
     many files."""
     total = files = 0
@@ -27,9 +27,9 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def overfull(folder: Path, most_mb: int) -> str:
+def quota_fault(folder: Path, most_mb: int) -> str:
     """Returns why a folder is too large, or ""."""
-    size = size_of(folder)
+    size = folder_size(folder)
     if size <= most_mb * MEGABYTE:
         return ""
     much = "too many files" if size >= 1 << 62 else f"{size // MEGABYTE} MB"

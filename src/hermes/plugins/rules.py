@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hermes.codec.values import Value
 from hermes.plugins.cell import Means, Sandbox, secrets_of
-from hermes.plugins.found import Found
+from hermes.plugins.found import FoundPlugin
 from hermes.plugins.manifest import Isolation
 from hermes.plugins.serving import Grants
 
@@ -16,7 +16,7 @@ Level = Literal["process", "in_process"]
 _INSIDE = ("platform", "exclusive")
 
 
-class Given(Value):
+class GrantSettings(Value):
     """Grants as written in the settings."""
 
     network: bool = False
@@ -26,15 +26,15 @@ class Given(Value):
     processes: bool = False
 
 
-class Entry(Value):
+class PluginEntry(Value):
     isolation: Isolation = ""
     allow_tool_override: bool = False
     development: bool = False
-    grants: Given = Given()
+    grants: GrantSettings = GrantSettings()
     config: dict[str, Any] = {}
 
 
-class Rules(Value):
+class PluginRules(Value):
     enabled: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     hook_timeout: float = 30
@@ -47,12 +47,12 @@ class Rules(Value):
     allow_override: tuple[str, ...] = ()
     safe_mode: bool = False
     project: bool = False
-    entries: dict[str, Entry] = {}
+    entries: dict[str, PluginEntry] = {}
 
-    def entry(self, found: Found) -> Entry:
-        return self.entries.get(found.key) or self.entries.get(found.name) or Entry()
+    def entry(self, found: FoundPlugin) -> PluginEntry:
+        return self.entries.get(found.key) or self.entries.get(found.name) or PluginEntry()
 
-    def wants(self, found: Found) -> bool:
+    def wants(self, found: FoundPlugin) -> bool:
         """Returns whether the plugin is enabled, explicitly or as a bundled default."""
         names = (found.key, found.name)
         if any(name in self.disabled for name in names):
@@ -62,7 +62,7 @@ class Rules(Value):
             return True
         return not self.safe_mode and any(name in self.enabled for name in names)
 
-    def level(self, found: Found) -> Level:
+    def level(self, found: FoundPlugin) -> Level:
         """Returns the isolation; a manifest may only request more of it."""
         own = self.entry(found).isolation
         wished = found.manifest.isolation if found.manifest else ""
@@ -70,7 +70,7 @@ class Rules(Value):
             return "process"
         return "in_process" if found.trusted or own == "in_process" else "process"
 
-    def grants(self, found: Found) -> Grants:
+    def grants(self, found: FoundPlugin) -> Grants:
         given = self.entry(found).grants
         return Grants(
             network=given.network,
@@ -82,7 +82,7 @@ class Rules(Value):
         )
 
 
-def obstacle(found: Found, rules: Rules, version: str) -> str:
+def load_obstacle(found: FoundPlugin, rules: PluginRules, version: str) -> str:
     """Returns why an enabled plugin cannot be loaded, or ""."""
     manifest = found.manifest
     if manifest is None:
@@ -97,7 +97,9 @@ def obstacle(found: Found, rules: Rules, version: str) -> str:
     return ""
 
 
-def unset(found: Found, rules: Rules, variables: Mapping[str, str]) -> tuple[str, ...]:
+def missing_variables(
+    found: FoundPlugin, rules: PluginRules, variables: Mapping[str, str]
+) -> tuple[str, ...]:
     """Returns required variables that are not set or not granted."""
     if found.manifest is None:
         return ()

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hermes.hooks.session import SessionHooks
     from hermes.memory.provider import MemoryProvider
     from hermes.models.models import Models
-    from hermes.plugins.joining import HookPlace, ImagePlace
-    from hermes.plugins.plugins import Plugins, State
-    from hermes.plugins.providers import Services
+    from hermes.plugins.joining import HookRegistrar, ImageRegistrar
+    from hermes.plugins.plugins import PluginRegistry, PluginState
+    from hermes.plugins.providers import PluginProviders
     from hermes.plugins.services import Service
-    from hermes.plugins.session_engines import Fit, PluggedEngines
+    from hermes.plugins.session_engines import Fit, PluginEngines
     from hermes.plugins.surface import PlatformOffer, Surface
-    from hermes.tools.toolbox import Tools
+    from hermes.tools.toolbox import SessionTools
 
 BUILT_IN_ENGINE = "compressor"
 BUILT_IN_MEMORY = ("", "local", "honcho")
@@ -33,29 +33,29 @@ BUILT_IN_MEMORY = ("", "local", "honcho")
 EngineMaker = Callable[["str", "SessionOpened"], "ContextEngine"]
 
 
-class PluginHost(NamedTuple):
+class HostServices(NamedTuple):
     """What plugins may use of a run: tools, a model that the session pays for, its hooks."""
 
     run: RunContext
     models: Models
-    tools: Tools
+    tools: SessionTools
     find_session: Callable[[str], Session | None]
     find_hooks: Callable[[str], SessionHooks | None]
 
 
-class Plugged:
+class RunPlugins:
     """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
     other rooms that plugins add to, the latter with the class that providers there are derived
     from; `fit` makes a context engine of ours of a plugin's."""
 
     def __init__(
         self,
-        host: PluginHost,
+        host: HostServices,
         *,
         context_engines: dict[str, EngineMaker],
         memory_providers: dict[str, Callable[[], MemoryProvider]],
-        hooks: Callable[[], HookPlace] | None = None,
-        images: Callable[[], tuple[ImagePlace, type]] | None = None,
+        hooks: Callable[[], HookRegistrar] | None = None,
+        images: Callable[[], tuple[ImageRegistrar, type]] | None = None,
         fit: Fit | None = None,
     ) -> None:
         self.hooks = hooks
@@ -65,12 +65,12 @@ class Plugged:
         self._run = host.run
         self._context_engines = context_engines
         self._memory_providers = memory_providers
-        self._plugins: Plugins | None = None
+        self._plugins: PluginRegistry | None = None
         self._offering = asyncio.Lock()
         self._offered = False
 
     @property
-    def plugins(self) -> Plugins:
+    def plugins(self) -> PluginRegistry:
         if self._plugins is None:
             from hermes.plugins.host import plugins_of
 
@@ -78,46 +78,46 @@ class Plugged:
         return self._plugins
 
     @cached_property
-    def services(self) -> Services:
+    def services(self) -> PluginProviders:
         """Providers that plugins bring."""
-        from hermes.plugins.providers import Services
+        from hermes.plugins.providers import PluginProviders
 
-        return Services(self._run.settings, self._host.tools)
+        return PluginProviders(self._run.settings, self._host.tools)
 
     @cached_property
-    def engines(self) -> PluggedEngines:
+    def engines(self) -> PluginEngines:
         """Context engines that plugins bring."""
-        from hermes.plugins.session_engines import PluggedEngines
+        from hermes.plugins.session_engines import PluginEngines
 
         assert self.fit is not None
-        return PluggedEngines(self._run.settings, self.fit)
+        return PluginEngines(self._run.settings, self.fit)
 
-    async def _found(self) -> Plugins:
+    async def _load(self) -> PluginRegistry:
         """Reads the files of all plugins that are on."""
         return await asyncio.to_thread(lambda: self.plugins)
 
     @property
-    def wanted(self) -> bool:
+    def enabled(self) -> bool:
         own = self._run.settings.plugins
         return bool(own.enabled) and not own.safe_mode
 
     async def offer(self) -> None:
         """Give what plugins bring to the sessions of this run. Those that were seen before are
         known; only new ones are started."""
-        if not self.wanted:
+        if not self.enabled:
             return
         async with self._offering:
             if self._offered:
                 await self._follow()
                 return
             self._offered = True
-            plugins = await self._found()
+            plugins = await self._load()
             own = [each for each in plugins.usable() if self._is_due(each)]
             await plugins.load(own, start=not self._run.offline)
             self._join([each.found.key for each in own])
             self._run.notices += self._faults()
 
-    def _is_due(self, state: State) -> bool:
+    def _is_due(self, state: PluginState) -> bool:
         """Backends wait until somebody uses their kind; but whether pictures can be drawn, pages
         read or words spoken at all is asked at the beginning of each session."""
         settings = self._run.settings
@@ -153,31 +153,31 @@ class Plugged:
         gateway."""
         return ((key, each) for key, surface in self.surfaces() for each in surface.platforms)
 
-    async def leave(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """The session is over here."""
         if "engines" in self.__dict__:
-            await self.engines.leave(session_id)
+            await self.engines.on_session_closed(session_id)
 
     async def close(self) -> None:
         if self._plugins is not None:
             await self._plugins.close()
 
     def _join(self, keys: list[str]) -> None:
-        from hermes.plugins.skills import put_skills
-        from hermes.tools.catalogue import Entry
+        from hermes.plugins.skills import sync_skills
+        from hermes.tools.catalogue import CatalogueEntry
 
         plugins = self.plugins
         for key in keys:
             state = plugins.state(key)
             if state.status == "loaded":
-                self._guarded(state, self._join_one)
-        self._host.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+                self._join_guarded(state, self._join_one)
+        self._host.tools.add(CatalogueEntry(tool.spec, tool) for tool in plugins.tools())
         if "services" in self.__dict__:
             self.services.offer_tools()
         loaded = [state for state in plugins.states if state.status == "loaded"]
-        self._run.notices += put_skills(loaded, plugin_skills_folder(self._run.home))
+        self._run.notices += sync_skills(loaded, plugin_skills_folder(self._run.home))
 
-    def _join_one(self, state: State) -> None:
+    def _join_one(self, state: PluginState) -> None:
         from hermes.plugins.joining import join_engines, join_hooks, join_images
 
         if state.surface and state.surface.hooks:
@@ -192,7 +192,7 @@ class Plugged:
             join_engines(self.plugins, state, self._context_engines, self.engines.maker)
         self._join_services(state)
 
-    def _join_services(self, state: State) -> None:
+    def _join_services(self, state: PluginState) -> None:
         from hermes.plugins.services import Service
 
         for offer in state.surface.services if state.surface else ():
@@ -204,13 +204,13 @@ class Plugged:
 
     def _join_memory(self, service: Service) -> None:
         def make() -> MemoryProvider:
-            from hermes.plugins.memory_provider import PluggedMemory
+            from hermes.plugins.memory_provider import PluginMemory
 
-            return PluggedMemory(service, profile=self._run.home.profile)
+            return PluginMemory(service, profile=self._run.home.profile)
 
         self._memory_providers[service.name] = make
 
-    def _guarded(self, state: State, work: Callable[[State], None]) -> None:
+    def _join_guarded(self, state: PluginState, work: Callable[[PluginState], None]) -> None:
         """What cannot be joined whole is not joined at all."""
         try:
             work(state)

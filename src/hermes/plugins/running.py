@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ToolError
-from hermes.plugins.serving import Caller
+from hermes.plugins.serving import PluginCaller
 
 CallKind = Literal["tool", "hook", "command", "cli", "image", "service", "ping"]
 
@@ -15,7 +15,7 @@ class PluginFault(ToolError):
     """A plugin call failed: crash, timeout or refusal. Shown to the model."""
 
 
-class Running(Protocol):
+class RunningPlugin(Protocol):
     """A plugin that starts on its first call."""
 
     @property
@@ -28,7 +28,7 @@ class Running(Protocol):
         ...
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
+        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
         ...
@@ -38,6 +38,6 @@ class Running(Protocol):
         ...
 
 
-def told(caller: Caller) -> JsonObject:
+def call_facts(caller: PluginCaller) -> JsonObject:
     """Returns the keyword arguments about a call."""
     return {"session_id": caller.session_id, "call_id": caller.call_id}

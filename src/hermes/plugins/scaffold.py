@@ -9,7 +9,7 @@ from typing import Literal
 from hermes.core.errors import UsageError
 from hermes.plugins.manifest import FILE, NAME
 
-Kind = Literal[
+ScaffoldKind = Literal[
     "tool",
     "hook",
     "command",
@@ -22,7 +22,7 @@ Kind = Literal[
     "platform",
 ]
 # Kinds with their own folder.
-FOLDERS: dict[Kind, str] = {
+FOLDERS: dict[ScaffoldKind, str] = {
     "image_gen": "image_gen",
     "memory": "memory",
     "web": "web",
@@ -38,7 +38,7 @@ version: "0.1.0"
 description: {words}
 {more}
 """
-_CODE: dict[Kind, tuple[str, str, str]] = {
+_CODE: dict[ScaffoldKind, tuple[str, str, str]] = {
     "tool": (
         "provides_tools: [{tool}]",
         """\
@@ -283,7 +283,7 @@ spec.loader.exec_module(plugin)
 """
 
 
-def scaffold(folder: Path, name: str, kind: Kind) -> tuple[Path, ...]:
+def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
     """Writes the files into the new `folder` and returns them."""
     if not re.fullmatch(NAME, name):
         raise UsageError(

@@ -10,9 +10,9 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.plugins.contents import Contents
 
-Level = Literal["high", "medium", "low"]
+FindingLevel = Literal["high", "medium", "low"]
 
-_IMPORTS: dict[str, tuple[Level, str]] = {
+_IMPORTS: dict[str, tuple[FindingLevel, str]] = {
     "subprocess": ("medium", "starts programs"),
     "multiprocessing": ("medium", "starts processes"),
     "pty": ("medium", "starts programs"),
@@ -30,7 +30,7 @@ _IMPORTS: dict[str, tuple[Level, str]] = {
     "smtplib": ("low", "sends mail"),
     "ftplib": ("low", "uses the network"),
 }
-_CALLS: dict[str, tuple[Level, str]] = {
+_CALLS: dict[str, tuple[FindingLevel, str]] = {
     "eval": ("high", "runs text as code"),
     "exec": ("high", "runs text as code"),
     "compile": ("high", "compiles text to code"),
@@ -55,32 +55,32 @@ _OURS = ("hermes.plugins.api", "hermes.images")
 _BINARY = (".so", ".pyd", ".dll", ".dylib", ".exe", ".bin")
 
 
-class Finding(Value):
+class CodeFinding(Value):
     file: str
     line: int
-    level: Level
+    level: FindingLevel
     words: str
 
 
-def scan(contents: Contents) -> tuple[Finding, ...]:
+def scan_code(contents: Contents) -> tuple[CodeFinding, ...]:
     """Returns findings, worst first."""
-    found = [each for name, data in contents.items() for each in _file(name, data)]
+    found = [each for name, data in contents.items() for each in _scan_file(name, data)]
     order = ("high", "medium", "low")
     return tuple(sorted(found, key=lambda each: (order.index(each.level), each.file, each.line)))
 
 
-def _file(name: str, data: bytes) -> Iterator[Finding]:
+def _scan_file(name: str, data: bytes) -> Iterator[CodeFinding]:
     if name.lower().endswith(_BINARY):
-        yield Finding(file=name, line=0, level="medium", words="is native machine code")
+        yield CodeFinding(file=name, line=0, level="medium", words="is native machine code")
     if _RUN_ELSEWHERE.search(name):
-        yield Finding(file=name, line=0, level="medium", words="is a file that other tools run")
+        yield CodeFinding(file=name, line=0, level="medium", words="is a file that other tools run")
     if not name.endswith(".py"):
         return
     try:
         text = data.decode("utf-8")
         tree = ast.parse(text)
     except (UnicodeError, SyntaxError, ValueError, RecursionError, MemoryError):
-        yield Finding(file=name, line=0, level="high", words="cannot be read as Python")
+        yield CodeFinding(file=name, line=0, level="high", words="cannot be read as Python")
         return
     aliases = _aliases(tree)
     seen: set[tuple[str, str]] = set()
@@ -88,10 +88,10 @@ def _file(name: str, data: bytes) -> Iterator[Finding]:
         for line, level, words in _node(node, aliases):
             if (level, words) not in seen:
                 seen.add((level, words))
-                yield Finding(file=name, line=line, level=level, words=words)
+                yield CodeFinding(file=name, line=line, level=level, words=words)
 
 
-def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Level, str]]:
+def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, FindingLevel, str]]:
     match node:
         case ast.Import(names=names):
             for each in names:
@@ -118,7 +118,7 @@ def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Level, 
             yield node.lineno, "high", "accesses interpreter internals"
 
 
-def _import(module: str, line: int) -> Iterator[tuple[int, Level, str]]:
+def _import(module: str, line: int) -> Iterator[tuple[int, FindingLevel, str]]:
     top = module.partition(".")[0]
     if top in _IMPORTS:
         level, words = _IMPORTS[top]

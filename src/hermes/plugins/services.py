@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hermes.core.tools import ToolContext
-from hermes.plugins.plugins import Plugins, State
+from hermes.plugins.plugins import PluginRegistry, PluginState
 from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import Caller
+from hermes.plugins.serving import PluginCaller
 from hermes.plugins.surface import ServiceOffer
 from hermes.plugins.tools import OPEN, PREFIX
 
@@ -15,7 +15,7 @@ from hermes.plugins.tools import OPEN, PREFIX
 class Service:
     """`label` names it in effects, `origin` marks its text."""
 
-    def __init__(self, plugins: Plugins, state: State, offer: ServiceOffer) -> None:
+    def __init__(self, plugins: PluginRegistry, state: PluginState, offer: ServiceOffer) -> None:
         self._plugins = plugins
         self._key = state.found.key
         self.offer = offer
@@ -46,5 +46,5 @@ class Service:
             f"{self.offer.kind}:{self.name}:{method}",
             {"positional": list(given), "named": named},
             seconds=seconds,
-            caller=Caller(session_id, ctx),
+            caller=PluginCaller(session_id, ctx),
         )

@@ -38,7 +38,7 @@ class Grants(Value):
     uses_tools: tuple[str, ...] = ()
 
 
-class Caller:
+class PluginCaller:
     """The session, and possibly tool call, that a plugin works for."""
 
     def __init__(self, session_id: str = "", ctx: ToolContext | None = None) -> None:
@@ -51,7 +51,7 @@ class Caller:
         return self.ctx.call_id if self.ctx else ""
 
 
-NOBODY = Caller()
+NO_CALLER = PluginCaller()
 
 
 async def _no_dispatch(
@@ -68,7 +68,7 @@ async def _no_model(_plugin: str, _session: str, _system: str, _prompt: str, _mo
     raise Denied("No model is available here.")
 
 
-class Serving:
+class PluginRequests:
     """Answers the requests of one plugin. The functions come from the application."""
 
     def __init__(
@@ -87,12 +87,12 @@ class Serving:
         self._inject = inject
         self._complete = complete
 
-    async def answer(self, method: str, params: JsonObject, caller: Caller | None) -> Any:
+    async def answer(self, method: str, params: JsonObject, caller: PluginCaller | None) -> Any:
         """`caller` belongs to the running call; Denied without one."""
         if caller is None:
             raise Denied("The host serves a plugin only during a call.")
         caller.questions += 1
-        if caller.questions > MOST_QUESTIONS and caller is not NOBODY:
+        if caller.questions > MOST_QUESTIONS and caller is not NO_CALLER:
             raise Denied(f"A call may make at most {MOST_QUESTIONS} requests.")
         match method:
             case "dispatch_tool":
@@ -104,7 +104,7 @@ class Serving:
             case _:
                 raise Denied(f"Unknown method {str(method)[:60]!r}.")
 
-    async def _use_tool(self, params: JsonObject, caller: Caller) -> str:
+    async def _use_tool(self, params: JsonObject, caller: PluginCaller) -> str:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise Denied("A tool call needs a name and an arguments object.")
@@ -115,7 +115,7 @@ class Serving:
         session = caller.session_id
         return await self._dispatch(self.plugin, session, caller.ctx, name, arguments)
 
-    async def _message(self, params: JsonObject, caller: Caller) -> bool:
+    async def _message(self, params: JsonObject, caller: PluginCaller) -> bool:
         content, session = params.get("content"), params.get("session_key")
         if not isinstance(content, str) or not content.strip() or len(content) > MOST_CHARS:
             raise Denied(f"A message is text of at most {MOST_CHARS} characters.")
@@ -127,7 +127,7 @@ class Serving:
             raise Denied(f"A plugin may send at most {MOST_MESSAGES} messages per run.")
         return await self._inject(self.plugin, caller.session_id, content)
 
-    async def _ask_model(self, params: JsonObject, caller: Caller) -> str:
+    async def _ask_model(self, params: JsonObject, caller: PluginCaller) -> str:
         if not self.grants.llm:
             raise Denied("The model needs the grant `llm`, which only the user can give.")
         if not caller.session_id:

@@ -14,11 +14,11 @@ from hermes.core.events import SessionOpened
 from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Delta, Prompt, Reply
-from hermes.core.turn import ContextEngine, Limits
+from hermes.core.turn import ContextEngine, TurnLimits
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
-    from hermes.plugins.inside.engines import Engines
+    from hermes.plugins.inside.engines import EngineFactory
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +27,17 @@ SECONDS = 10.0
 Fit = Callable[[str, SessionOpened, Any], ContextEngine]
 
 
-class PluggedEngines:
+class PluginEngines:
     """By name; the one that the settings choose serves each session with an object of its own.
     `fit` makes a context engine of ours of one."""
 
     def __init__(self, settings: Settings, fit: Fit) -> None:
         self._settings = settings
         self._fit = fit
-        self._held: dict[str, Engines] = {}
+        self._held: dict[str, EngineFactory] = {}
         self._begun: set[str] = set()
 
-    def maker(self, found: Engines) -> Callable[[str, SessionOpened], ContextEngine]:
+    def maker(self, found: EngineFactory) -> Callable[[str, SessionOpened], ContextEngine]:
         self._held[str(found.name)] = found
 
         def make(session_id: str, opened: SessionOpened) -> ContextEngine:
@@ -49,20 +49,20 @@ class PluggedEngines:
 
         return make
 
-    def around(self, session_id: str, connect: Connect) -> Connect:
+    def wrap(self, session_id: str, connect: Connect) -> Connect:
         """The way to models, past the engine."""
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
             inner, limits = connect(model, provider, meter)
             engine = self.of(session_id)
             if engine is None:
                 return inner, limits
             tell(engine, "update_model", model, limits.window, provider=provider)
-            return Selecting(inner, engine), limits
+            return SelectingProvider(inner, engine), limits
 
         return through
 
-    async def leave(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         if (engine := self.of(session_id)) is not None and session_id in self._begun:
             self._begun.discard(session_id)
             await asyncio.to_thread(tell, engine, "on_session_end", session_id)
@@ -79,7 +79,7 @@ class PluggedEngines:
         return found.of(session_id) if found else None
 
 
-class Selecting:
+class SelectingProvider:
     """A provider that is sent what the engine has selected, as long as that is a conversation."""
 
     def __init__(self, inner: Provider, engine: Any) -> None:
@@ -87,14 +87,14 @@ class Selecting:
         self._engine = engine
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        selected = await self._selected(prompt)
+        selected = await self._select(prompt)
         async with aclosing(self._inner.reply(selected)) as parts:
             async for part in parts:
                 if isinstance(part, Reply) and not part.message.calls:
                     tell(self._engine, "on_turn_complete")
                 yield part
 
-    async def _selected(self, prompt: Prompt) -> Prompt:
+    async def _select(self, prompt: Prompt) -> Prompt:
         select = getattr(self._engine, "select_context", None)
         if not callable(select):
             return prompt
@@ -112,13 +112,13 @@ class Selecting:
 
 def tell(engine: Any, method: str, *given: Any, **named: Any) -> Any:
     """Calls a method that an engine may have, with what it takes; what it raises is logged."""
-    from hermes.plugins.inside.calling import taken
+    from hermes.plugins.inside.calling import accepted_arguments
 
     function = getattr(engine, method, None)
     if not callable(function):
         return None
     try:
-        return function(*given, **taken(function, named, len(given)))
+        return function(*given, **accepted_arguments(function, named, len(given)))
     except Exception:
         log.exception("a context engine failed", extra={"engine": engine.name, "call": method})
         return None

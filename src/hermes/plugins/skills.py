@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.contents import Contents, forget_copies, hash_of, keep, read_contents
-from hermes.plugins.found import Found
-from hermes.plugins.plugins import State
+from hermes.plugins.contents import Contents, hash_of, read_contents, remove_copy, write_copy
+from hermes.plugins.found import FoundPlugin
+from hermes.plugins.plugins import PluginState
 
 MAIN = "SKILL.md"
 _NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)
 
 
-def put_skills(states: Iterable[State], folder: Path) -> list[str]:
+def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
     """Makes `folder` contain exactly the skills of these plugins; returns errors."""
     wanted: dict[str, Contents] = {}
     faults: list[str] = []
@@ -28,17 +28,17 @@ def put_skills(states: Iterable[State], folder: Path) -> list[str]:
                 faults.append(f"{name}: {error}")
     there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
     for name in there - wanted.keys():
-        forget_copies(folder / name)
+        remove_copy(folder / name)
     if wanted:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name, contents in wanted.items():
-        keep(contents, folder / name)
+        write_copy(contents, folder / name)
     return faults
 
 
-def _skill(plugin: Found, path: str, name: str) -> Contents:
+def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
     """Reads a skill from the plugin's approved files."""
-    inner = _inside(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
+    inner = _relative_path(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
     whole = read_contents(Path(plugin.place))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
@@ -50,7 +50,7 @@ def _skill(plugin: Found, path: str, name: str) -> Contents:
     return {**found, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
 
 
-def _inside(path: str) -> str:
+def _relative_path(path: str) -> str:
     """Returns the path relative to the plugin."""
     parts = PurePosixPath(path).parts
     if ".." in parts:

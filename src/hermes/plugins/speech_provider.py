@@ -14,19 +14,19 @@ from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
 from hermes.plugins.services import Service
 from hermes.plugins.tools import SessionId
-from hermes.speech.provider import Heard, Sound, Speech
+from hermes.speech.provider import AudioFile, SpeechProviders, Transcription
 from hermes.speech.tools import FORMATS, MOST_BYTES
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.plugins.providers import Services
+    from hermes.plugins.providers import PluginProviders
 
 FOLDER = "audio"
 SPEAK_SECONDS = 60.0
 LISTEN_SECONDS = 120.0
 
 
-class PluggedSpeaker:
+class PluginSpeaker:
     """`hermes.speech.provider.Speaker`."""
 
     def __init__(self, run: RunContext, service: Service) -> None:
@@ -36,10 +36,10 @@ class PluggedSpeaker:
         self.recipient = service.label
         self.voice_compatible = bool(service.offer.facts.get("voice_compatible"))
 
-    async def speak(self, ctx: ToolContext, text: str) -> Sound:
+    async def speak(self, ctx: ToolContext, text: str) -> AudioFile:
         own, service = self._run.settings.tts, self._service
         ending = _ending(own.format or service.offer.facts.get("format"))
-        file = f"speech-{_mark(self._run)}.{ending}"
+        file = f"speech-{_random_suffix(self._run)}.{ending}"
         path = service.data / file
         try:
             told = await service.ask(
@@ -55,12 +55,14 @@ class PluggedSpeaker:
                 format=ending,
             )
             _check(service, told)
-            return Sound(data=await asyncio.to_thread(_taken, service, file), ending=ending)
+            return AudioFile(
+                data=await asyncio.to_thread(_read_sound, service, file), ending=ending
+            )
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-class PluggedListener:
+class PluginListener:
     """`hermes.speech.provider.Listener`."""
 
     def __init__(self, run: RunContext, service: Service) -> None:
@@ -70,9 +72,9 @@ class PluggedListener:
         self.recipient = service.label
         self.origin = service.origin
 
-    async def listen(self, ctx: ToolContext, sound: Sound, language: str) -> Heard:
+    async def listen(self, ctx: ToolContext, sound: AudioFile, language: str) -> Transcription:
         own, service = self._run.settings.stt, self._service
-        path = service.data / f"heard-{_mark(self._run)}.{sound.ending}"
+        path = service.data / f"heard-{_random_suffix(self._run)}.{sound.ending}"
         try:
             await asyncio.to_thread(_put, path, sound.data)
             told = await service.ask(
@@ -87,28 +89,28 @@ class PluggedListener:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         _check(service, told)
-        return _heard(service, told)
+        return _transcript(service, told)
 
 
-def speech_of(run: RunContext, services: Services) -> Speech:
+def speech_of(run: RunContext, services: PluginProviders) -> SpeechProviders:
     speaking, listening = services.find("tts", "synthesize"), services.find("stt", "transcribe")
 
-    async def keep(sound: Sound) -> str:
+    async def keep(sound: AudioFile) -> str:
         """In a place of its own, by the time."""
         folder = run.home.cache / FOLDER
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(run.world.clock.now()))
-        name = f"tts_{stamp}_{_mark(run)}.{sound.ending}"
+        name = f"tts_{stamp}_{_random_suffix(run)}.{sound.ending}"
         await asyncio.to_thread(_put, folder / name, sound.data)
         return str(folder / name)
 
-    return Speech(
-        PluggedSpeaker(run, speaking) if speaking else None,
-        PluggedListener(run, listening) if listening else None,
+    return SpeechProviders(
+        PluginSpeaker(run, speaking) if speaking else None,
+        PluginListener(run, listening) if listening else None,
         keep,
     )
 
 
-def _mark(run: RunContext) -> str:
+def _random_suffix(run: RunContext) -> str:
     return run.world.chance.randbytes(4).hex()
 
 
@@ -122,14 +124,14 @@ def _check(service: Service, told: Any) -> None:
         raise ToolError(f"{service.name}: {told.get('error') or 'it did not work'}")
 
 
-def _heard(service: Service, told: Any) -> Heard:
+def _transcript(service: Service, told: Any) -> Transcription:
     if isinstance(told, str):
-        return Heard(text=told)
+        return Transcription(text=told)
     text = told.get("transcript", told.get("text")) if isinstance(told, dict) else None
     if not isinstance(text, str):
         raise ToolError(f"{service.name} did not say what it heard.")
     seconds = told.get("duration")
-    return Heard(
+    return Transcription(
         text=text,
         language=str(told.get("language") or ""),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
@@ -143,7 +145,7 @@ def _put(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def _taken(service: Service, name: str) -> bytes:
+def _read_sound(service: Service, name: str) -> bytes:
     """What the plugin wrote under this name, if it is a plain file of its own. A link there would
     lead to what the plugin itself cannot read."""
     folder = os.open(service.data, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

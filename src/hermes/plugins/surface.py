@@ -9,7 +9,7 @@ from typing import Any, Literal
 from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import ConfigError
-from hermes.plugins.found import Found
+from hermes.plugins.found import FoundPlugin
 
 TOOL_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 PROVIDER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -18,8 +18,8 @@ MOST_SCHEMA_BYTES = 16_000
 MOST_TOOLS = 64
 MOST_CHARS = 2_000
 ServiceKind = Literal["browser", "memory", "web", "tts", "stt"]
-Scan = Callable[[str], tuple[str, bool]]
-Clean = Callable[[JsonObject], JsonObject]
+ScanText = Callable[[str], tuple[str, bool]]
+CleanSchema = Callable[[JsonObject], JsonObject]
 
 
 class ToolOffer(Value):
@@ -115,12 +115,12 @@ class Surface(Value):
     services: tuple[ServiceOffer, ...] = ()
     platforms: tuple[PlatformOffer, ...] = ()
 
-    def offered(self, kind: ServiceKind) -> Iterator[ServiceOffer]:
+    def services_of(self, kind: ServiceKind) -> Iterator[ServiceOffer]:
         """Yields its providers of one kind."""
         return (each for each in self.services if each.kind == kind)
 
 
-def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
+def surface_of(told: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
     """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
     schemas cleaned."""
     try:
@@ -133,7 +133,7 @@ def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
     return replace(surface, tools=tuple(_scan_tool(each, scan, clean) for each in surface.tools))
 
 
-def _check_declared(surface: Surface, found: Found) -> None:
+def _check_declared(surface: Surface, found: FoundPlugin) -> None:
     manifest = found.manifest
     assert manifest is not None
     pairs: tuple[tuple[str, Iterable[str], Collection[str], str], ...] = (
@@ -184,7 +184,7 @@ def _check_shapes(surface: Surface) -> None:
             raise ConfigError(f"{name[:80]!r} is not a valid command name.")
 
 
-def _scan_tool(tool: ToolOffer, scan: Scan, clean: Clean) -> ToolOffer:
+def _scan_tool(tool: ToolOffer, scan: ScanText, clean: CleanSchema) -> ToolOffer:
     finding, dangerous = scan(tool.description[:MOST_CHARS] + encode(tool.parameters).decode())
     if dangerous:
         raise ConfigError(

@@ -10,9 +10,9 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.effects import CallServer, Effect
 from hermes.core.messages import Text
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput
-from hermes.plugins.running import PluginFault, Running
-from hermes.plugins.serving import Caller
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput
+from hermes.plugins.running import PluginFault, RunningPlugin
+from hermes.plugins.serving import PluginCaller
 from hermes.plugins.surface import MOST_CHARS, ToolOffer
 
 PREFIX = "plugin:"
@@ -35,7 +35,7 @@ class PluginTool(Tool):
         self,
         plugin: str,
         offer: ToolOffer,
-        running: Callable[[], Awaitable[Running]],
+        running: Callable[[], Awaitable[RunningPlugin]],
         *,
         seconds: float,
         trusted: bool = False,
@@ -60,11 +60,11 @@ class PluginTool(Tool):
             words = f"[unverified: {self._offer.finding}] {words}"
         return ToolSpec(name=self.name, description=words, parameters=self._offer.parameters)
 
-    def _effects(self, _place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         yield CallServer(server=self._server, tool=self.name, arguments=encode(arguments).decode())
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        caller = Caller(ctx.kept(SessionId).id, ctx)
+        caller = PluginCaller(ctx.kept(SessionId).id, ctx)
         try:
             running = await self._running()
             result = await running.call(

@@ -11,15 +11,15 @@ from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
 from hermes.plugins.services import Service
 from hermes.plugins.tools import SessionId
-from hermes.web.provider import Hit, Page, Web
+from hermes.web.provider import SearchHit, WebPage, WebProviders
 
 if TYPE_CHECKING:
-    from hermes.plugins.providers import Services
+    from hermes.plugins.providers import PluginProviders
 
 SECONDS = 60.0
 
 
-class PluggedWeb:
+class PluginWeb:
     """`hermes.web.provider.WebProvider`."""
 
     def __init__(self, service: Service) -> None:
@@ -27,21 +27,21 @@ class PluggedWeb:
         self.recipient = service.label
         self.origin = service.origin
 
-    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[Hit]:
-        told = await self._asked(ctx, "search", query, limit)
+    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[SearchHit]:
+        told = await self._ask(ctx, "search", query, limit)
         if isinstance(told, dict):
             inner = told.get("data")
             told = inner.get("web") if isinstance(inner, dict) else told.get("results")
-        hits = self._read(list[Hit], told)[:limit]
+        hits = self._read(list[SearchHit], told)[:limit]
         return [replace(hit, position=place) for place, hit in enumerate(hits, 1)]
 
-    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[Page]:
-        told = await self._asked(ctx, "extract", list(urls))
+    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[WebPage]:
+        told = await self._ask(ctx, "extract", list(urls))
         if isinstance(told, dict):
             told = told.get("results")
-        return [page for page in self._read(list[Page], told) if page.url in urls]
+        return [page for page in self._read(list[WebPage], told) if page.url in urls]
 
-    async def _asked(self, ctx: ToolContext, method: str, *given: Any) -> Any:
+    async def _ask(self, ctx: ToolContext, method: str, *given: Any) -> Any:
         session_id = ctx.kept(SessionId).id
         told = await self._service.ask(
             method, *given, seconds=SECONDS, session_id=session_id, ctx=ctx
@@ -59,8 +59,8 @@ class PluggedWeb:
             ) from error
 
 
-def web_of(services: Services) -> Web:
+def web_of(services: PluginProviders) -> WebProviders:
     searching, reading = services.find("web", "search"), services.find("web", "extract")
-    return Web(
-        PluggedWeb(searching) if searching else None, PluggedWeb(reading) if reading else None
+    return WebProviders(
+        PluginWeb(searching) if searching else None, PluginWeb(reading) if reading else None
     )

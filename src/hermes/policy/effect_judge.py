@@ -27,7 +27,7 @@ from hermes.core.effects import (
     UseTool,
     WritePath,
 )
-from hermes.core.ports import Seen, ShellSetup
+from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy import outgoing
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
 from hermes.policy.places.places import SafeRoots
@@ -136,7 +136,7 @@ class EffectJudge:
             self._commands = Commands(paths, self._session_files, self._shell, self._confined)
         return self._commands.judge(effect)
 
-    def judge(self, effect: Effect, seen: Seen | None) -> EffectVerdict:
+    def judge(self, effect: Effect, seen: ConversationText | None) -> EffectVerdict:
         match effect:
             case RunCommand():
                 return self._command(effect.script, self.verdict(effect), effect.cwd, seen)
@@ -178,7 +178,7 @@ class EffectJudge:
             return EffectVerdict(decision=decision, outward=words, outward_category="agent_context")
         return EffectVerdict(decision=decision)
 
-    def _fetch(self, effect: FetchUrl, seen: Seen | None) -> EffectVerdict:
+    def _fetch(self, effect: FetchUrl, seen: ConversationText | None) -> EffectVerdict:
         glance, host = self.urls.glance(effect.url), outgoing.host_of(effect.url)
         if isinstance(glance, Deny):
             return EffectVerdict(decision=glance)
@@ -192,7 +192,7 @@ class EffectJudge:
         words = f"It goes to {host} with an address that nobody has written."
         return EffectVerdict(decision=glance, outward=words)
 
-    def _server(self, effect: CallServer, seen: Seen | None) -> EffectVerdict:
+    def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
             # The kernel keeps it where it is.
             return EffectVerdict(decision=Allow())
@@ -201,7 +201,7 @@ class EffectJudge:
         outward = "" if closed else words
         return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
 
-    def _draw(self, effect: Draw, seen: Seen | None) -> EffectVerdict:
+    def _draw(self, effect: Draw, seen: ConversationText | None) -> EffectVerdict:
         told = encode({"prompt": effect.prompt, "images": effect.images}).decode()
         words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
         closed = outgoing.is_closed(told, seen, f"draw:{effect.provider}")
@@ -210,7 +210,7 @@ class EffectJudge:
         decision = Allow(harmless=True)
         return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
 
-    def _fed(self, effect: SignalProcess, seen: Seen | None) -> EffectVerdict:
+    def _fed(self, effect: SignalProcess, seen: ConversationText | None) -> EffectVerdict:
         verdict = judge_input(effect, self.verdict)
         case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
@@ -218,7 +218,9 @@ class EffectJudge:
             return replace(case, decision=Allow())
         return case
 
-    def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> EffectVerdict:
+    def _command(
+        self, text: str, verdict: Verdict, cwd: str, seen: ConversationText | None
+    ) -> EffectVerdict:
         decision = decision_of(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
@@ -254,13 +256,13 @@ class EffectJudge:
     def _lists(self, cwd: str) -> tuple[str, ...]:
         return self._session_files.manifests(cwd, self._folders[0])
 
-    def _outward(self, verdict: Verdict, cwd: str, seen: Seen | None) -> Finding | None:
+    def _outward(self, verdict: Verdict, cwd: str, seen: ConversationText | None) -> Finding | None:
         """The worst that untrusted text must not cause by itself."""
         found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
         found += (each for command in verdict.commands for each in self._contacts(command, seen))
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
 
-    def _contacts(self, command: str, seen: Seen | None) -> Iterator[Finding]:
+    def _contacts(self, command: str, seen: ConversationText | None) -> Iterator[Finding]:
         for url in outgoing.contacted_urls(command):
             if not outgoing.is_known(url, seen, self._settings.hosts):
                 words = (
@@ -268,7 +270,7 @@ class EffectJudge:
                 )
                 yield Finding(level=Level.WORK, category="network", reason=words, command=command)
 
-    def _leads_out(self, finding: Finding, cwd: str, seen: Seen | None) -> bool:
+    def _leads_out(self, finding: Finding, cwd: str, seen: ConversationText | None) -> bool:
         if finding.category not in OUTWARD:
             return False
         if finding.category != "network":
@@ -288,7 +290,7 @@ def _lasting(words: str) -> EffectVerdict:
     return EffectVerdict(decision=Allow(), outward=words, outward_category="persistence")
 
 
-def _carrying(verdict: Verdict, seen: Seen | None) -> Ask | None:
+def _carrying(verdict: Verdict, seen: ConversationText | None) -> Ask | None:
     """A fetch whose address carries what was read before is no mere fetch."""
     for command in verdict.commands:
         if piece := outgoing.find_carried_by(command, seen):

@@ -14,7 +14,7 @@ from hermes.policy.places.files import judge_references, references
 from hermes.policy.places.members import judge_member, parse_member
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
-from hermes.policy.rule_setup import Inquiry, rules_for, shown, told
+from hermes.policy.rule_setup import Inquiry, answer_of, decision_fields, rules_for
 from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import Scanner
 from hermes.policy.urls.judging import Passage, Urls
@@ -43,17 +43,17 @@ def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject
     """Resolves the name, by the answers in `dns` if there are any; connects to nothing.
     `redirects` are followed as an answer's `Location` would be."""
     rules = _rules(config, inquiry, given)
-    passage = asyncio.run(_visited(rules.urls, inquiry.value, given.get("redirects", ())))
+    passage = asyncio.run(_follow_redirects(rules.urls, inquiry.value, given.get("redirects", ())))
     decision = passage.decision
     if passage.allowed:
         effect = FetchUrl(url=inquiry.value)
         owners = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
         decision = decision if isinstance(owners, Allow) else owners
-    line = told(inquiry, decision)
+    line = answer_of(inquiry, decision)
     return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
 
 
-async def _visited(urls: Urls, url: str, redirects: object) -> Passage:
+async def _follow_redirects(urls: Urls, url: str, redirects: object) -> Passage:
     passage = await urls.judge(url)
     for location in redirects if isinstance(redirects, list) else ():
         if passage.allowed:
@@ -73,7 +73,7 @@ def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
 
 
 def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    return told(inquiry, _rules(config, inquiry, given).files.attach(inquiry.value))
+    return answer_of(inquiry, _rules(config, inquiry, given).files.attach(inquiry.value))
 
 
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
@@ -86,7 +86,7 @@ def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> Json
                 no := rules.urls.glance(reference.target), Deny
             ):
                 decision = no
-    return told(inquiry, decision)
+    return answer_of(inquiry, decision)
 
 
 def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
@@ -95,11 +95,13 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
     try:
         member = parse_member(given)
     except DecodeError as error:
-        return shown(Deny(reason=f"The member cannot be used: {error}.", category="traversal"))
-    return told(inquiry, judge_member(member, _rules(config, inquiry, given).files))
+        return decision_fields(
+            Deny(reason=f"The member cannot be used: {error}.", category="traversal")
+        )
+    return answer_of(inquiry, judge_member(member, _rules(config, inquiry, given).files))
 
 
-def redacted(config: Config, line: bytes) -> JsonObject:
+def answer_redact(config: Config, line: bytes) -> JsonObject:
     """The answer to one line of `hermes policy redact`."""
     try:
         given = decode(Redaction, line)
@@ -110,7 +112,7 @@ def redacted(config: Config, line: bytes) -> JsonObject:
     return {"text": found.text, "found": list(found.found)}
 
 
-def scanned(line: bytes) -> JsonObject:
+def answer_scan(line: bytes) -> JsonObject:
     """The answer to one line of `hermes policy scan`."""
     try:
         given = decode(Scan, line)

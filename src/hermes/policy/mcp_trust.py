@@ -10,7 +10,7 @@ MATCH = "* (untrusted)/*"
 REASON = "The settings call this server untrusted, and the tool does not say that it only reads."
 
 
-def distrust(config: Config) -> tuple[Rule, ...]:
+def untrusted_server_rules(config: Config) -> tuple[Rule, ...]:
     if all(own.trust == "full" for own in config.settings.mcp_servers.values()):
         return ()
     return (Rule(decision="ask", match=MATCH, effect="server", reason=REASON),)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 from hermes.codec.json import DecodeError, decode
-from hermes.core.ports import Seen
+from hermes.core.ports import ConversationText
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import flagged
 
@@ -82,7 +82,7 @@ def is_local(host: str) -> bool:
     return _LOCAL.fullmatch(host) is not None
 
 
-def is_named(host: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+def is_named(host: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
     """The person spoke of this host, or of one that it is a part of; or the settings do."""
     labels = host.split(".")
     names = [".".join(labels[at:]) for at in range(max(1, len(labels) - 1))]
@@ -90,7 +90,7 @@ def is_named(host: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
     return any(name in listed or (seen is not None and seen.said(name)) for name in names)
 
 
-def is_known(url: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+def is_known(url: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
     """The address as a whole was written by somebody before, or leads where the person wants to:
     it can carry nothing that its owner does not have."""
     bare = url.partition("#")[0]
@@ -100,7 +100,7 @@ def is_known(url: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
     )
 
 
-def is_plain_fetch(command: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+def is_plain_fetch(command: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
     """A command that fetches known addresses and sends nothing beside them."""
     command = with_scheme(command)
     urls = urls_in(command)
@@ -109,7 +109,7 @@ def is_plain_fetch(command: str, seen: Seen | None, hosts: Iterable[str] = ()) -
     return bool(urls) and known and _PLAIN_FETCH.fullmatch(bare) is not None
 
 
-def is_closed(arguments: str, seen: Seen | None, origin: str) -> bool:
+def is_closed(arguments: str, seen: ConversationText | None, origin: str) -> bool:
     """A call of another server that brings nothing there but the person's own words, what that
     server has told itself, numbers and single plain words."""
     try:
@@ -139,7 +139,7 @@ def _leaves(value: object) -> Iterator[str]:
         yield value
 
 
-def find_carried(url: str, seen: Seen | None) -> str:
+def find_carried(url: str, seen: ConversationText | None) -> str:
     """The first piece of the address that was read in this conversation and not said by the
     person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.shown(url):
@@ -147,7 +147,7 @@ def find_carried(url: str, seen: Seen | None) -> str:
     return _read_before(url.partition("://")[2], seen)
 
 
-def find_carried_by(command: str, seen: Seen | None) -> str:
+def find_carried_by(command: str, seen: ConversationText | None) -> str:
     """The same for a command that contacts somebody: an option may carry it too."""
     command, urls = with_scheme(command), contacted_urls(command)
     if seen is None or not urls:
@@ -158,7 +158,7 @@ def find_carried_by(command: str, seen: Seen | None) -> str:
     return _read_before(command, seen)
 
 
-def _read_before(text: str, seen: Seen) -> str:
+def _read_before(text: str, seen: ConversationText) -> str:
     for piece in _pieces(text):
         if seen.found(piece) and not seen.said(piece):
             return piece

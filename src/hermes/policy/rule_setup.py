@@ -27,13 +27,13 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     EffectDecided,
-    Judged,
+    JudgedEffect,
     Record,
     SessionOpened,
     ToolIntended,
 )
 from hermes.policy.findings import CATEGORIES, Level, Verdict
-from hermes.policy.mcp_trust import distrust
+from hermes.policy.mcp_trust import untrusted_server_rules
 from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import Blocked, PolicySettings, Rules
 from hermes.policy.safe_roots import safe_roots
@@ -72,7 +72,7 @@ CHECKS: dict[str, str] = {
 }
 
 
-class Decided(Value):
+class DecisionRecord(Value):
     """One decision as the journal tells it: for whom and by what (the policy or a judge). `answer`
     is what a person said, if one was asked."""
 
@@ -104,7 +104,7 @@ def policy_settings(
         mode="off" if approved else approvals.mode,
         deny=approvals.deny,
         allowed=config.settings.command_allowlist,
-        rules=(*load_rules(rules_path(config)), *distrust(config)),
+        rules=(*load_rules(rules_path(config)), *untrusted_server_rules(config)),
         surface=surface,
         private=security.allow_private_urls,
         blocked=Blocked(domains=blocklist.domains, files=files) if blocklist.enabled else Blocked(),
@@ -119,7 +119,7 @@ def rules_path(config: Config) -> Path:
     return config.home.root / RULES_FILE
 
 
-def standing_rules(config: Config) -> tuple[Rule, ...]:
+def owner_rules(config: Config) -> tuple[Rule, ...]:
     return load_rules(rules_path(config))
 
 
@@ -168,7 +168,7 @@ def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
     """Commands and paths. Nothing is run or opened."""
     rules = rules_for(config, inquiry.cwd, inquiry.surface)
     effect = _effect(inquiry)
-    return told(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
+    return answer_of(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
 
 
 def _effect(inquiry: Inquiry) -> Effect:
@@ -183,15 +183,15 @@ def _effect(inquiry: Inquiry) -> Effect:
     return WritePath(path=inquiry.value)
 
 
-def told(inquiry: Inquiry, decision: Decision) -> JsonObject:
+def answer_of(inquiry: Inquiry, decision: Decision) -> JsonObject:
     """The decision as an answer. With nobody there, a question is a refusal."""
     if inquiry.unattended and isinstance(decision, Ask):
         reason = f"Nobody is there to ask. {decision.reason}"
-        return shown(Deny(reason=reason, category=decision.category))
-    return shown(decision)
+        return decision_fields(Deny(reason=reason, category=decision.category))
+    return decision_fields(decision)
 
 
-def shown(decision: Decision) -> JsonObject:
+def decision_fields(decision: Decision) -> JsonObject:
     fields = plain(decision)
     line = {
         "decision": fields["type"],
@@ -201,7 +201,7 @@ def shown(decision: Decision) -> JsonObject:
     return {**line, "hardline": True} if fields.get("hardline") else line
 
 
-def explained(config: Config, script: str, cwd: str) -> JsonObject:
+def explain_command(config: Config, script: str, cwd: str) -> JsonObject:
     """The decision about a command with every command inside and all that was found."""
     place = os.path.realpath(cwd)
     rules = rules_for(config, place)
@@ -214,7 +214,7 @@ def explained(config: Config, script: str, cwd: str) -> JsonObject:
         if each.level >= Level.WORK
     )
     return {
-        **shown(decision),
+        **decision_fields(decision),
         "commands": list(verdict.commands),
         "findings": [
             {"level": level.name.lower(), "category": category, "reason": why, "command": command}
@@ -227,7 +227,7 @@ def categories() -> dict[str, str]:
     return dict(CATEGORIES)
 
 
-def decided(session_id: str, records: tuple[Record, ...]) -> list[Decided]:
+def decision_records(session_id: str, records: tuple[Record, ...]) -> list[DecisionRecord]:
     """Every decision in a session, oldest first, with the answers of people."""
     answers = {
         record.event.id: record.event
@@ -240,14 +240,14 @@ def decided(session_id: str, records: tuple[Record, ...]) -> list[Decided]:
         if isinstance(record.event, ApprovalAsked)
     }
     who, tools = "owner", dict[str, str]()
-    lines: list[Decided] = []
+    lines: list[DecisionRecord] = []
 
-    def add(record: Record, call_id: str, judged: Judged, by: str) -> None:
+    def add(record: Record, call_id: str, judged: JudgedEffect, by: str) -> None:
         words = subject(judged.effect)
         said = asked.get((call_id, words))
-        fields = shown(judged.decision)
+        fields = decision_fields(judged.decision)
         lines.append(
-            Decided(
+            DecisionRecord(
                 session_id=session_id,
                 n=record.n,
                 at=record.at,

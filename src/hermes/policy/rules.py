@@ -22,7 +22,7 @@ from hermes.core.effects import (
     SignalProcess,
     subject,
 )
-from hermes.core.ports import Seen, ShellSetup
+from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy.findings import ALL_SCOPES, Verdict
 from hermes.policy.owner_rules import (
     Allowlist,
@@ -126,7 +126,7 @@ class Rules:
         effect: Effect,
         principal: Principal,
         origins: frozenset[str],
-        seen: Seen | None = None,
+        seen: ConversationText | None = None,
     ) -> Decision:
         case = self._judge.judge(effect, seen)
         self.in_sight |= set(self._judge.strangers(origins))

@@ -10,7 +10,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.learned import Lessons
+from hermes.providers.learned import WindowLearner
 from hermes.providers.reasons import ADVICE
 
 # Hints at the end of network errors, replaced when better advice exists.
@@ -22,12 +22,16 @@ _HINT = (
 Advice = Callable[[ProviderError], str]
 
 
-class Advised:
+class ErrorAdvisor:
     """The outermost wrapper of one model. `advice` returns next steps for the error, or "" to keep
     the existing ones. `lessons` records what the error says about the context window."""
 
     def __init__(
-        self, inner: Provider, endpoint: Endpoint, advice: Advice, lessons: Lessons | None = None
+        self,
+        inner: Provider,
+        endpoint: Endpoint,
+        advice: Advice,
+        lessons: WindowLearner | None = None,
     ) -> None:
         self._inner = inner
         self._endpoint = endpoint
@@ -41,7 +45,7 @@ class Advised:
                     yield item
         except ProviderError as error:
             if self._lessons is not None:
-                self._lessons.failed(error)
+                self._lessons.record_error(error)
             error.args = (self._describe(error),)
             raise
 

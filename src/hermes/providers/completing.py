@@ -10,12 +10,12 @@ from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.world import World
 from hermes.providers.retrying import backoff
-from hermes.providers.unfinished import Final, Unfinished
+from hermes.providers.unfinished import Continuation, FinishedReply
 
 OUTPUT_CAP = 32_768
 
 
-class Completing:
+class CompletingProvider:
     """Requests again until the reply is complete: text is continued where it was cut, arguments
     parse, and the reply is not empty. These extra messages never enter the transcript. When nothing
     helps, the reply holds broken calls, the partial text, or "(empty)" with a reason."""
@@ -26,7 +26,7 @@ class Completing:
         self._output_cap = output_cap
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        work = Unfinished(prompt, output_cap=self._output_cap)
+        work = Continuation(prompt, output_cap=self._output_cap)
         shown = False
         while True:
             newest: Reply | None = None
@@ -46,12 +46,12 @@ class Completing:
                 if not work.text:
                     raise
                 yield Notice(text=f"The reply may be incomplete: {error}", kind="warn")
-            step = work.judge(newest)
-            if isinstance(step, Final):
-                if step.said:
+            step = work.next_step(newest)
+            if isinstance(step, FinishedReply):
+                if step.unseen_text:
                     if shown:
                         yield Restarted()
-                    yield TextDelta(text=step.said)
+                    yield TextDelta(text=step.unseen_text)
                 yield step.reply
                 return
             if step.voids and shown:
@@ -62,7 +62,7 @@ class Completing:
                 await self._world.clock.sleep(backoff(self._world, step.waits, slow=True))
 
 
-def _restart_deltas(work: Unfinished) -> Iterator[Delta]:
+def _restart_deltas(work: Continuation) -> Iterator[Delta]:
     """Everything shown is void except the kept text."""
     yield Restarted()
     if work.text:

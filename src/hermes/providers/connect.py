@@ -7,19 +7,19 @@ from collections.abc import Callable
 from hermes.codec.values import Value, replace
 from hermes.core.ports import Provider
 from hermes.core.world import World
-from hermes.providers.completing import OUTPUT_CAP, Completing
-from hermes.providers.direct import Direct
+from hermes.providers.completing import OUTPUT_CAP, CompletingProvider
+from hermes.providers.direct import EndpointProvider
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import LOCAL_TIMEOUTS, Http, Timeouts
-from hermes.providers.keys import Credential, Keys
-from hermes.providers.learned import Lessons
-from hermes.providers.pooled import Pooled
+from hermes.providers.http import LOCAL_TIMEOUTS, HttpClient, Timeouts
+from hermes.providers.keys import Credential, KeyPool
+from hermes.providers.learned import WindowLearner
+from hermes.providers.pooled import KeyRotatingProvider
 from hermes.providers.profile import MarkLife, MarkStyle
-from hermes.providers.repairs import Fit
-from hermes.providers.retrying import Retrying
-from hermes.providers.ways import EAGER, Way
+from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retrying import RetryingProvider
+from hermes.providers.ways import EAGER_ATTEMPTS, RetryVariants
 
-Gate = Callable[[Provider, Endpoint], Provider]
+RequestWrapper = Callable[[Provider, Endpoint], Provider]
 """Wraps every single request, including retries and other keys: the meter."""
 
 
@@ -35,35 +35,35 @@ class ConnectSettings(Value):
     timeouts: Timeouts | None = None
 
 
-class KeyRing:
+class KeyChoice:
     """Several keys for one endpoint; `at` returns the endpoint with one of them."""
 
-    def __init__(self, keys: Keys, at: Callable[[Credential], Endpoint]) -> None:
+    def __init__(self, keys: KeyPool, at: Callable[[Credential], Endpoint]) -> None:
         self.keys = keys
         self.at = at
 
 
-def open_way(
+def build_variants(
     endpoint: Endpoint,
     *,
-    http: Http,
+    http: HttpClient,
     world: World,
     settings: ConnectSettings | None = None,
-    gate: Gate | None = None,
-    ring: KeyRing | None = None,
-    lessons: Lessons | None = None,
-) -> Way:
+    gate: RequestWrapper | None = None,
+    ring: KeyChoice | None = None,
+    lessons: WindowLearner | None = None,
+) -> RetryVariants:
     """The stack, innermost first: the request, truncation checks for local servers, tool calls in
     text, the meter, key rotation, retries, completion. Both variants share encoded messages."""
     settings = settings or ConnectSettings()
     profile = endpoint.profile
     if settings.marks is not None:
         profile = replace(profile, marks=settings.marks)
-    fit = Fit(profile)
+    fit = AdaptiveProfile(profile)
 
     def build(target: Endpoint) -> Provider:
         timeouts = settings.timeouts or (LOCAL_TIMEOUTS if target.is_local else Timeouts())
-        provider: Provider = Direct(
+        provider: Provider = EndpointProvider(
             target,
             http=http,
             clock=world.clock,
@@ -77,30 +77,40 @@ def open_way(
             provider = _wrap_text_calls(provider, profile.tool_calls)
         return gate(provider, target) if gate is not None else provider
 
-    inner = build(endpoint) if ring is None else Pooled(ring.keys, lambda key: build(ring.at(key)))
+    inner = (
+        build(endpoint)
+        if ring is None
+        else KeyRotatingProvider(ring.keys, lambda key: build(ring.at(key)))
+    )
 
-    def complete(retrying: Retrying) -> Provider:
-        return Completing(retrying, world, output_cap=settings.output_cap)
+    def complete(retrying: RetryingProvider) -> Provider:
+        return CompletingProvider(retrying, world, output_cap=settings.output_cap)
 
     attempts, silences = settings.attempts, settings.silences
-    return Way(
+    return RetryVariants(
         eager=complete(
-            Retrying(inner, world, fit=fit, attempts=attempts, silences=silences, fewer=EAGER)
+            RetryingProvider(
+                inner, world, fit=fit, attempts=attempts, silences=silences, fewer=EAGER_ATTEMPTS
+            )
         ),
-        patient=complete(Retrying(inner, world, fit=fit, attempts=attempts, silences=silences)),
+        patient=complete(
+            RetryingProvider(inner, world, fit=fit, attempts=attempts, silences=silences)
+        ),
     )
 
 
 def _wrap_local(
-    inner: Provider, endpoint: Endpoint, http: Http, lessons: Lessons | None
+    inner: Provider, endpoint: Endpoint, http: HttpClient, lessons: WindowLearner | None
 ) -> Provider:
-    from hermes.providers.local.provider import LocalServer
+    from hermes.providers.local.provider import LocalServerProvider
 
-    return LocalServer(inner, endpoint, http=http, learned=lessons.told if lessons else None)
+    return LocalServerProvider(
+        inner, endpoint, http=http, learned=lessons.record_reported if lessons else None
+    )
 
 
 def _wrap_text_calls(inner: Provider, style: str) -> Provider:
     # Imported on demand: few models need it, and it has many styles.
-    from hermes.providers.textcalls.provider import TextCalls
+    from hermes.providers.textcalls.provider import TextCallProvider
 
-    return TextCalls(inner, style)
+    return TextCallProvider(inner, style)

@@ -10,22 +10,22 @@ from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import Clock
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.failures import classify, failure, malformed
-from hermes.providers.grammar import Grammar
-from hermes.providers.http import Answer, Http, Timeouts
+from hermes.providers.failures import build_error, classify, malformed_response
+from hermes.providers.grammar import ConversationNormalizer
+from hermes.providers.http import HttpClient, HttpResponse, Timeouts
 from hermes.providers.profile import MarkLife, WireName
-from hermes.providers.repairs import Fit
-from hermes.providers.sse import SseReader
+from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.sse import SseParser
 from hermes.providers.wire.chat import ChatWire
-from hermes.providers.wire.format import Reader, Wire
-from hermes.providers.wire.loose import parsed
+from hermes.providers.wire.format import ReplyReader, WireFormat
+from hermes.providers.wire.loose import parse_json
 from hermes.providers.wire.messages import MessagesWire
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.pictures import ImageLoader
 from hermes.providers.wire.responses import ResponsesWire
-from hermes.providers.wire.together import read_together
-from hermes.providers.wire.usage import guessed_usage
+from hermes.providers.wire.together import coalesce
+from hermes.providers.wire.usage import estimate_usage
 
-WIRES: dict[WireName, type[ChatWire] | type[ResponsesWire] | type[MessagesWire]] = {
+WIRE_FORMATS: dict[WireName, type[ChatWire] | type[ResponsesWire] | type[MessagesWire]] = {
     "chat": ChatWire,
     "responses": ResponsesWire,
     "messages": MessagesWire,
@@ -43,7 +43,7 @@ _TRANSIENT: tuple[Reason, ...] = (
 )
 
 
-class Direct:
+class EndpointProvider:
     """One per session, because it caches encoded messages. A reply that breaks off after visible
     output ends in a Reply with stop "cut"; otherwise the error is raised."""
 
@@ -51,9 +51,9 @@ class Direct:
         self,
         endpoint: Endpoint,
         *,
-        http: Http,
+        http: HttpClient,
         clock: Clock,
-        fit: Fit,
+        fit: AdaptiveProfile,
         timeouts: Timeouts,
         life: MarkLife = "5m",
     ) -> None:
@@ -63,8 +63,8 @@ class Direct:
         self._fit = fit
         self._timeouts = timeouts
         self._life: MarkLife = life
-        self._grammar = Grammar()
-        self._pictures = Pictures()
+        self._grammar = ConversationNormalizer()
+        self._pictures = ImageLoader()
         self._profile = fit.profile
         self._wire = self._new_wire()
 
@@ -76,13 +76,13 @@ class Direct:
                 async for delta in deltas:
                     yield delta
         except ProviderError as error:
-            if error.reason not in _TRANSIENT or not reader.draft.visible:
+            if error.reason not in _TRANSIENT or not reader.draft.has_visible_output:
                 raise
         for delta in reader.draft.finish():
             yield delta
         message = reader.message()
         if message.stop == "cut" and not (message.text or message.calls):
-            raise failure(self._endpoint, "cut")
+            raise build_error(self._endpoint, "cut")
         yield Reply(
             message=message,
             usage=_usage(prompt, reader, message),
@@ -94,19 +94,19 @@ class Direct:
         if self._fit.profile is not self._profile:
             self._profile = self._fit.profile
             self._wire = self._new_wire()
-        messages = self._grammar.valid(prompt.messages)
+        messages = self._grammar.normalize(prompt.messages)
         await self._pictures.load(self._wire.fragments.missing(messages))
         body = self._wire.encode(prompt, messages)
         self._pictures.clear()
         return body
 
-    def _new_wire(self) -> Wire:
-        kind = WIRES[self._endpoint.wire]
+    def _new_wire(self) -> WireFormat:
+        kind = WIRE_FORMATS[self._endpoint.wire]
         return kind(self._endpoint, self._profile, life=self._life, pictures=self._pictures)
 
-    async def _ask(self, body: bytes, reader: Reader) -> AsyncGenerator[Delta]:
+    async def _ask(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta]:
         wire, streams = self._wire, self._profile.streams
-        timeouts = self._timeouts if streams else self._timeouts.for_whole()
+        timeouts = self._timeouts if streams else self._timeouts.for_unstreamed()
         exchange = self._http.post(wire.url, body=body, headers=wire.headers, timeouts=timeouts)
         async with exchange as answer:
             if not 200 <= answer.status < 300:
@@ -116,7 +116,7 @@ class Direct:
                 async for delta in deltas:
                     yield delta
 
-    async def _refusal(self, answer: Answer) -> ProviderError:
+    async def _refusal(self, answer: HttpResponse) -> ProviderError:
         return classify(
             self._endpoint,
             status=answer.status,
@@ -125,8 +125,10 @@ class Direct:
             now=self._clock.now(),
         )
 
-    async def _read_stream(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
-        events = SseReader()
+    async def _read_stream(
+        self, answer: HttpResponse, reader: ReplyReader
+    ) -> AsyncGenerator[Delta]:
+        events = SseParser()
         newest = self._clock.monotonic()
         async with aclosing(answer.chunks()) as chunks:
             async for chunk in chunks:
@@ -134,21 +136,21 @@ class Direct:
                 now = self._clock.monotonic()
                 quiet = 0.0 if found or self._timeouts.patience else now - newest
                 if quiet > self._timeouts.stale:
-                    raise failure(self._endpoint, "timeout", detail="only keep-alives arrived")
+                    raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
                 newest = now if found else newest
-                for delta in read_together(reader, found):
+                for delta in coalesce(reader, found):
                     yield delta
                 if reader.closed:
                     break
             else:
-                for delta in read_together(reader, events.finish()):
+                for delta in coalesce(reader, events.finish()):
                     yield delta
                 reader.run_out()
         await answer.drain()
 
-    async def _read_whole(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
+    async def _read_whole(self, answer: HttpResponse, reader: ReplyReader) -> AsyncGenerator[Delta]:
         body = await answer.read()
-        value = parsed(body)
+        value = parse_json(body)
         if not isinstance(value, dict):
             shown = body[:4_000].decode("utf-8", "replace")
             page = shown.lstrip().startswith("<")
@@ -157,12 +159,12 @@ class Direct:
                 if page
                 else "the response is not JSON"
             )
-            raise malformed(self._endpoint, detail, body=shown)
+            raise malformed_response(self._endpoint, detail, body=shown)
         for delta in reader.read(value):
             yield delta
 
 
-def _is_stream(answer: Answer, asked: bool) -> bool:
+def _is_stream(answer: HttpResponse, asked: bool) -> bool:
     """Servers may stream unasked, or not stream when asked; most say which."""
     if answer.media_type == "text/event-stream":
         return True
@@ -171,5 +173,5 @@ def _is_stream(answer: Answer, asked: bool) -> bool:
     return asked
 
 
-def _usage(prompt: Prompt, reader: Reader, message: AssistantMessage) -> Usage:
-    return reader.usage or guessed_usage(prompt, message)
+def _usage(prompt: Prompt, reader: ReplyReader, message: AssistantMessage) -> Usage:
+    return reader.usage or estimate_usage(prompt, message)

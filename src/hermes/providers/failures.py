@@ -9,8 +9,8 @@ import msgspec
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ProviderError, Reason
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.limits import window_named
-from hermes.providers.reasons import ADVICE, CAUSE, KINDS, RETRYABLE, TABLE
+from hermes.providers.limits import window_in
+from hermes.providers.reasons import ADVICE, CAUSE, FAILURE_PATTERNS, RETRYABLE, STATUS_BY_TYPE
 from hermes.providers.waits import retry_after
 
 _MAX_DETAIL_CHARS = 300
@@ -32,13 +32,13 @@ def classify(
     if reason == "auth" and refreshed:
         reason = "auth_permanent"
     limited = reason in ("context_overflow", "payload_too_large")
-    return failure(
+    return build_error(
         endpoint,
         reason,
         detail=_extract_detail(body),
         status=status,
         retry_after=retry_after(headers or {}, body, now=now) if reason in RETRYABLE else None,
-        limit=window_named(body) if limited else None,
+        limit=window_in(body) if limited else None,
         body=body[:_MAX_BODY_CHARS],
     )
 
@@ -52,17 +52,17 @@ def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) ->
     return failed
 
 
-def malformed(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:
+def malformed_response(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:
     """The error of a response with status 200 that cannot be parsed."""
     body = _mask_key(body, endpoint)[:_MAX_BODY_CHARS]
-    return failure(endpoint, "unknown", detail=detail, status=200, body=body)
+    return build_error(endpoint, "unknown", detail=detail, status=200, body=body)
 
 
 def is_malformed(error: ProviderError) -> bool:
     return error.reason == "unknown" and error.status == 200
 
 
-def failure(
+def build_error(
     endpoint: Endpoint,
     reason: Reason,
     *,
@@ -88,8 +88,8 @@ def failure(
 
 
 def _reason(status: int | None, body: str) -> Reason:
-    for row in TABLE:
-        if row.fits(status, body):
+    for row in FAILURE_PATTERNS:
+        if row.matches(status, body):
             return row.reason
     if status is not None and status >= 500:
         return "server_error"
@@ -104,8 +104,8 @@ def _status(error: JsonObject) -> int | None:
         if isinstance(value, str):
             if len(value) == 3 and value.isdecimal() and 300 <= int(value) < 600:
                 return int(value)
-            if value in KINDS:
-                return KINDS[value]
+            if value in STATUS_BY_TYPE:
+                return STATUS_BY_TYPE[value]
     return None
 
 

@@ -35,7 +35,7 @@ class Family(Value):
     temperature: Literal["free", "omitted"] | None = None
 
 
-def merged(families: Iterable[Family], model: str, vendor: str = "") -> Family:
+def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> Family:
     """All that is known about a model by its name. A longer match beats a shorter one, a
     vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
     hyphens; a slash is put in front so that a match can anchor at the start."""

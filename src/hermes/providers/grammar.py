@@ -36,32 +36,32 @@ _UNSAFE_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 AssistantPart = Text | Reasoning | ToolCall
 
 
-def valid(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def normalize_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """A valid sequence with the same content. Unchanged messages are the same objects."""
-    return Grammar().valid(messages)
+    return ConversationNormalizer().normalize(messages)
 
 
-class Grammar:
+class ConversationNormalizer:
     """Keeps the state of a growing conversation, so that each message is checked once."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
-        self._fold = _Repair()
+        self._repair = _Repair()
 
-    def valid(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    def normalize(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         known = len(self._seen)
         if messages[:known] != self._seen:
-            self._fold = _Repair()
+            self._repair = _Repair()
             known = 0
         for message in messages[known:]:
-            self._fold.add(message)
+            self._repair.add(message)
         self._seen = messages
-        return self._fold.result()
+        return self._repair.result()
 
     @property
     def ids(self) -> set[str]:
         """The call ids of the latest conversation."""
-        return self._fold.ids
+        return self._repair.ids
 
 
 class _PendingCalls:
@@ -70,30 +70,30 @@ class _PendingCalls:
 
     def __init__(self, message: AssistantMessage, asked: Iterable[str]) -> None:
         self.message = message
-        self.asked = list(asked)
+        self.call_ids = list(asked)
         self.answers: dict[int, ToolResult] = {}
-        self.heard: list[ToolMessage] = []
+        self.messages: list[ToolMessage] = []
         self.users: list[UserMessage] = []
 
     def answer(self, message: ToolMessage) -> None:
-        self.heard.append(message)
+        self.messages.append(message)
         calls = self.message.calls
         for result in message.results:
-            for place, (asked, call) in enumerate(zip(self.asked, calls, strict=True)):
+            for place, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
                 if asked == result.call_id and place not in self.answers:
                     self.answers[place] = _clean_result(result, call)
                     break
 
     @property
     def answered(self) -> bool:
-        return len(self.answers) == len(self.asked)
+        return len(self.answers) == len(self.call_ids)
 
     def results(self) -> ToolMessage:
         calls = self.message.calls
         results = tuple(
             self.answers.get(n) or _missing_result(call) for n, call in enumerate(calls)
         )
-        first = self.heard[0] if self.heard else None
+        first = self.messages[0] if self.messages else None
         if first is not None and _are_identical(first.results, results):
             return first
         return ToolMessage(results=results)

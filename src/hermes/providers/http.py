@@ -16,7 +16,13 @@ from urllib.parse import urlsplit
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ProviderError, Reason
 from hermes.providers.addresses import host_of, is_local
-from hermes.providers.http11 import Address, Connection, Exchange, ProtocolError, open_connection
+from hermes.providers.http11 import (
+    ConnectionTarget,
+    HttpConnection,
+    HttpExchange,
+    ProtocolError,
+    open_http_connection,
+)
 from hermes.version import __version__
 
 T = TypeVar("T")
@@ -29,10 +35,10 @@ _IDLE_SECONDS = 30.0
 _IDLE_CONNECTIONS = 20
 
 
-class Patience(Protocol):
+class StallPolicy(Protocol):
     """Decides how long to wait for a silent server."""
 
-    async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
+    async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
         """Runs `attempt(seconds)`, which may be repeated after a TimeoutError and continues where
         it was. Raises ProviderError when waiting is pointless."""
         ...
@@ -47,9 +53,9 @@ class Timeouts(Value):
     read: float = 120.0
     stale: float = 180.0
     whole: float = 1800.0
-    patience: Patience | None = None
+    patience: StallPolicy | None = None
 
-    def for_whole(self) -> Timeouts:
+    def for_unstreamed(self) -> Timeouts:
         return replace(self, read=max(self.read, self.whole))
 
 
@@ -57,7 +63,7 @@ class Timeouts(Value):
 LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
 
 
-class Incoming(Protocol):
+class ResponseSource(Protocol):
     """A response as it arrives: an `Exchange` on the network, or a recorded one."""
 
     status: int
@@ -69,19 +75,19 @@ class Incoming(Protocol):
     async def read(self, seconds: float) -> bytes: ...
 
 
-class Answer:
+class HttpResponse:
     """A response whose body has not been read yet. Header names are in lower case."""
 
-    def __init__(self, exchange: Incoming, host: str, seconds: float) -> None:
+    def __init__(self, exchange: ResponseSource, host: str, seconds: float) -> None:
         self.status = exchange.status
         self.headers = exchange.headers
         self._exchange = exchange
         self._host = host
         self._seconds = seconds
 
-    def through(self, listen: Callable[[Incoming], Incoming]) -> Answer:
+    def wrap(self, listen: Callable[[ResponseSource], ResponseSource]) -> HttpResponse:
         """The same response, read through a listener."""
-        return Answer(listen(self._exchange), self._host, self._seconds)
+        return HttpResponse(listen(self._exchange), self._host, self._seconds)
 
     @property
     def media_type(self) -> str:
@@ -124,19 +130,19 @@ class Answer:
             return
 
 
-class Tap(Protocol):
+class Interceptor(Protocol):
     """Intercepts requests: `real` performs the actual exchange."""
 
     def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
-    ) -> AbstractAsyncContextManager[Answer]: ...
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+    ) -> AbstractAsyncContextManager[HttpResponse]: ...
 
 
-tap_of_task: ContextVar[Tap | None] = ContextVar("tap_of_task", default=None)
+current_interceptor: ContextVar[Interceptor | None] = ContextVar("tap_of_task", default=None)
 """The interceptor for requests of the running task."""
 
 
-class Http:
+class HttpClient:
     """Shared by all providers of a process. Connects on first use and loads certificates for the
     first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for networks where IPv6 is
     broken."""
@@ -154,12 +160,12 @@ class Http:
         self._no_proxy = tuple(name.strip().lstrip(".") for name in no_proxy.split(",") if name)
         self._ca_file = ca_file
         self._context: ssl.SSLContext | None = None
-        self._idle: dict[Address, list[Connection]] = {}
+        self._idle: dict[ConnectionTarget, list[HttpConnection]] = {}
 
     @asynccontextmanager
     async def post(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """The response to a POST. Leaving the block before the end of the response closes the
         connection."""
         async with self._intercept("POST", url, body, headers, timeouts) as answer:
@@ -168,22 +174,22 @@ class Http:
     @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         async with self._intercept("GET", url, b"", headers, timeouts) as answer:
             yield answer
 
     @asynccontextmanager
     async def send(
         self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """The response to a request with any method."""
         async with self._intercept(method, url, body, headers, timeouts) as answer:
             yield answer
 
-    def warm(self, url: str) -> None:
+    def preload_certificates(self, url: str) -> None:
         """Loads certificates for this address in advance; sends nothing."""
         if self._address(url).secure:
-            self._trust()
+            self._tls_context()
 
     async def aclose(self) -> None:
         idle, self._idle = self._idle, {}
@@ -193,8 +199,8 @@ class Http:
 
     def _intercept(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Answer]:
-        tap = tap_of_task.get()
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        tap = current_interceptor.get()
         if tap is None:
             return self._exchange(method, url, body, headers, timeouts)
         return tap.exchange(url, body, lambda: self._exchange(method, url, body, headers, timeouts))
@@ -202,16 +208,18 @@ class Http:
     @asynccontextmanager
     async def _exchange(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         host = host_of(url)
         with _translate_errors(host, begun=False):
             address = self._address(url)
             connection, exchange = await self._send(address, method, url, body, headers, timeouts)
         patient = (
-            exchange if not timeouts.patience else _PatientExchange(exchange, timeouts.patience)
+            exchange
+            if not timeouts.patience
+            else _StallCheckedExchange(exchange, timeouts.patience)
         )
         try:
-            yield Answer(patient, host, timeouts.read)
+            yield HttpResponse(patient, host, timeouts.read)
         finally:
             if exchange.reusable:
                 self._keep(address, connection)
@@ -220,17 +228,17 @@ class Http:
 
     async def _send(
         self,
-        address: Address,
+        address: ConnectionTarget,
         method: str,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
         timeouts: Timeouts,
-    ) -> tuple[Connection, Exchange]:
+    ) -> tuple[HttpConnection, HttpExchange]:
         headers = {"user-agent": USER_AGENT, "accept-encoding": "identity", **headers}
         while True:
             used = self._take_idle(address)
-            trust = self._trust() if address.secure else None
+            trust = self._tls_context() if address.secure else None
             if used is None:
                 with _translate_errors(host_of(url), begun=False, unsent=True):
                     connection = await _open(address, trust, timeouts.connect, self._family)
@@ -240,7 +248,7 @@ class Http:
                 await connection.send(method, url, headers, body, timeouts.read)
                 patience = timeouts.patience
                 head = connection.head
-                exchange = await (patience.outlast(head) if patience else head(timeouts.read))
+                exchange = await (patience.wait_for(head) if patience else head(timeouts.read))
                 return connection, exchange
             except (ProtocolError, ConnectionError):
                 connection.abort()
@@ -252,7 +260,7 @@ class Http:
                 connection.abort()
                 raise
 
-    def _address(self, url: str) -> Address:
+    def _address(self, url: str) -> ConnectionTarget:
         place = urlsplit(url)
         secure = place.scheme == "https"
         host = place.hostname or ""
@@ -261,30 +269,30 @@ class Http:
         direct = is_local(host) or any(
             host == name or host.endswith(f".{name}") or name == "*" for name in self._no_proxy
         )
-        return Address(
+        return ConnectionTarget(
             host=host,
             port=place.port or (443 if secure else 80),
             secure=secure,
             proxy="" if direct else self._proxy,
         )
 
-    def _take_idle(self, address: Address) -> Connection | None:
+    def _take_idle(self, address: ConnectionTarget) -> HttpConnection | None:
         connections = self._idle.get(address, [])
         while connections:
             connection = connections.pop()
-            if connection.alive and time.monotonic() - connection.idle_since < _IDLE_SECONDS:
+            if connection.is_alive and time.monotonic() - connection.idle_since < _IDLE_SECONDS:
                 return connection
             connection.abort()
         return None
 
-    def _keep(self, address: Address, connection: Connection) -> None:
+    def _keep(self, address: ConnectionTarget, connection: HttpConnection) -> None:
         connections = self._idle.setdefault(address, [])
         if len(connections) >= _IDLE_CONNECTIONS:
             connections.pop(0).close()
         connection.idle_since = time.monotonic()
         connections.append(connection)
 
-    def _trust(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         if self._context is None:
             try:
                 self._context = ssl.create_default_context(cafile=self._ca_file)
@@ -296,34 +304,34 @@ class Http:
         return self._context
 
 
-class _PatientExchange:
+class _StallCheckedExchange:
     """An exchange whose waits are controlled by a patience."""
 
-    def __init__(self, exchange: Exchange, patience: Patience) -> None:
+    def __init__(self, exchange: HttpExchange, patience: StallPolicy) -> None:
         self.status = exchange.status
         self.headers = exchange.headers
         self._exchange = exchange
-        self._patience = patience
+        self._stall_policy = patience
 
     @property
     def reusable(self) -> bool:
         return self._exchange.reusable
 
     async def read(self, seconds: float) -> bytes:
-        return await self._patience.outlast(self._exchange.read)
+        return await self._stall_policy.wait_for(self._exchange.read)
 
 
 async def _open(
-    address: Address, trust: ssl.SSLContext | None, seconds: float, family: int
-) -> Connection:
+    address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, family: int
+) -> HttpConnection:
     """Some machines resolve `localhost` to an address without a listener, or not at all."""
     try:
-        return await open_connection(address, trust, seconds, family=family)
+        return await open_http_connection(address, trust, seconds, family=family)
     except (OSError, TimeoutError):
         if address.host != "localhost" or address.secure:
             raise
         loopback = replace(address, host="127.0.0.1")
-        return await open_connection(loopback, trust, seconds, family=family)
+        return await open_http_connection(loopback, trust, seconds, family=family)
 
 
 @contextmanager

@@ -12,16 +12,16 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from hermes.codec.values import Value
-from hermes.providers.line import Line
+from hermes.providers.line import ByteStream
 
-HEAD_BYTES = 128 * 1024
+MAX_HEAD_BYTES = 128 * 1024
 
 
 class ProtocolError(Exception):
     """The peer does not speak HTTP/1.1, or stopped in the middle of a message."""
 
 
-class Address(Value):
+class ConnectionTarget(Value):
     """Where to connect. `proxy` is the URL of an HTTP proxy, or "". `connect` is the numeric
     address of the host; if set, DNS is not used."""
 
@@ -32,7 +32,7 @@ class Address(Value):
     connect: str = ""
 
 
-class Chunks:
+class ChunkedDecoder:
     """Decodes chunked transfer coding."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Chunks:
             self._take_line(data[at:end])
             at = end + 2
         self._rest = data[at:]
-        if len(self._rest) > HEAD_BYTES:
+        if len(self._rest) > MAX_HEAD_BYTES:
             raise ProtocolError("a chunk header is too long")
         return b"".join(found)
 
@@ -88,21 +88,21 @@ class Chunks:
             self._state = "data" if self._left else "trailer"
 
 
-class Body:
+class ResponseBody:
     """Decodes a response body. `feed` returns content, and `done` becomes true at its end. Without
     a length the body ends with the connection."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
         length = headers.get("content-length")
         chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-        self._chunks = Chunks() if chunked else None
+        self._chunks = ChunkedDecoder() if chunked else None
         self._left = _length(length) if length and not chunked else 0
         empty = status in (204, 304) or (not chunked and length is not None and not self._left)
-        self.by_end = not chunked and length is None and not empty
+        self.ends_with_connection = not chunked and length is None and not empty
         self.done = empty
 
     def feed(self, data: bytes) -> bytes:
-        if self.by_end:
+        if self.ends_with_connection:
             return data
         if self._chunks is not None:
             piece = self._chunks.feed(data)
@@ -114,23 +114,23 @@ class Body:
         return piece
 
 
-class Exchange:
+class HttpExchange:
     """A response whose body has not been read yet. Header names are in lower case."""
 
     def __init__(
-        self, connection: Connection, status: int, headers: dict[str, str], begun: bytes
+        self, connection: HttpConnection, status: int, headers: dict[str, str], begun: bytes
     ) -> None:
         self.status = status
         self.headers = headers
         self._connection = connection
-        self._body = Body(status, headers)
+        self._body = ResponseBody(status, headers)
         self._buffered = begun
 
     @property
     def reusable(self) -> bool:
         """True if the connection can serve another request."""
         keep_alive = "close" not in self.headers.get("connection", "").lower()
-        return self._body.done and not self._body.by_end and keep_alive
+        return self._body.done and not self._body.ends_with_connection and keep_alive
 
     async def read(self, seconds: float) -> bytes:
         """The next piece of the body, b"" at its end. Raises TimeoutError, ProtocolError,
@@ -140,7 +140,7 @@ class Exchange:
             if not data:
                 data = await self._connection.read(seconds)
             if not data:
-                if self._body.by_end:
+                if self._body.ends_with_connection:
                     self._body.done = True
                     return b""
                 raise ProtocolError("the connection ended before the response did")
@@ -149,10 +149,10 @@ class Exchange:
         return b""
 
 
-class Connection:
+class HttpConnection:
     """An open connection, reusable after an exchange that was read to its end."""
 
-    def __init__(self, line: Line, address: Address) -> None:
+    def __init__(self, line: ByteStream, address: ConnectionTarget) -> None:
         self.idle_since = 0.0
         self.read = line.read
         self._buffered = b""
@@ -160,10 +160,10 @@ class Connection:
         self._address = address
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """An idle connection is alive as long as nothing arrives: any input means that it was
         closed."""
-        if not self._header_value.is_quiet:
+        if not self._header_value.is_idle:
             return False
         poll = select.poll()
         poll.register(self._header_value.transport.get_extra_info("socket"), select.POLLIN)
@@ -171,7 +171,7 @@ class Connection:
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
-    ) -> Exchange:
+    ) -> HttpExchange:
         """Sends a request and waits for the response head."""
         await self.send(method, url, headers, body, seconds)
         return await self.head(seconds)
@@ -194,7 +194,7 @@ class Connection:
             "\r\n".join((*lines, "", "")).encode("latin-1") + body, seconds
         )
 
-    async def head(self, seconds: float) -> Exchange:
+    async def head(self, seconds: float) -> HttpExchange:
         """Waits for the response head. May be called again after a TimeoutError."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
@@ -205,9 +205,9 @@ class Connection:
                 self._buffered = self._buffered[end + 4 :]
                 if status >= 200:
                     rest, self._buffered = self._buffered, b""
-                    return Exchange(self, status, headers, rest)
+                    return HttpExchange(self, status, headers, rest)
                 continue
-            if len(self._buffered) > HEAD_BYTES:
+            if len(self._buffered) > MAX_HEAD_BYTES:
                 raise ProtocolError("the response head is too long")
             more = await self.read(due - loop.time())
             if not more:
@@ -222,26 +222,26 @@ class Connection:
         self._header_value.abort()
 
 
-async def open_connection(
-    address: Address, trust: ssl.SSLContext | None, seconds: float, *, family: int = 0
-) -> Connection:
+async def open_http_connection(
+    address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, *, family: int = 0
+) -> HttpConnection:
     """Connects, through a proxy if set. Raises TimeoutError, OSError, ProtocolError. `family`
     restricts DNS results to an address family; 0 allows any."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         if not address.proxy:
             _, line = await loop.create_connection(
-                lambda: Line(loop),
+                lambda: ByteStream(loop),
                 address.connect or address.host,
                 address.port,
                 ssl=trust,
                 server_hostname=address.host if address.secure else None,
                 family=family,
             )
-            return Connection(line, address)
+            return HttpConnection(line, address)
         place = urlsplit(address.proxy)
         _, line = await loop.create_connection(
-            lambda: Line(loop), place.hostname or "", place.port or 3128, family=family
+            lambda: ByteStream(loop), place.hostname or "", place.port or 3128, family=family
         )
         if trust is not None:
             try:
@@ -249,10 +249,12 @@ async def open_connection(
             except BaseException:
                 line.abort()
                 raise
-        return Connection(line, address)
+        return HttpConnection(line, address)
 
 
-async def _tunnel(line: Line, address: Address, trust: ssl.SSLContext, seconds: float) -> None:
+async def _tunnel(
+    line: ByteStream, address: ConnectionTarget, trust: ssl.SSLContext, seconds: float
+) -> None:
     """Opens a CONNECT tunnel through the proxy, then starts TLS inside it."""
     target = f"{address.host}:{address.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
@@ -260,13 +262,13 @@ async def _tunnel(line: Line, address: Address, trust: ssl.SSLContext, seconds: 
     await line.write("\r\n".join((*lines, "", "")).encode("latin-1"), seconds)
     head = b""
     while not head.endswith(b"\r\n\r\n"):
-        if len(head) > HEAD_BYTES or not (more := await line.read(seconds)):
+        if len(head) > MAX_HEAD_BYTES or not (more := await line.read(seconds)):
             raise ProtocolError("the proxy did not respond")
         head += more
     status, _ = parse_head(head[:-4])
     if status != 200:
         raise ProtocolError(f"the proxy refused with status {status}")
-    await line.secure(trust, address.host)
+    await line.start_tls(trust, address.host)
 
 
 def parse_head(data: bytes) -> tuple[int, dict[str, str]]:

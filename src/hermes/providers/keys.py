@@ -8,9 +8,9 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import ProviderError
 from hermes.providers.endpoint import Auth, Endpoint
 
-MOST_NUMBERED = 20
+MAX_NUMBERED = 20
 
-Verdict = Literal["again", "rotate", "stop"]
+KeyVerdict = Literal["again", "rotate", "stop"]
 """What to do after a failed request: repeat with this key (which may have been renewed), use
 another key, or give up."""
 
@@ -50,7 +50,7 @@ class Credential(Value):
         return [(name, "…" if value and name in secret else value) for name, value in fields]
 
 
-class Keys(Protocol):
+class KeyPool(Protocol):
     """The keys of one provider, shared by all sessions and processes of a home."""
 
     async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
@@ -58,7 +58,7 @@ class Keys(Protocol):
         there is none; `retry_after` is the time until the first one is healthy again."""
         ...
 
-    async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+    async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
         """Reports the outcome of a request; `error` is None as soon as the provider accepted it."""
         ...
 
@@ -67,7 +67,7 @@ class Keys(Protocol):
         ...
 
 
-class OneKey:
+class SingleKey:
     """A single key: nothing to choose or to remember."""
 
     def __init__(self, credential: Credential) -> None:
@@ -76,13 +76,13 @@ class OneKey:
     async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
         return self.credential
 
-    async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+    async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
         return "stop"
 
     def release(self, credential: Credential) -> None:
         pass
 
 
-def numbered(name: str) -> tuple[str, ...]:
+def numbered_variables(name: str) -> tuple[str, ...]:
     """The variables that may hold further keys of the same kind: NAME, NAME_2, NAME_3 …"""
-    return (name, *(f"{name}_{number}" for number in range(2, MOST_NUMBERED + 1)))
+    return (name, *(f"{name}_{number}" for number in range(2, MAX_NUMBERED + 1)))

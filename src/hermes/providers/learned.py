@@ -21,22 +21,22 @@ _GUESS = "# guess"
 _HEAD = "# Context windows in tokens, learned from errors of servers. Delete a line to forget it.\n"
 
 
-class Learned(Value):
+class LearnedWindow(Value):
     """`guess` marks a step down after an error without a number."""
 
     tokens: int
     guess: bool = False
 
 
-class LearnedLimits:
+class LearnedWindows:
     """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails, only
     the lesson is lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, Learned] | None = None
+        self._known: dict[str, LearnedWindow] | None = None
 
-    def window(self, model: str, url: str) -> Learned | None:
+    def window(self, model: str, url: str) -> LearnedWindow | None:
         if self._known is None:
             self._known = self._read()
         return self._known.get(_key(model, url))
@@ -48,7 +48,7 @@ class LearnedLimits:
         if guess and old is not None and old.tokens <= tokens:
             self._known = known
             return
-        known[_key(model, url)] = Learned(tokens=tokens, guess=guess)
+        known[_key(model, url)] = LearnedWindow(tokens=tokens, guess=guess)
         self._known = known
         self._write(known)
 
@@ -58,7 +58,7 @@ class LearnedLimits:
             self._write(known)
         self._known = known
 
-    def _read(self) -> dict[str, Learned]:
+    def _read(self) -> dict[str, LearnedWindow]:
         """Reads the file again before each write, because another process may have changed it."""
         try:
             text = self._path.read_text("utf-8")
@@ -66,14 +66,14 @@ class LearnedLimits:
             return {}
         found = (re.match(_LINE, line) for line in text.splitlines())
         return {
-            _unquote(match["key"]): Learned(
+            _unquote(match["key"]): LearnedWindow(
                 tokens=int(match["tokens"]), guess=(match["note"] or "").startswith(_GUESS)
             )
             for match in found
             if match is not None
         }
 
-    def _write(self, known: dict[str, Learned]) -> None:
+    def _write(self, known: dict[str, LearnedWindow]) -> None:
         lines = (
             f"{json.dumps(key)}: {value.tokens}{'  ' + _GUESS if value.guess else ''}\n"
             for key, value in sorted(known.items())
@@ -82,38 +82,38 @@ class LearnedLimits:
             replace_file(self._path, (_HEAD + "".join(lines)).encode(), durable=False)
 
 
-class Lessons:
+class WindowLearner:
     """Updates the learned window of one model at one address during use."""
 
-    def __init__(self, limits: LearnedLimits, model: str, url: str, window: int) -> None:
+    def __init__(self, limits: LearnedWindows, model: str, url: str, window: int) -> None:
         self._limits = limits
         self._model = model
         self._url = url
         self._window = window
 
-    def told(self, tokens: int) -> None:
+    def record_reported(self, tokens: int) -> None:
         """Records the window that the server reported."""
         self._window = tokens
         self._limits.learn(self._model, self._url, tokens)
 
-    def failed(self, error: ProviderError) -> None:
-        lesson = lowered(error, self._window)
+    def record_error(self, error: ProviderError) -> None:
+        lesson = window_after(error, self._window)
         if lesson is not None:
             self._window = lesson.tokens
             self._limits.learn(self._model, self._url, lesson.tokens, guess=lesson.guess)
 
 
-def lowered(error: ProviderError, window: int) -> Learned | None:
+def window_after(error: ProviderError, window: int) -> LearnedWindow | None:
     """What an overflow error implies for a window of this size: the number in the error, else the
     next lower tier; None for other errors, or if nothing is smaller."""
     if error.reason not in ("context_overflow", "payload_too_large"):
         return None
     if error.limit is not None:
-        return Learned(tokens=error.limit) if error.limit < window else None
+        return LearnedWindow(tokens=error.limit) if error.limit < window else None
     if error.reason == "payload_too_large":
         return None
     tier = next((tier for tier in TIERS if tier < window), None)
-    return Learned(tokens=tier, guess=True) if tier is not None else None
+    return LearnedWindow(tokens=tier, guess=True) if tier is not None else None
 
 
 def _key(model: str, url: str) -> str:

@@ -37,7 +37,7 @@ _OUTPUT = (
 )
 
 
-def window_named(text: str) -> int | None:
+def window_in(text: str) -> int | None:
     """The context window in an overflow error."""
     if found := re.search(_SUM, text):
         return int(found[3])
@@ -46,7 +46,7 @@ def window_named(text: str) -> int | None:
     return _first(_WINDOW, text, least=256)
 
 
-def output_named(text: str) -> int | None:
+def output_limit_in(text: str) -> int | None:
     """The maximum output in an error about a too large `max_tokens`."""
     found = re.search(_SUM, text)
     if found and int(found[3]) > int(found[1]):

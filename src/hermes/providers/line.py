@@ -14,7 +14,7 @@ import ssl
 MAX_BUFFERED = 512 * 1024
 
 
-class Line(asyncio.Protocol):
+class ByteStream(asyncio.Protocol):
     """One reader and one writer at a time. A read that timed out can be repeated; no data is
     lost."""
 
@@ -38,7 +38,7 @@ class Line(asyncio.Protocol):
         return self._transport
 
     @property
-    def is_quiet(self) -> bool:
+    def is_idle(self) -> bool:
         """Open, with no unread data."""
         return not (self._ended or self._buffer or self.transport.is_closing())
 
@@ -76,7 +76,7 @@ class Line(asyncio.Protocol):
             finally:
                 self._writing = None
 
-    async def secure(self, trust: ssl.SSLContext, host: str) -> None:
+    async def start_tls(self, trust: ssl.SSLContext, host: str) -> None:
         """Upgrades the connection to TLS."""
         secured = await self._loop.start_tls(self.transport, self, trust, server_hostname=host)
         assert secured is not None

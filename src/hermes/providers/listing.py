@@ -6,7 +6,7 @@ import calendar
 import time
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.providers.prices import Price
+from hermes.providers.prices import ModelPrice
 from hermes.providers.wire.loose import count_of, object_of, objects_of, text_of
 
 WINDOW_KEYS = (
@@ -32,7 +32,7 @@ class ModelInfo(Value):
     tools: bool | None = None
     vision: bool | None = None
     reasons: bool | None = None
-    price: Price | None = None
+    price: ModelPrice | None = None
     loaded: bool | None = None
     created: int = 0
 
@@ -45,12 +45,12 @@ def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
     return tuple(info for entry in entries if (info := _info(entry)).id)
 
 
-def chattable(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
+def with_tools(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
     """Drops models that are known not to support tools."""
     return tuple(model for model in models if model.tools is not False)
 
 
-def read_shown(id: str, page: JsonValue) -> ModelInfo:
+def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
     """One model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the trained
     one."""
     held = object_of(page)
@@ -71,7 +71,7 @@ def read_shown(id: str, page: JsonValue) -> ModelInfo:
     )
 
 
-def read_props(page: JsonValue) -> int | None:
+def read_llamacpp_window(page: JsonValue) -> int | None:
     """The window in llama.cpp's `/props`."""
     held = object_of(page)
     settings = object_of(held.get("default_generation_settings"))
@@ -151,7 +151,7 @@ def _lists_any(words: JsonValue, *wanted: str) -> bool | None:
     return any(word in wanted for word in words)
 
 
-def _price(given: JsonObject) -> Price | None:
+def _price(given: JsonObject) -> ModelPrice | None:
     """Dollars per token, mostly as strings. Negative values mean "variable"."""
     rates = {
         "input": _rate(given, "prompt", "input"),
@@ -161,7 +161,7 @@ def _price(given: JsonObject) -> Price | None:
     }
     if rates["input"] is None or rates["output"] is None:
         return None
-    return Price(**rates)  # type: ignore[arg-type]
+    return ModelPrice(**rates)  # type: ignore[arg-type]
 
 
 def _rate(given: JsonObject, *names: str) -> float | None:

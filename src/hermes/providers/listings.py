@@ -12,14 +12,14 @@ from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
 from hermes.providers.addresses import host_of
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from hermes.providers.listing import ModelInfo
-from hermes.providers.servers import detect, list_models
+from hermes.providers.servers import detect_server, list_models
 
 TTL_SECONDS = 3600.0
 
 
-class Listing(Value):
+class ModelListing(Value):
     """The models of an address at a moment (Unix time). `server` is the kind of a local server in
     the catalogue."""
 
@@ -36,7 +36,7 @@ class Listing(Value):
         return next(exact, None) or next(tails, None)
 
 
-class Listings:
+class ModelListingCache:
     """Listings younger than `seconds` are not fetched again. Reading never raises: a missing or
     damaged file counts as no listing."""
 
@@ -45,35 +45,35 @@ class Listings:
         self._clock = clock
         self._seconds = seconds
 
-    def kept(self, url: str) -> Listing | None:
+    def cached(self, url: str) -> ModelListing | None:
         """The cached listing of this address, of any age."""
         try:
-            found = decode(Listing, self._file(url).read_bytes())
+            found = decode(ModelListing, self._file(url).read_bytes())
         except (OSError, DecodeError):
             return None
         return found if found.url == url else None
 
-    def fresh(self, url: str) -> Listing | None:
-        found = self.kept(url)
+    def fresh(self, url: str) -> ModelListing | None:
+        found = self.cached(url)
         if found is None or not 0 <= self._clock.now() - found.at < self._seconds:
             return None
         return found
 
     async def fetch(
-        self, http: Http, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
-    ) -> Listing:
+        self, http: HttpClient, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
+    ) -> ModelListing:
         """A fresh listing, cached or fetched; ProviderError when the endpoint returns none."""
         if not refresh and (kept := self.fresh(endpoint.url)) is not None:
             return kept
         models = await list_models(http, endpoint, models_url=models_url)
         server = endpoint.server
         if not server and endpoint.is_local:
-            server = await detect(http, endpoint.url, key=endpoint.key)
-        listing = Listing(url=endpoint.url, at=self._clock.now(), models=models, server=server)
-        self.keep(listing)
+            server = await detect_server(http, endpoint.url, key=endpoint.key)
+        listing = ModelListing(url=endpoint.url, at=self._clock.now(), models=models, server=server)
+        self.store(listing)
         return listing
 
-    def keep(self, listing: Listing) -> None:
+    def store(self, listing: ModelListing) -> None:
         """Writes atomically; does nothing if the folder is not writable."""
         path = self._file(listing.url)
         with suppress(OSError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from hermes.codec.values import Value
 
 if TYPE_CHECKING:
-    from hermes.providers.vendor import Catalogue, Vendor
+    from hermes.providers.vendor import ModelCatalogue, Vendor
 
 NameStyle = Literal["own", "slug", "bare", "as_is"]
 """own: removes this vendor's prefix; slug: every name has a vendor prefix; bare: removes any
@@ -57,7 +57,7 @@ class Shorthand(Value):
     but: tuple[str, ...] = ()
 
 
-def normalise(vendor: Vendor, model: str) -> str:
+def spell_for_vendor(vendor: Vendor, model: str) -> str:
     """The name as this vendor spells it."""
     model = model.strip()
     if vendor.names == "slug":
@@ -73,7 +73,7 @@ def normalise(vendor: Vendor, model: str) -> str:
     return model.lower() if vendor.lower else model
 
 
-def split(catalogue: Catalogue, text: str) -> tuple[Vendor | None, str]:
+def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None, str]:
     """Vendor and model of `vendor:model`. No vendor where the colon belongs to the name, as in tags
     of local models and variants of aggregators."""
     head, colon, rest = text.partition(":")
@@ -83,7 +83,7 @@ def split(catalogue: Catalogue, text: str) -> tuple[Vendor | None, str]:
     return vendor, rest.strip()
 
 
-def newest(catalogue: Catalogue, word: str, models: Iterable[str]) -> str:
+def newest_match(catalogue: ModelCatalogue, word: str, models: Iterable[str]) -> str:
     """The newest of these models that a short name like `sonnet` can mean, or ""."""
     shorthand = catalogue.shorthands.get(word.strip().lower())
     if shorthand is None:
@@ -102,7 +102,7 @@ def _with_maker(vendor: Vendor, model: str) -> str:
     return model
 
 
-def _is_variant(catalogue: Catalogue, text: str) -> bool:
+def _is_variant(catalogue: ModelCatalogue, text: str) -> bool:
     return any(text in vendor.suffixes for vendor in catalogue.vendors.values())
 
 

@@ -8,14 +8,14 @@ from typing import Literal
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.providers.profile import ModelProfile
 
-Wish = Literal["routing", "response_cache", "service_tier", "num_ctx"]
+OptionName = Literal["routing", "response_cache", "service_tier", "num_ctx"]
 
 
 # Price factor of a service tier; never below what is charged.
 TIERS = {"priority": 2.0}
 
 
-class Options(Value):
+class RequestOptions(Value):
     """Options that an endpoint does not support are dropped silently, except `body`, which is
     always sent. `routing` holds the fields of `provider_routing`; `session` is the conversation id
     for endpoints that key their caches by it."""
@@ -29,7 +29,7 @@ class Options(Value):
     body: JsonObject = {}
 
 
-def option_headers(takes: Iterable[Wish], options: Options) -> dict[str, str]:
+def option_headers(takes: Iterable[OptionName], options: RequestOptions) -> dict[str, str]:
     seconds = options.response_cache_seconds
     if seconds is None or "response_cache" not in takes:
         return {}
@@ -37,7 +37,11 @@ def option_headers(takes: Iterable[Wish], options: Options) -> dict[str, str]:
 
 
 def with_options(
-    profile: ModelProfile, takes: Iterable[Wish], options: Options, *, temperature: bool
+    profile: ModelProfile,
+    takes: Iterable[OptionName],
+    options: RequestOptions,
+    *,
+    temperature: bool,
 ) -> ModelProfile:
     """The profile with the option fields. `temperature` is true if the model accepts one."""
     extra = dict(profile.extra)
@@ -46,7 +50,7 @@ def with_options(
     price = profile.price
     if "service_tier" in takes and options.service_tier:
         extra["service_tier"] = options.service_tier
-        price = price and price.times(TIERS.get(options.service_tier, 1.0))
+        price = price and price.scaled_by(TIERS.get(options.service_tier, 1.0))
     if "num_ctx" in takes and options.num_ctx:
         extra["options"] = {"num_ctx": options.num_ctx}
     if temperature and options.temperature is not None:

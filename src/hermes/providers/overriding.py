@@ -26,7 +26,7 @@ _PRICES = {
 _IGNORED = ("timeout_seconds",)
 
 
-def overridden(profile: ModelProfile, overrides: JsonObject) -> ModelProfile:
+def apply_overrides(profile: ModelProfile, overrides: JsonObject) -> ModelProfile:
     """Applies profile fields as they are, and settings of a model, where null and "" mean unset."""
     if not overrides:
         return profile

@@ -8,18 +8,18 @@ from contextlib import aclosing
 from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
-from hermes.providers.keys import Credential, Keys
+from hermes.providers.keys import Credential, KeyPool
 from hermes.providers.reasons import CAUSE
 
 _MAX_REPEATS = 2
 
 
-class Pooled:
+class KeyRotatingProvider:
     """Belongs inside Retrying: switching keys neither waits nor counts as an attempt. Each key is
     used at most three times per reply. When no key is left, the error says when the first one is
     available again."""
 
-    def __init__(self, keys: Keys, make: Callable[[Credential], Provider]) -> None:
+    def __init__(self, keys: KeyPool, make: Callable[[Credential], Provider]) -> None:
         self._keys = keys
         self._make = make
         self._current: tuple[Credential, Provider] | None = None
@@ -56,7 +56,7 @@ class Pooled:
             verdict = await self._keys.report(credential, failed)
             if verdict == "stop":
                 raise failed
-            search.failed(credential, failed, again=verdict == "again")
+            search.record_failure(credential, failed, again=verdict == "again")
 
     async def _next(self, search: _KeySearch) -> Credential:
         try:
@@ -87,7 +87,7 @@ class _KeySearch:
         self._by: Credential | None = None
         self._tries: dict[str, int] = {}
 
-    def failed(self, credential: Credential, error: ProviderError, *, again: bool) -> None:
+    def record_failure(self, credential: Credential, error: ProviderError, *, again: bool) -> None:
         self.error, self._by = error, credential
         tries = self._tries[credential.id] = self._tries.get(credential.id, 0) + 1
         self.again = credential.id if again and tries <= _MAX_REPEATS else ""

@@ -22,7 +22,7 @@ class Rates(Value):
     cache_read: Dollars | None = None
     cache_write: Dollars | None = None
 
-    def of(self, usage: Usage) -> float:
+    def cost_of(self, usage: Usage) -> float:
         read = self.input if self.cache_read is None else self.cache_read
         write = self.input if self.cache_write is None else self.cache_write
         spent = usage.input * self.input + usage.output * self.output
@@ -32,7 +32,7 @@ class Rates(Value):
 R = TypeVar("R", bound=Rates)
 
 
-class Price(Rates):
+class ModelPrice(Rates):
     """The rates of a model. Prompts of more than `above` tokens cost `beyond` entirely. `version`
     is the date of the price."""
 
@@ -40,7 +40,7 @@ class Price(Rates):
     above: int = 0
     beyond: Rates | None = None
 
-    def times(self, factor: float) -> Price:
+    def scaled_by(self, factor: float) -> ModelPrice:
         """All rates multiplied by a factor."""
         beyond = _scale(self.beyond, factor) if self.beyond is not None else None
         return replace(_scale(self, factor), beyond=beyond)
@@ -48,8 +48,8 @@ class Price(Rates):
     def cost(self, usage: Usage) -> float:
         """Dollars for one call. Reasoning counts as output."""
         if self.beyond is not None and usage.prompt > self.above:
-            return self.beyond.of(usage)
-        return self.of(usage)
+            return self.beyond.cost_of(usage)
+        return self.cost_of(usage)
 
 
 def _scale(rates: R, factor: float) -> R:
@@ -59,14 +59,14 @@ def _scale(rates: R, factor: float) -> R:
     return replace(rates, input=input, output=output, cache_read=read, cache_write=write)
 
 
-FREE = Price(input=0, output=0)
+FREE = ModelPrice(input=0, output=0)
 
 
-class Sheet(Value):
+class PriceSheet(Value):
     """The published prices of one maker. `vendors` charge them; `slugs` are the maker's names at
     aggregators that pass them on."""
 
     version: str
     vendors: tuple[str, ...]
-    models: dict[str, Price]
+    models: dict[str, ModelPrice]
     slugs: tuple[str, ...] = ()

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 from hermes.providers.listing import ModelInfo, read_listing
 from hermes.providers.servers import list_models
-from hermes.providers.vendor import Catalogue
-from hermes.providers.wire.loose import parsed
+from hermes.providers.vendor import ModelCatalogue
+from hermes.providers.wire.loose import parse_json
 
 HOST = "127.0.0.1"
 _CONNECT_SECONDS = 0.15
@@ -34,7 +34,7 @@ _TOOL_MODELS = (
 )  # fmt: skip
 
 
-class Place(NamedTuple):
+class LocalPort(NamedTuple):
     """`server` is the kind of server that usually listens there, as named in the catalogue."""
 
     label: str
@@ -43,15 +43,15 @@ class Place(NamedTuple):
     server: str = ""
 
 
-PLACES = (
-    Place("Ollama", 11434, "/api/tags", "ollama"),
-    Place("LM Studio", 1234, "/v1/models", "lmstudio"),
-    Place("llama.cpp", 8080, "/v1/models", "llamacpp"),
-    Place("vLLM", 8000, "/v1/models", "vllm"),
+LOCAL_PORTS = (
+    LocalPort("Ollama", 11434, "/api/tags", "ollama"),
+    LocalPort("LM Studio", 1234, "/v1/models", "lmstudio"),
+    LocalPort("llama.cpp", 8080, "/v1/models", "llamacpp"),
+    LocalPort("vLLM", 8000, "/v1/models", "vllm"),
 )
 
 
-class Found(Value):
+class LocalServerFound(Value):
     """A detected server and a sentence that tells the user about it."""
 
     endpoint: Endpoint
@@ -59,26 +59,26 @@ class Found(Value):
 
 
 async def find_local(
-    http: Http, catalogue: Catalogue, *, places: tuple[Place, ...] = PLACES
-) -> Found | None:
+    http: HttpClient, catalogue: ModelCatalogue, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
+) -> LocalServerFound | None:
     """The first server with a chat model, or None. Probes only this machine, all ports at once;
     where nothing listens this costs a few refused connections."""
-    open_places = await _find_listening(places)
+    open_places = await _find_listening(ports)
     if not open_places:
         return None
-    http.warm(f"http://{HOST}")
+    http.preload_certificates(f"http://{HOST}")
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_models(http, place)) for place in open_places]
     for place, task in zip(open_places, tasks, strict=True):
         infos = task.result()
-        model = choose([info.id for info in infos])
+        model = choose_model([info.id for info in infos])
         if model:
             info = next(info for info in infos if info.id == model)
             return _describe(place, info, catalogue)
     return None
 
 
-def listens(url: str) -> bool:
+def accepts_connections(url: str) -> bool:
     """True if something accepts connections at a local address."""
     place = urlsplit(url)
     port = place.port or (443 if place.scheme == "https" else 80)
@@ -89,7 +89,7 @@ def listens(url: str) -> bool:
     return True
 
 
-async def first_model(http: Http, endpoint: Endpoint) -> str:
+async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
     """The most suitable chat model of this endpoint; ConfigError when it lists none."""
     try:
         infos = await list_models(http, endpoint)
@@ -97,13 +97,13 @@ async def first_model(http: Http, endpoint: Endpoint) -> str:
         if error.status is None:
             raise
         infos = ()
-    found = choose([info.id for info in infos if info.tools is not False])
+    found = choose_model([info.id for info in infos if info.tools is not False])
     if not found:
         raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
     return found
 
 
-def choose(models: list[str]) -> str:
+def choose_model(models: list[str]) -> str:
     """The model most likely to chat and to call tools; "" if there is none."""
     able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
     return min(able, key=_rank, default="")
@@ -116,7 +116,7 @@ def _rank(model: str) -> int:
     )
 
 
-async def _find_listening(places: tuple[Place, ...]) -> list[Place]:
+async def _find_listening(places: tuple[LocalPort, ...]) -> list[LocalPort]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_port_is_open(place.port)) for place in places]
     return [place for place, task in zip(places, tasks, strict=True) if task.result()]
@@ -132,7 +132,7 @@ async def _port_is_open(port: int) -> bool:
     return True
 
 
-async def _models(http: Http, place: Place) -> tuple[ModelInfo, ...]:
+async def _models(http: HttpClient, place: LocalPort) -> tuple[ModelInfo, ...]:
     """The models there; empty if it is not a model server."""
     url = f"http://{HOST}:{place.port}{place.path}"
     timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
@@ -144,16 +144,16 @@ async def _models(http: Http, place: Place) -> tuple[ModelInfo, ...]:
             body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
     except (ProviderError, TimeoutError):
         return ()
-    return read_listing(parsed(body))
+    return read_listing(parse_json(body))
 
 
-def _describe(place: Place, info: ModelInfo, catalogue: Catalogue) -> Found:
+def _describe(place: LocalPort, info: ModelInfo, catalogue: ModelCatalogue) -> LocalServerFound:
     vendor = catalogue.vendors["custom"]
     url = f"http://{HOST}:{place.port}/v1"
     endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=place.server)
     known = _rank(info.id) < len(_TOOL_MODELS)
     doubt = "" if known else " It may not support tools."
-    return Found(
+    return LocalServerFound(
         endpoint=endpoint,
         line=f"Using {info.id} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
         f" this machine.{doubt}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hermes.codec.values import JsonObject, Value
-from hermes.providers.prices import Price, PriceSource
+from hermes.providers.prices import ModelPrice, PriceSource
 
 WireName = Literal["chat", "responses", "messages"]
 OutputField = Literal["max_tokens", "max_completion_tokens"]
@@ -74,6 +74,6 @@ class ModelProfile(Value):
     initiator: str = ""
     omit: tuple[str, ...] = ()
     extra: JsonObject = {}
-    price: Price | None = None
+    price: ModelPrice | None = None
     price_source: PriceSource = "none"
     included: bool = False

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from hermes.providers.addresses import host_of, is_local
 from hermes.providers.family import UNKNOWN_WINDOW, Family
 from hermes.providers.listing import ModelInfo
-from hermes.providers.prices import FREE, Price, PriceSource
+from hermes.providers.prices import FREE, ModelPrice, PriceSource
 from hermes.providers.profile import EffortStyle, MarkStyle, ModelProfile, Replay, WireName
 
 if TYPE_CHECKING:
-    from hermes.providers.vendor import Route, Server, Vendor
+    from hermes.providers.vendor import ServerKind, Vendor, VendorRoute
 
 _LEVELS = ("low", "medium", "high")
 _ENVELOPES = ("envelope", "envelope_on")
@@ -23,7 +23,7 @@ def build_profile(
     family: Family,
     info: ModelInfo,
     *,
-    server: Server | None,
+    server: ServerKind | None,
 ) -> ModelProfile:
     """Everything except the price. What the server reports (`info`) beats the family."""
     images = family.images if info.vision is None else info.vision
@@ -52,8 +52,12 @@ def build_profile(
 
 
 def cost_of(
-    vendor: Vendor, url: str, route: Route | None, info: ModelInfo, published: Price | None
-) -> tuple[Price | None, PriceSource, bool]:
+    vendor: Vendor,
+    url: str,
+    route: VendorRoute | None,
+    info: ModelInfo,
+    published: ModelPrice | None,
+) -> tuple[ModelPrice | None, PriceSource, bool]:
     """The price, its source, and whether calls are included in a subscription or run locally."""
     if vendor.included or (route is not None and route.included) or is_local(host_of(url)):
         return FREE, "none", True
@@ -64,7 +68,9 @@ def cost_of(
     return None, "none", False
 
 
-def _effort(vendor: Vendor, wire: WireName, family: Family, server: Server | None) -> EffortStyle:
+def _effort(
+    vendor: Vendor, wire: WireName, family: Family, server: ServerKind | None
+) -> EffortStyle:
     if not family.reasons:
         return "none"
     if wire == "messages":

@@ -20,7 +20,7 @@ RETRYABLE: frozenset[Reason] = frozenset(
 )
 
 
-class Row(NamedTuple):
+class FailurePattern(NamedTuple):
     """Matches when the status is one of `statuses` (empty: any) and `words` is found in the
     body."""
 
@@ -28,30 +28,32 @@ class Row(NamedTuple):
     statuses: tuple[int, ...]
     words: str = ""
 
-    def fits(self, status: int | None, body: str) -> bool:
+    def matches(self, status: int | None, body: str) -> bool:
         if self.statuses and status not in self.statuses:
             return False
         return re.search(self.words, body, re.IGNORECASE) is not None
 
 
-TABLE = (
-    Row(
+FAILURE_PATTERNS = (
+    FailurePattern(
         "billing",
         (),
         r"insufficient[ _](?:credits?|quota|funds|balance)|payment required|credit balance is too"
         r" low|exceeded your current quota|billing_(?:error|not_active|hard_limit)|out of credits"
         r"|requires more credits",
     ),
-    Row("billing", (402,)),
-    Row(
+    FailurePattern("billing", (402,)),
+    FailurePattern(
         "image_too_large",
         (),
         r"image (?:exceeds|is too large|too large|size|dimensions? exceed)|image_too_large"
         r"|images?.{0,30}exceeds?.{0,30}(?:size|limit|pixels|mb\b)",
     ),
-    Row("payload_too_large", (413,)),
-    Row("payload_too_large", (), r"request_too_large|payload too large|request entity too large"),
-    Row(
+    FailurePattern("payload_too_large", (413,)),
+    FailurePattern(
+        "payload_too_large", (), r"request_too_large|payload too large|request entity too large"
+    ),
+    FailurePattern(
         "context_overflow",
         (),
         r"context[ _](?:length|window|size|limit)|prompt is too long|max_model_len|n_ctx"
@@ -59,63 +61,67 @@ TABLE = (
         r"|input length and .?max_tokens.? exceed|exceeds the available context"
         r"|reduce the length of the (?:messages|prompt|input)|string too long.{0,40}input",
     ),
-    Row(
+    FailurePattern(
         "provider_policy_blocked",
         (),
         r"data policy|guardrail restriction|no endpoints? (?:found )?match\w* your"
         r"|privacy settings|not available in your (?:region|country)",
     ),
-    Row(
+    FailurePattern(
         "content_policy_blocked",
         (),
         r"content[ _](?:policy|filter|management)|safety (?:system|filter|setting)"
         r"|flagged (?:as|for|by)|violat\w+ .{0,40}(?:policy|policies|guidelines)"
         r"|moderation|prompt was blocked",
     ),
-    Row(
+    FailurePattern(
         "model_not_found",
         (),
         r"model[ _]not[ _]found|no such model|model .{0,80}(?:does not exist|not found|not"
         r" supported by)|unknown model|invalid model|not a valid model"
         r"|no endpoints found that support|does not support tools|no allowed providers",
     ),
-    Row("model_not_found", (404,)),
-    Row(
+    FailurePattern("model_not_found", (404,)),
+    FailurePattern(
         "upstream_rate_limit",
         (429,),
         r"upstream|provider returned error|rate-limited by the provider|\"provider_name\"",
     ),
-    Row(
+    FailurePattern(
         "overloaded",
         (),
         r"overloaded|at capacity|over capacity|no capacity|server is busy|too busy"
         r"|\"?code\"?:\s*\"?1305",
     ),
-    Row("overloaded", (503, 529)),
-    Row(
+    FailurePattern("overloaded", (503, 529)),
+    FailurePattern(
         "rate_limit",
         (),
         r"rate.?limit|try again in|resource.?exhausted|throttl|too many requests"
         r"|usage limit|quota exceeded",
     ),
-    Row("rate_limit", (429,)),
-    Row("auth_permanent", (401, 403), r"deactivated|account .{0,30}disabled|key .{0,20}revoked"),
-    Row("auth", (401, 403)),
-    Row("auth", (), r"(?:invalid|incorrect|missing|no) (?:x-)?api.?key|authentication_error"),
-    Row("timeout", (408, 504, 522, 524)),
-    Row(
+    FailurePattern("rate_limit", (429,)),
+    FailurePattern(
+        "auth_permanent", (401, 403), r"deactivated|account .{0,30}disabled|key .{0,20}revoked"
+    ),
+    FailurePattern("auth", (401, 403)),
+    FailurePattern(
+        "auth", (), r"(?:invalid|incorrect|missing|no) (?:x-)?api.?key|authentication_error"
+    ),
+    FailurePattern("timeout", (408, 504, 522, 524)),
+    FailurePattern(
         "format_error",
         (500, 502),
         r"invalid_request|validation error|unknown (?:parameter|field)|unsupported parameter"
         r"|unrecognized request argument|must be (?:a|an|one of) |failed to parse"
         r"|bad request|jinja|template",
     ),
-    Row("server_error", (500, 502)),
-    Row("server_error", (), r"internal server error|server_error|\bapi_error\b"),
-    Row("format_error", (400, 405, 409, 411, 415, 422)),
+    FailurePattern("server_error", (500, 502)),
+    FailurePattern("server_error", (), r"internal server error|server_error|\bapi_error\b"),
+    FailurePattern("format_error", (400, 405, 409, 411, 415, 422)),
 )
 # HTTP status for error types that arrive without one.
-KINDS = {
+STATUS_BY_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,

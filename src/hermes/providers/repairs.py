@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError, Reason
-from hermes.providers.limits import output_named
+from hermes.providers.limits import output_limit_in
 from hermes.providers.profile import ModelProfile
 
 # Optional fields of our requests.
@@ -62,7 +62,7 @@ def _other_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
 
 
 def _smaller_output(profile: ModelProfile, text: str) -> dict[str, Any] | None:
-    named = output_named(text)
+    named = output_limit_in(text)
     if named is None or (profile.max_output is not None and named >= profile.max_output):
         return None
     return {"max_output": named}
@@ -105,7 +105,7 @@ REPAIRS = (
 )  # fmt: skip
 
 
-class Fit:
+class AdaptiveProfile:
     """The current profile, shared by the provider that sends and the wrapper that learns."""
 
     def __init__(self, profile: ModelProfile) -> None:

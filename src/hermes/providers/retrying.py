@@ -10,13 +10,13 @@ from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
 from hermes.core.world import World
 from hermes.providers.failures import is_malformed
-from hermes.providers.repairs import Fit
-from hermes.providers.waits import LONGEST
+from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.waits import MAX_WAIT_SECONDS
 
 _MAX_REPAIRS = 8
 
 
-class Retrying:
+class RetryingProvider:
     """`attempts` counts all requests for one reply except those after a repair of `fit`. `fewer`
     lowers the count for some reasons when another model can take over. Rate-limit waits are
     announced; other retries are silent unless they fail. After `silences` consecutive time-outs,
@@ -27,7 +27,7 @@ class Retrying:
         inner: Provider,
         world: World,
         *,
-        fit: Fit | None = None,
+        fit: AdaptiveProfile | None = None,
         attempts: int = 3,
         silences: int = 5,
         fewer: Mapping[Reason, int] | None = None,
@@ -41,7 +41,7 @@ class Retrying:
         self._silent = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        state = _RetryState()
+        state = _RetryProgress()
         while True:
             failed: ProviderError | None = None
             try:
@@ -71,7 +71,7 @@ class Retrying:
                 state.streamed = False
                 yield Restarted()
 
-    def _try_repair(self, error: ProviderError, state: _RetryState) -> bool:
+    def _try_repair(self, error: ProviderError, state: _RetryProgress) -> bool:
         if self._fit is None or state.repairs >= _MAX_REPAIRS:
             return False
         state.repairs += 1
@@ -85,11 +85,11 @@ class Retrying:
 
     def _seconds(self, error: ProviderError, attempt: int) -> float:
         if error.retry_after is not None:
-            return min(error.retry_after, LONGEST)
+            return min(error.retry_after, MAX_WAIT_SECONDS)
         return backoff(self._world, attempt, slow=is_malformed(error))
 
 
-class _RetryState:
+class _RetryProgress:
     def __init__(self) -> None:
         self.attempts = 0
         self.repairs = 0

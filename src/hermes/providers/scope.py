@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from hermes.providers.addresses import host_of, is_local
 
 if TYPE_CHECKING:
-    from hermes.providers.vendor import Catalogue, Vendor
+    from hermes.providers.vendor import ModelCatalogue, Vendor
 
 UrlSource = Literal["", "env", "config"]
 LOGIN = "login"
@@ -26,7 +26,7 @@ _PLACEHOLDERS = frozenset(
 )  # fmt: skip
 
 
-def usable(key: str) -> bool:
+def is_plausible_key(key: str) -> bool:
     """False for placeholders from examples and templates."""
     key = key.strip()
     if len(key) < _MIN_LENGTH or key.lower() in _PLACEHOLDERS:
@@ -36,7 +36,12 @@ def usable(key: str) -> bool:
 
 
 def may_send(
-    catalogue: Catalogue, vendor: Vendor, url: str, *, key_source: str, url_source: UrlSource = ""
+    catalogue: ModelCatalogue,
+    vendor: Vendor,
+    url: str,
+    *,
+    key_source: str,
+    url_source: UrlSource = "",
 ) -> bool:
     """True if the key from this source may go to this address as that vendor's.
 
@@ -52,7 +57,7 @@ def may_send(
     if key_source == LOGIN:
         return host in vendor.own_hosts()
     if key_source not in vendor.keys:
-        return bool(url_source) and key_source == host_variable(catalogue, url)
+        return bool(url_source) and key_source == key_variable_for_host(catalogue, url)
     if host in vendor.own_hosts():
         return True
     if not url_source:
@@ -64,7 +69,7 @@ def may_send(
     return not owners or any(key_source in owner.keys for owner in owners)
 
 
-def host_variable(catalogue: Catalogue, url: str) -> str:
+def key_variable_for_host(catalogue: ModelCatalogue, url: str) -> str:
     """The conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
     api.together.xyz. "" for local hosts, and where the variable belongs to another vendor."""
     host = host_of(url)

@@ -9,20 +9,27 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue, replace
 from hermes.core.errors import ProviderError
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Answer, Http, Timeouts
-from hermes.providers.listing import ModelInfo, read_listing, read_props, read_shown
+from hermes.providers.http import HttpClient, HttpResponse, Timeouts
+from hermes.providers.listing import (
+    ModelInfo,
+    read_listing,
+    read_llamacpp_window,
+    read_ollama_model,
+)
 from hermes.providers.wire.format import request_headers
-from hermes.providers.wire.loose import object_of, objects_of, parsed, text_of
+from hermes.providers.wire.loose import object_of, objects_of, parse_json, text_of
 
-SECONDS = 2.0
+QUERY_SECONDS = 2.0
 LIST_SECONDS = 8.0
 _MAX_BYTES = 16 * 1024 * 1024
 
 
-class Inquirer:
+class ServerQuery:
     """Queries one server; any failure counts as no response."""
 
-    def __init__(self, http: Http, url: str, *, key: str = "", seconds: float = SECONDS) -> None:
+    def __init__(
+        self, http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
+    ) -> None:
         self._http = http
         self._root = root_of(url)
         self._seconds = seconds
@@ -57,15 +64,17 @@ class Inquirer:
             return None
 
 
-async def detect(http: Http, url: str, *, key: str = "", seconds: float = SECONDS) -> str:
+async def detect_server(
+    http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
+) -> str:
     """The kind of server as named in the catalogue, or "". Each request waits at most `seconds`;
     the order matters because some servers imitate others."""
-    ask = Inquirer(http, url, key=key, seconds=seconds)
+    ask = ServerQuery(http, url, key=key, seconds=seconds)
     if objects_of(object_of(await ask.get("/api/v1/models")).get("models")):
         return "lmstudio"
     if isinstance(object_of(await ask.get("/api/tags")).get("models"), list):
         return "ollama"
-    if read_props(await ask.get("/props")) is not None:
+    if read_llamacpp_window(await ask.get("/props")) is not None:
         return "llamacpp"
     if text_of(object_of(await ask.get("/version")).get("version")):
         return "vllm"
@@ -73,24 +82,24 @@ async def detect(http: Http, url: str, *, key: str = "", seconds: float = SECOND
 
 
 async def model_info(
-    http: Http,
+    http: HttpClient,
     url: str,
     model: str,
     *,
     key: str = "",
     server: str = "",
-    seconds: float = SECONDS,
+    seconds: float = QUERY_SECONDS,
 ) -> ModelInfo | None:
     """What the server reports about one model now, or None. `server` is its kind, if known."""
-    ask = Inquirer(http, url, key=key, seconds=seconds)
-    server = server or await detect(http, url, key=key, seconds=seconds)
+    ask = ServerQuery(http, url, key=key, seconds=seconds)
+    server = server or await detect_server(http, url, key=key, seconds=seconds)
     match server:
         case "ollama":
             return await _ollama_info(ask, model)
         case "lmstudio":
             return _find_entry(read_listing(await ask.get("/api/v1/models")), model)
         case "llamacpp":
-            window = read_props(await ask.get("/props"))
+            window = read_llamacpp_window(await ask.get("/props"))
             listed = _find_entry(read_listing(await ask.get("/v1/models")), model)
             known = listed or ModelInfo(id=model)
             return replace(known, window=window, loaded=True) if window else listed
@@ -99,7 +108,7 @@ async def model_info(
 
 
 async def list_models(
-    http: Http, endpoint: Endpoint, *, models_url: str = ""
+    http: HttpClient, endpoint: Endpoint, *, models_url: str = ""
 ) -> tuple[ModelInfo, ...]:
     """The models of an endpoint; ProviderError when it returns no list."""
     url = models_url or _models_url(endpoint)
@@ -107,7 +116,7 @@ async def list_models(
     async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
         body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
         status = answer.status
-    found = read_listing(parsed(body)) if body else ()
+    found = read_listing(parse_json(body)) if body else ()
     if not found:
         raise ProviderError(
             f"{endpoint.host} lists no models (HTTP {status}); check key and base URL.",
@@ -117,13 +126,13 @@ async def list_models(
     return found
 
 
-async def suggested_url(http: Http, url: str, *, key: str = "") -> str:
+async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
     """The address with a model listing: the given one, or with `/v1` added; "" if neither has
     one."""
     base = url.rstrip("/")
     for address in (base, f"{base}/v1"):
         place = urlsplit(address)
-        ask = Inquirer(http, address, key=key, seconds=LIST_SECONDS)
+        ask = ServerQuery(http, address, key=key, seconds=LIST_SECONDS)
         page = await ask.get(place.path.removeprefix(_path_of(root_of(address))) + "/models")
         if read_listing(page):
             return address
@@ -138,12 +147,12 @@ def root_of(url: str) -> str:
     return base
 
 
-async def _ollama_info(ask: Inquirer, model: str) -> ModelInfo | None:
+async def _ollama_info(ask: ServerQuery, model: str) -> ModelInfo | None:
     """A loaded model uses the window it was loaded with."""
     shown = await ask.post("/api/show", {"name": model, "model": model})
     if not object_of(shown):
         return None
-    info = read_shown(model, shown)
+    info = read_ollama_model(model, shown)
     running = _find_entry(read_listing(await ask.get("/api/ps")), model)
     if running is not None and running.window:
         return replace(info, window=running.window, loaded=True)
@@ -170,5 +179,5 @@ def _path_of(url: str) -> str:
     return urlsplit(url).path.rstrip("/")
 
 
-async def _json(answer: Answer) -> JsonValue:
-    return parsed(await answer.read(_MAX_BYTES)) if answer.status == 200 else None
+async def _json(answer: HttpResponse) -> JsonValue:
+    return parse_json(await answer.read(_MAX_BYTES)) if answer.status == 200 else None

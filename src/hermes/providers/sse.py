@@ -16,7 +16,7 @@ class SseEvent(NamedTuple):
     data: bytes
 
 
-class SseReader:
+class SseParser:
     """Takes chunks, returns complete events. Comments (keep-alives) and unused fields are dropped.
     An event above the size limit is an error."""
 

@@ -16,35 +16,37 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt, Reply
 
-MOST_CONTINUATIONS = 4
-MOST_TRUNCATIONS = 4
-MOST_UNREADABLE = 2
-MOST_THOUGHTS = 2
-MOST_EMPTY = 3
+MAX_CONTINUATIONS = 4
+MAX_TRUNCATIONS = 4
+MAX_UNREADABLE = 2
+MAX_REASONING_ONLY = 2
+MAX_EMPTY = 3
 
-GO_ON = (
+CONTINUE_PROMPT = (
     "Your reply was cut off. Continue exactly where it stopped; do not repeat or comment on"
     " anything."
 )
-NUDGE = "You have the results of your tool calls but gave no answer. Continue with the task."
-THOUGHT = "That was your reasoning only. Now write the answer itself, or call a tool."
-SILENT = "(no answer)"
+RESULTS_PROMPT = (
+    "You have the results of your tool calls but gave no answer. Continue with the task."
+)
+ANSWER_PROMPT = "That was your reasoning only. Now write the answer itself, or call a tool."
+NO_ANSWER = "(no answer)"
 EMPTY = "(empty)"
 
 _LEAST_CAP = 4_096
 _MAX_QUOTED_CHARS = 4_000
 
-Parts = tuple[Text | Reasoning | ToolCall, ...]
+ReplyParts = tuple[Text | Reasoning | ToolCall, ...]
 
 
-class Final(Value):
+class FinishedReply(Value):
     """The finished reply. `said` is text that no delta has shown yet."""
 
     reply: Reply
-    said: str = ""
+    unseen_text: str = ""
 
 
-class Again(Value):
+class AskAgain(Value):
     """Ask again. `voids`: what was shown of the last reply does not count. `waits`: back off as
     before this attempt; 0 means at once."""
 
@@ -52,14 +54,14 @@ class Again(Value):
     waits: int = 0
 
 
-class Unfinished:
+class Continuation:
     """`prompt` is the next request. Has no side effects: it only counts and decides."""
 
     def __init__(self, prompt: Prompt, *, output_cap: int) -> None:
         self.prompt = prompt
         self._original = prompt
         self._output_cap = max(output_cap, prompt.max_tokens or 0)
-        self._kept: Parts = ()
+        self._kept: ReplyParts = ()
         self._stop: StopReason = "done"
         self._usage = Usage()
         self._who = ("", "")
@@ -75,7 +77,7 @@ class Unfinished:
         """The text the user has seen and keeps."""
         return "".join(part.text for part in self._kept if isinstance(part, Text))
 
-    def judge(self, reply: Reply | None) -> Final | Again:
+    def next_step(self, reply: Reply | None) -> FinishedReply | AskAgain:
         """The next step after this reply; None is a reply that failed for good."""
         if reply is None:
             return self._final(())
@@ -92,28 +94,28 @@ class Unfinished:
             return self._after_text(message)
         return self._after_empty(message)
 
-    def _after_broken(self, reply: Reply) -> Final | Again:
+    def _after_broken(self, reply: Reply) -> FinishedReply | AskAgain:
         if reply.message.stop in ("length", "cut"):
-            if self._truncated < MOST_TRUNCATIONS:
+            if self._truncated < MAX_TRUNCATIONS:
                 self._truncated += 1
                 if reply.message.stop == "length":
                     self._raise_cap(reply.usage.output)
-                return Again()
-        elif self._unreadable < MOST_UNREADABLE:
+                return AskAgain()
+        elif self._unreadable < MAX_UNREADABLE:
             self._unreadable += 1
-            return Again()
+            return AskAgain()
         self._stop = "calls"
         return self._final(reply.message.parts)
 
-    def _after_text(self, message: AssistantMessage) -> Final | Again:
-        if message.stop not in ("length", "cut") or self._continued >= MOST_CONTINUATIONS:
+    def _after_text(self, message: AssistantMessage) -> FinishedReply | AskAgain:
+        if message.stop not in ("length", "cut") or self._continued >= MAX_CONTINUATIONS:
             return self._final(message.parts)
         self._continued += 1
-        self._kept = joined(self._kept, message.parts)
-        self._ask(AssistantMessage(parts=self._kept), user_says(GO_ON))
-        return Again(voids=False)
+        self._kept = join_parts(self._kept, message.parts)
+        self._ask(AssistantMessage(parts=self._kept), user_says(CONTINUE_PROMPT))
+        return AskAgain(voids=False)
 
-    def _after_empty(self, message: AssistantMessage) -> Final | Again:
+    def _after_empty(self, message: AssistantMessage) -> FinishedReply | AskAgain:
         """Asks for an answer, then asks again, then reports why there is none."""
         if self._kept:
             return self._final(message.parts)
@@ -126,16 +128,18 @@ class Unfinished:
             )
         if self._after_results():
             self._nudged = True
-            self._ask(_assistant_text(SILENT), user_says(NUDGE))
-            return Again()
-        if message.reasoning and self._thought < MOST_THOUGHTS:
+            self._ask(_assistant_text(NO_ANSWER), user_says(RESULTS_PROMPT))
+            return AskAgain()
+        if message.reasoning and self._thought < MAX_REASONING_ONLY:
             self._thought += 1
-            self._ask(_assistant_text(message.reasoning[-_MAX_QUOTED_CHARS:]), user_says(THOUGHT))
-            return Again()
-        if self._empty < MOST_EMPTY:
+            self._ask(
+                _assistant_text(message.reasoning[-_MAX_QUOTED_CHARS:]), user_says(ANSWER_PROMPT)
+            )
+            return AskAgain()
+        if self._empty < MAX_EMPTY:
             self._empty += 1
             self._ask()
-            return Again(waits=self._empty)
+            return AskAgain(waits=self._empty)
         return self._give_up(f"The model gave no answer in {self._usage.requests} attempts.")
 
     def _after_results(self) -> bool:
@@ -151,20 +155,20 @@ class Unfinished:
         new = min(cap * 2, self._output_cap)
         self.prompt = replace(self.prompt, max_tokens=new)
 
-    def _give_up(self, why: str) -> Final:
+    def _give_up(self, why: str) -> FinishedReply:
         self._stop = "done"
         said = f"{EMPTY}\n{why}"
         final = self._final((Text(text=said),))
-        return Final(reply=final.reply, said=said)
+        return FinishedReply(reply=final.reply, unseen_text=said)
 
-    def _final(self, parts: Parts) -> Final:
+    def _final(self, parts: ReplyParts) -> FinishedReply:
         model, provider = self._who
-        message = AssistantMessage(parts=joined(self._kept, parts), stop=self._stop)
+        message = AssistantMessage(parts=join_parts(self._kept, parts), stop=self._stop)
         reply = Reply(message=message, usage=self._usage, model=model, provider=provider)
-        return Final(reply=reply)
+        return FinishedReply(reply=reply)
 
 
-def joined(kept: Parts, more: Parts) -> Parts:
+def join_parts(kept: ReplyParts, more: ReplyParts) -> ReplyParts:
     """Joins two parts of one reply. Text continues where it stopped; reasoning in the middle of a
     reply cannot be sent back, so only its text is kept."""
     if not kept:

@@ -13,12 +13,12 @@ from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import ConfigError
 from hermes.providers.addresses import host_of
 from hermes.providers.endpoint import Auth, Endpoint
-from hermes.providers.family import UNKNOWN_WINDOW, Family, merged
+from hermes.providers.family import UNKNOWN_WINDOW, Family, merge_families
 from hermes.providers.listing import ModelInfo
-from hermes.providers.naming import NameStyle, Shorthand, normalise
-from hermes.providers.options import Options, Wish, option_headers, with_options
-from hermes.providers.overriding import overridden
-from hermes.providers.prices import FREE, Price, Sheet
+from hermes.providers.naming import NameStyle, Shorthand, spell_for_vendor
+from hermes.providers.options import OptionName, RequestOptions, option_headers, with_options
+from hermes.providers.overriding import apply_overrides
+from hermes.providers.prices import FREE, ModelPrice, PriceSheet
 from hermes.providers.profile import (
     EffortStyle,
     MarkStyle,
@@ -39,7 +39,7 @@ API_MODES: dict[str, WireName] = {
 Login = Literal["api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "none"]
 PACKED = Path(__file__).with_name("catalogue.json")
 _OWN_RESPONSES = ("api.openai.com", "chatgpt.com", "api.x.ai")
-_NO_OPTIONS = Options()
+_NO_OPTIONS = RequestOptions()
 _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
 
 
@@ -51,7 +51,7 @@ class WireRule(Value):
     but: tuple[str, ...] = ()
 
 
-class Route(Value):
+class VendorRoute(Value):
     """Another address of a vendor, for keys that start with `prefix` or when configured. Unset
     fields default to the vendor's."""
 
@@ -77,7 +77,7 @@ class Vendor(Value):
     url_env: str = ""
     suffix: str = ""
     models_url: str = ""
-    routes: tuple[Route, ...] = ()
+    routes: tuple[VendorRoute, ...] = ()
     hosts: tuple[str, ...] = ()
     by_url: bool = False
     wires: tuple[WireRule, ...] = ()
@@ -102,7 +102,7 @@ class Vendor(Value):
     output_field: OutputField = "max_tokens"
     usual_output: int | None = None
     image_results: bool = True
-    takes: tuple[Wish, ...] = ()
+    takes: tuple[OptionName, ...] = ()
     omit: tuple[str, ...] = ()
     extra: JsonObject = {}
     says_name: bool = False
@@ -118,28 +118,28 @@ class Vendor(Value):
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 
 
-class Host(Value):
+class HostRule(Value):
     host: str
     wire: WireName
     path: str = ""
 
 
-class Server(Value):
+class ServerKind(Value):
     """A kind of local model server."""
 
     label: str
     effort: EffortStyle = "none"
-    takes: tuple[Wish, ...] = ()
+    takes: tuple[OptionName, ...] = ()
 
 
-class Catalogue(Value):
+class ModelCatalogue(Value):
     """Vendors and models. Vendors are ordered as their keys are looked up in automatic choice."""
 
     vendors: dict[str, Vendor]
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[HostRule, ...] = ()
     families: tuple[Family, ...] = ()
-    sheets: tuple[Sheet, ...] = ()
-    servers: dict[str, Server] = {}
+    sheets: tuple[PriceSheet, ...] = ()
+    servers: dict[str, ServerKind] = {}
     shorthands: dict[str, Shorthand] = {}
 
     def vendor(self, name: str) -> Vendor | None:
@@ -154,10 +154,10 @@ class Catalogue(Value):
         return next((v for v in self.vendors.values() if host in v.own_hosts()), None)
 
     def family(self, model: str, vendor: Vendor | None = None) -> Family:
-        found = merged(self.families, model, vendor.name if vendor else "")
+        found = merge_families(self.families, model, vendor.name if vendor else "")
         return found if found.window else replace(found, window=UNKNOWN_WINDOW)
 
-    def price(self, vendor: Vendor, model: str) -> Price | None:
+    def price(self, vendor: Vendor, model: str) -> ModelPrice | None:
         """The published price, or None if unknown."""
         maker, _, name = model.lower().rpartition("/")
         name, _, variant = name.partition(":")
@@ -230,7 +230,7 @@ class Catalogue(Value):
         name: str = "",
         headers: dict[str, str] | None = None,
         overrides: JsonObject | None = None,
-        options: Options = _NO_OPTIONS,
+        options: RequestOptions = _NO_OPTIONS,
         info: ModelInfo | None = None,
         window: int | None = None,
         server: str = "",
@@ -246,7 +246,7 @@ class Catalogue(Value):
         source: UrlSource = url_source if url else ""
         if not may_send(self, vendor, address, key_source=key_source, url_source=source):
             key = ""
-        model = normalise(vendor, model)
+        model = spell_for_vendor(vendor, model)
         wire = self.wire(
             address, vendor=vendor, model=model, key=key, api_mode=api_mode, saved=saved
         )
@@ -269,7 +269,7 @@ class Catalogue(Value):
             key=key,
             auth=(route.auth if route else None) or vendor.auth,
             headers={**shipped_headers, **option_headers(takes, options), **(headers or {})},
-            profile=overridden(profile, overrides or {}),
+            profile=apply_overrides(profile, overrides or {}),
         )
 
     def _wire_of(self, url: str) -> WireName:
@@ -283,40 +283,40 @@ class Catalogue(Value):
 
 
 @cache
-def shipped() -> Catalogue:
+def shipped_catalogue() -> ModelCatalogue:
     """The catalogue of this package."""
-    return decode(Catalogue, PACKED.read_bytes())
+    return decode(ModelCatalogue, PACKED.read_bytes())
 
 
-def layered(path: Path, *, over: Catalogue | None = None) -> Catalogue:
+def load_catalogue(path: Path, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
     """The shipped catalogue, overridden by the vendors, families and prices of a file. A missing
     file adds nothing; an invalid one raises ConfigError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        return over or shipped()
+        return over or shipped_catalogue()
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    return read_catalogue(text, over=over or shipped())
+    return parse_catalogue(text, over=over or shipped_catalogue())
 
 
-def read_catalogue(text: str, *, over: Catalogue | None = None) -> Catalogue:
+def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
     """Parses TOML and layers it over another catalogue. For a known vendor, only differences need
     to be given."""
     # Imported on demand: few homes have such a file.
     import tomllib
 
-    known = over or Catalogue(vendors={})
+    known = over or ModelCatalogue(vendors={})
     try:
         raw = tomllib.loads(text)
         vendors = {
             name: {**_as_fields(known.vendors.get(name)), **given, "name": name}
             for name, given in raw.get("vendors", {}).items()
         }
-        found = convert(Catalogue, {**raw, "vendors": vendors})
+        found = convert(ModelCatalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:
         raise ConfigError(f"The vendor list is invalid: {error}.") from error
-    return Catalogue(
+    return ModelCatalogue(
         vendors={**known.vendors, **found.vendors},
         hosts=(*found.hosts, *known.hosts),
         families=(*found.families, *known.families),
@@ -340,7 +340,7 @@ def _applies(rule: WireRule, model: str) -> bool:
     return fits and not any(word in model for word in rule.but)
 
 
-def _route(vendor: Vendor, url: str, key: str) -> Route | None:
+def _route(vendor: Vendor, url: str, key: str) -> VendorRoute | None:
     for route in vendor.routes:
         by_key = route.prefix and key.startswith(route.prefix)
         if by_key and not (url and route.url):

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 
-LONGEST = 600.0
+MAX_WAIT_SECONDS = 600.0
 """Upper bound in seconds, whatever the server asks for."""
 
 # Patterns are compiled on use: most runs never see such an error.

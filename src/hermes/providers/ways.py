@@ -6,10 +6,15 @@ from hermes.core.errors import Reason
 from hermes.core.ports import Provider
 
 # Attempts of the eager variant, where waiting is pointless if another model can answer.
-EAGER: dict[Reason, int] = {"rate_limit": 1, "upstream_rate_limit": 1, "billing": 1, "timeout": 2}
+EAGER_ATTEMPTS: dict[Reason, int] = {
+    "rate_limit": 1,
+    "upstream_rate_limit": 1,
+    "billing": 1,
+    "timeout": 2,
+}
 
 
-class Way:
+class RetryVariants:
     def __init__(self, eager: Provider, patient: Provider) -> None:
         self.eager = eager
         self.patient = patient

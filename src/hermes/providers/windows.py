@@ -6,11 +6,11 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.providers.addresses import host_of, is_local
-from hermes.providers.family import UNKNOWN_WINDOW, merged
-from hermes.providers.learned import LearnedLimits
+from hermes.providers.family import UNKNOWN_WINDOW, merge_families
+from hermes.providers.learned import LearnedWindows
 from hermes.providers.listing import ModelInfo
-from hermes.providers.listings import Listing
-from hermes.providers.vendor import Catalogue, Vendor
+from hermes.providers.listings import ModelListing
+from hermes.providers.vendor import ModelCatalogue, Vendor
 
 UNKNOWN_LOCAL_WINDOW = 32_768
 """Local servers truncate prompts silently, so the default for them is cautious."""
@@ -18,49 +18,51 @@ UNKNOWN_LOCAL_WINDOW = 32_768
 Source = Literal["user", "learned", "server", "listing", "registry", "family", "guess"]
 
 
-class Window(Value):
+class ContextWindow(Value):
     tokens: int
     source: Source
 
 
-def known(
-    catalogue: Catalogue,
+def context_window(
+    catalogue: ModelCatalogue,
     vendor: Vendor,
     model: str,
     url: str,
     *,
     configured: int | None = None,
-    learned: LearnedLimits | None = None,
+    learned: LearnedWindows | None = None,
     info: ModelInfo | None = None,
-    listing: Listing | None = None,
-    registry: Listing | None = None,
-) -> Window:
+    listing: ModelListing | None = None,
+    registry: ModelListing | None = None,
+) -> ContextWindow:
     """The first of: user setting, error message, what the server reports (`info`), the endpoint's
     listing, another listing (`registry`), the family, a default. A guess after an error ranks below
     what the provider reports."""
     if configured:
-        return Window(tokens=configured, source="user")
+        return ContextWindow(tokens=configured, source="user")
     lesson = learned.window(model, url) if learned is not None else None
     if lesson is not None and not lesson.guess:
-        return Window(tokens=lesson.tokens, source="learned")
+        return ContextWindow(tokens=lesson.tokens, source="learned")
     listed = listing.find(model) if listing is not None else None
     for source, entry in (("server", info), ("listing", listed)):
         if entry is not None and entry.window:
-            return Window(tokens=entry.window, source="server" if source == "server" else "listing")
+            return ContextWindow(
+                tokens=entry.window, source="server" if source == "server" else "listing"
+            )
     found = _from_registry(catalogue, vendor, model, url, registry)
     if lesson is not None and lesson.tokens < found.tokens:
-        return Window(tokens=lesson.tokens, source="learned")
+        return ContextWindow(tokens=lesson.tokens, source="learned")
     return found
 
 
 def _from_registry(
-    catalogue: Catalogue, vendor: Vendor, model: str, url: str, registry: Listing | None
-) -> Window:
+    catalogue: ModelCatalogue, vendor: Vendor, model: str, url: str, registry: ModelListing | None
+) -> ContextWindow:
     local = is_local(host_of(url))
     entry = registry.find(model) if registry is not None and not local else None
     if entry is not None and entry.window:
-        return Window(tokens=entry.window, source="registry")
-    family = merged(catalogue.families, model, vendor.name)
+        return ContextWindow(tokens=entry.window, source="registry")
+    family = merge_families(catalogue.families, model, vendor.name)
     if family.window:
-        return Window(tokens=family.window, source="family")
-    return Window(tokens=UNKNOWN_LOCAL_WINDOW if local else UNKNOWN_WINDOW, source="guess")
+        return ContextWindow(tokens=family.window, source="family")
+    return ContextWindow(tokens=UNKNOWN_LOCAL_WINDOW if local else UNKNOWN_WINDOW, source="guess")

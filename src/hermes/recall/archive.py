@@ -11,13 +11,13 @@ from hermes.codec.values import Value
 from hermes.core.effects import Principal
 from hermes.core.errors import NotFound
 from hermes.journal import listing, sessions
-from hermes.journal.index.known import Known, facts_of, kin_of, origins_of, sessions_of
+from hermes.journal.index.known import KnownSession, facts_of, kin_of, origins_of, sessions_of
 from hermes.journal.index.periods import Period
-from hermes.journal.index.search import Passage, SearchIndex
+from hermes.journal.index.search import RecallPassage, SearchIndex
 from hermes.journal.index.texts import Role
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo
-from hermes.journal.transfer import Said, spoken
+from hermes.journal.transfer import ExportedMessage, conversation_of
 
 HIDDEN_SOURCES = ("subagent", "tool")
 _CRON = "cron"
@@ -29,7 +29,7 @@ _RECORDS_PER_MESSAGE = 8
 _HIDDEN_FROM_OWNER = ("member", "guest")
 
 
-class Wanted(Value):
+class SearchFilter(Value):
     """Filters of a search; None means no filter."""
 
     roles: tuple[Role, ...] | None = ("user", "assistant")
@@ -38,14 +38,14 @@ class Wanted(Value):
     include_current: bool = False
 
 
-class Found(Value):
+class SearchResults(Value):
     """Passages, best first, and facts about their sessions."""
 
-    passages: tuple[Passage, ...]
-    sessions: dict[str, Known]
+    passages: tuple[RecallPassage, ...]
+    sessions: dict[str, KnownSession]
 
 
-class Shown(NamedTuple):
+class MessageRef(NamedTuple):
     """Identifies a message that is shown."""
 
     session_id: str
@@ -53,7 +53,7 @@ class Shown(NamedTuple):
     role: str
 
 
-class Archive:
+class PastSessions:
     """The sessions that `session_id` of `principal` may see. `strangers` returns the untrusted
     ones among origins."""
 
@@ -72,11 +72,11 @@ class Archive:
         self._principal = principal
         self._strangers = strangers
 
-    async def discover(self, query: str, wanted: Wanted) -> Found:
+    async def discover(self, query: str, wanted: SearchFilter) -> SearchResults:
         """Searches; scheduled sessions rank after others."""
         scope = await self._scope(wanted)
         if scope is None:
-            return Found(passages=(), sessions={})
+            return SearchResults(passages=(), sessions={})
         inside, outside = scope
         period = wanted.period
         passages = await self._index.recall(
@@ -92,24 +92,26 @@ class Archive:
             passages = tuple(one for one in passages if period.holds(one.at))
         ids = list(dict.fromkeys(one.session_id for one in passages))
         known = await self._journal.reading(lambda db: facts_of(db, ids))
-        return Found(passages=_with_schedules_last(passages, known), sessions=known)
+        return SearchResults(passages=_with_schedules_last(passages, known), sessions=known)
 
-    async def around(self, session_id: str, n: int, window: int) -> tuple[SessionInfo, list[Said]]:
+    async def messages_around(
+        self, session_id: str, n: int, window: int
+    ) -> tuple[SessionInfo, list[ExportedMessage]]:
         """Returns up to `window` messages before and after a record, or the start without one;
         NotFound."""
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
         records = await self._journal.read(info.id, after=after)
-        said = [one for one in spoken(records) if one.text]
+        said = [one for one in conversation_of(records) if one.text]
         at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
         return info, said[max(0, at - window) : at + window + 1]
 
-    async def said(self, session_id: str) -> list[Said]:
+    async def messages_of(self, session_id: str) -> list[ExportedMessage]:
         """Returns all messages of a session; NotFound."""
         info = await self._readable(session_id)
-        return [one for one in spoken(await self._journal.read(info.id)) if one.text]
+        return [one for one in conversation_of(await self._journal.read(info.id)) if one.text]
 
-    async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
+    async def origins(self, shown: Sequence[MessageRef]) -> tuple[str, ...]:
         """Returns untrusted origins of the shown messages, or in view when they were written."""
         ids = {one.session_id for one in shown}
         known = await self._journal.reading(lambda db: origins_of(db, ids))
@@ -134,7 +136,9 @@ class Archive:
         )
         return tuple(info for info in newest if info.id not in hidden)[:limit]
 
-    async def _scope(self, wanted: Wanted) -> tuple[frozenset[str] | None, frozenset[str]] | None:
+    async def _scope(
+        self, wanted: SearchFilter
+    ) -> tuple[frozenset[str] | None, frozenset[str]] | None:
         """Returns sessions to search (None for all) and to exclude; None for nothing."""
         if wanted.session_id:
             info = await self._readable(wanted.session_id)
@@ -167,8 +171,8 @@ class Archive:
 
 
 def _with_schedules_last(
-    passages: Sequence[Passage], known: dict[str, Known]
-) -> tuple[Passage, ...]:
+    passages: Sequence[RecallPassage], known: dict[str, KnownSession]
+) -> tuple[RecallPassage, ...]:
     scheduled = {id for id, facts in known.items() if facts.source == _CRON}
     if not scheduled:
         return tuple(passages)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from hermes.journal.index.search import Passage
+from hermes.journal.index.search import RecallPassage
 from hermes.journal.listing import SessionInfo
-from hermes.journal.transfer import Said
-from hermes.recall.archive import Found, Shown
+from hermes.journal.transfer import ExportedMessage
+from hermes.recall.archive import MessageRef, SearchResults
 from hermes.recall.recap import Recap
 
 PAGE_BYTES = 6_300
@@ -31,13 +31,13 @@ _LONGEST_LINE = 1_500
 Sort = Literal["relevance", "newest", "oldest"]
 
 
-def findings(
-    found: Found,
+def format_results(
+    found: SearchResults,
     *,
     most_sessions: int,
     sort: Sort = "relevance",
     recaps: Mapping[str, Recap] = {},
-) -> tuple[str, list[Shown]]:
+) -> tuple[str, list[MessageRef]]:
     """Groups messages by session in order; recaps precede the messages of their session. Returns
     the text and the messages shown."""
     groups = _select(found, most_sessions)
@@ -48,7 +48,9 @@ def findings(
         if (recap := recaps.get(session_id)) and recap.text:
             lines.append(f"= {recap.text}")
         lines += map(_line, some)
-    shown = [Shown(one.session_id, one.n, one.role) for some in groups.values() for one in some]
+    shown = [
+        MessageRef(one.session_id, one.n, one.role) for some in groups.values() for one in some
+    ]
     return "\n".join((*lines, LEGEND, *_about(recaps))), shown
 
 
@@ -59,7 +61,7 @@ def _about(recaps: Mapping[str, Recap]) -> Iterable[str]:
         yield f"No recap: {why}"
 
 
-def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:
+def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) -> str:
     """Formats consecutive messages; marks the requested one."""
     head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
     lines = [_format_message(one, marked=one.n == n) for one in said]
@@ -69,7 +71,7 @@ def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:
     return "\n".join((head, *lines, last))
 
 
-def browsed(sessions: Iterable[SessionInfo]) -> str:
+def format_sessions(sessions: Iterable[SessionInfo]) -> str:
     lines = [
         f"[{info.id}] {_day(info.last_at)} {info.message_count} messages"
         f"{_format_title(info.title or info.preview[:_PREVIEW])}"
@@ -78,9 +80,9 @@ def browsed(sessions: Iterable[SessionInfo]) -> str:
     return "\n".join(lines) if lines else "There are no other sessions yet."
 
 
-def _select(found: Found, most_sessions: int) -> dict[str, list[Passage]]:
+def _select(found: SearchResults, most_sessions: int) -> dict[str, list[RecallPassage]]:
     """Selects the best passages that fit on a page, by session."""
-    groups: defaultdict[str, list[Passage]] = defaultdict(list)
+    groups: defaultdict[str, list[RecallPassage]] = defaultdict(list)
     left = PAGE_BYTES - len(LEGEND)
     best = found.passages[0].score if found.passages else 0.0
     for passage in found.passages:
@@ -96,25 +98,25 @@ def _select(found: Found, most_sessions: int) -> dict[str, list[Passage]]:
     return dict(groups)
 
 
-def _sort_sessions(groups: dict[str, list[Passage]], sort: Sort) -> list[str]:
+def _sort_sessions(groups: dict[str, list[RecallPassage]], sort: Sort) -> list[str]:
     """Sorts sessions; groups already have the order of relevance."""
     if sort == "relevance":
         return list(groups)
     return sorted(groups, key=lambda id: groups[id][0].at, reverse=sort == "newest")
 
 
-def _head(found: Found, passage: Passage) -> str:
+def _head(found: SearchResults, passage: RecallPassage) -> str:
     known = found.sessions.get(passage.session_id)
     title = _format_title(known.title) if known else ""
     source = " cron" if known and known.source == "cron" else ""
     return f"[{passage.session_id}] {_format_time(passage.at)}{source}{title}"
 
 
-def _line(passage: Passage) -> str:
+def _line(passage: RecallPassage) -> str:
     return f"{passage.n}{SIGNS[passage.role]} {passage.text}"
 
 
-def _format_message(said: Said, *, marked: bool) -> str:
+def _format_message(said: ExportedMessage, *, marked: bool) -> str:
     text = " ".join(said.text.split())
     if len(text) > _LONGEST_LINE:
         text = text[:_LONGEST_LINE] + "…"

@@ -10,8 +10,8 @@ from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
-from hermes.journal.transfer import Said
-from hermes.recall.archive import Archive, Found, Shown
+from hermes.journal.transfer import ExportedMessage
+from hermes.recall.archive import MessageRef, PastSessions, SearchResults
 
 MOST_RECAPS = 3
 MOST_SHOWN = 100_000
@@ -30,7 +30,7 @@ REQUEST = (
 )
 
 
-class Teller(Value):
+class RecapModel(Value):
     """A model for recaps: `ask` returns its text or raises HermesError; `most_chars` limits the
     excerpt."""
 
@@ -44,11 +44,15 @@ class Recap(Value):
 
     text: str = ""
     failed: str = ""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[MessageRef, ...] = ()
 
 
-async def recaps(
-    archive: Archive, teller: Teller, query: str, found: Found, sessions: Sequence[str]
+async def recap_sessions(
+    archive: PastSessions,
+    teller: RecapModel,
+    query: str,
+    found: SearchResults,
+    sessions: Sequence[str],
 ) -> dict[str, Recap]:
     """Recaps the first few sessions concurrently."""
     async with asyncio.TaskGroup() as group:
@@ -60,24 +64,26 @@ async def recaps(
 
 
 async def _recap(
-    archive: Archive, teller: Teller, query: str, found: Found, session_id: str
+    archive: PastSessions, teller: RecapModel, query: str, found: SearchResults, session_id: str
 ) -> Recap:
     hits = [one.n for one in found.passages if one.session_id == session_id]
     try:
-        said = await archive.said(session_id)
-        read = excerpt(said, hits, min(teller.most_chars, MOST_SHOWN))
-        text = await teller.ask(request(query, read))
+        said = await archive.messages_of(session_id)
+        read = select_excerpt(said, hits, min(teller.most_chars, MOST_SHOWN))
+        text = await teller.ask(recap_prompt(query, read))
     except HermesError as error:
         # The result lines are shown in any case.
         return Recap(failed=str(error))
-    shown = tuple(Shown(session_id, one.n, one.role) for one in read)
+    shown = tuple(MessageRef(session_id, one.n, one.role) for one in read)
     kept = " ".join(text.split())
     if not kept:
         return Recap(failed="The model returned no text.")
     return Recap(text=kept[:MOST_KEPT] + "…" * (len(kept) > MOST_KEPT), shown=shown)
 
 
-def excerpt(said: Sequence[Said], hits: Sequence[int], most: int) -> list[Said]:
+def select_excerpt(
+    said: Sequence[ExportedMessage], hits: Sequence[int], most: int
+) -> list[ExportedMessage]:
     """Selects messages that fit into `most` characters, nearest to the best hits first, in
     order."""
     ranks = {n: rank for rank, n in enumerate(hits)}
@@ -93,7 +99,7 @@ def excerpt(said: Sequence[Said], hits: Sequence[int], most: int) -> list[Said]:
     return [said[place] for place in sorted(taken)]
 
 
-def request(query: str, read: Sequence[Said]) -> Prompt:
+def recap_prompt(query: str, read: Sequence[ExportedMessage]) -> Prompt:
     lines = "\n".join(_line(one) for one in read)
     text = f"The question: {query}\n\nThe conversation:\n{lines}"
     return Prompt(
@@ -108,7 +114,7 @@ def _distance(place: int, hits: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return min((abs(place - there), rank) for there, rank in near)
 
 
-def _line(said: Said) -> str:
+def _line(said: ExportedMessage) -> str:
     most = _LONGEST_RESULT if said.role == "tool" else _LONGEST_WORDS
     text = said.text if len(said.text) <= most else f"{said.text[:most]}…"
     return f"{_NAMES.get(said.role, 'Note')}: {text}"

@@ -8,13 +8,13 @@ from typing import Annotated, Literal, NamedTuple, cast, get_args
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
-from hermes.recall.archive import Archive, Found, Shown, Wanted
-from hermes.recall.page import Sort, browsed, findings, scrolled
-from hermes.recall.recap import Recap, Teller, recaps
+from hermes.recall.archive import MessageRef, PastSessions, SearchFilter, SearchResults
+from hermes.recall.page import Sort, format_messages, format_results, format_sessions
+from hermes.recall.recap import Recap, RecapModel, recap_sessions
 
 BROWSED = 15
 MOST_SESSIONS = 30
@@ -23,16 +23,16 @@ NOTHING = "Nothing was found. Try other words, or omit role_filter and when."
 CLOSED = "Past sessions are not available here."
 
 
-class Recall:
+class RecallService:
     """State of session_search in one session. `teller` returns the model for recaps; `summarize`
     is the default for calls that do not specify it."""
 
     def __init__(
         self,
-        archive: Archive | None = None,
+        archive: PastSessions | None = None,
         clock: Clock | None = None,
         *,
-        teller: Callable[[], Teller] | None = None,
+        teller: Callable[[], RecapModel] | None = None,
         summarize: bool = False,
     ) -> None:
         self.archive = archive
@@ -40,22 +40,22 @@ class Recall:
         self.teller = teller
         self.summarize = summarize
 
-    def telling(self, summarize: bool | None) -> Teller | None:
+    def recap_model(self, summarize: bool | None) -> RecapModel | None:
         """Returns the model for recaps, or None."""
         wanted = self.summarize if summarize is None else summarize
         return self.teller() if wanted and self.teller is not None else None
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """A search request; without a `teller` there are no recaps."""
 
     query: str
     limit: int
     sort: Sort
-    teller: Teller | None
+    teller: RecapModel | None
 
 
-def _effects(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
+def _effects(_place: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ReadHistory(query=arguments["query"]),)
 
 
@@ -81,25 +81,27 @@ async def session_search(
 ) -> ToolOutput:
     """Search past sessions. Use it before you say that you do not know something about the
     past, and again with other words if the answer is missing."""
-    recall = ctx.kept(Recall)
+    recall = ctx.kept(RecallService)
     if recall.archive is None:
         raise ToolError(CLOSED)
     try:
         if query.strip():
-            wanted = Wanted(
+            wanted = SearchFilter(
                 roles=_roles(role_filter),
                 period=_period(when, recall.clock.now()),
                 session_id=session_id,
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            asked = Asked(query, _clamp(limit, MOST_SESSIONS), sort, recall.telling(summarize))
+            asked = SearchRequest(
+                query, _clamp(limit, MOST_SESSIONS), sort, recall.recap_model(summarize)
+            )
             return await _search(recall.archive, found, asked)
         if session_id:
             return await _scroll(
                 recall.archive, session_id, max(0, around_message_id), _clamp(window, MOST_AROUND)
             )
-        return ToolOutput.text(browsed(await recall.archive.recent(BROWSED)))
+        return ToolOutput.text(format_sessions(await recall.archive.recent(BROWSED)))
     except NotFound as error:
         raise ToolError(str(error)) from error
 
@@ -109,22 +111,24 @@ def _clamp(wanted: int, most: int) -> int:
     return max(1, min(wanted, most))
 
 
-async def _search(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
+async def _search(archive: PastSessions, found: SearchResults, asked: SearchRequest) -> ToolOutput:
     if not found.passages:
         return ToolOutput.text(NOTHING)
     sessions = list(dict.fromkeys(one.session_id for one in found.passages))[: asked.limit]
     found_recaps: dict[str, Recap] = {}
     if asked.teller is not None:
-        found_recaps = await recaps(archive, asked.teller, asked.query, found, sessions)
-    text, shown = findings(found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps)
+        found_recaps = await recap_sessions(archive, asked.teller, asked.query, found, sessions)
+    text, shown = format_results(
+        found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps
+    )
     read = [one for recap in found_recaps.values() for one in recap.shown]
     return _mark_origins(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
 
 
-async def _scroll(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
-    info, said = await archive.around(session_id, n, window)
-    origins = await archive.origins([Shown(info.id, one.n, one.role) for one in said])
-    return _mark_origins(scrolled(info, said, n), {"session_id": info.id}, origins)
+async def _scroll(archive: PastSessions, session_id: str, n: int, window: int) -> ToolOutput:
+    info, said = await archive.messages_around(session_id, n, window)
+    origins = await archive.origins([MessageRef(info.id, one.n, one.role) for one in said])
+    return _mark_origins(format_messages(info, said, n), {"session_id": info.id}, origins)
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Decision, Effect, Principal, Scope
 from hermes.core.events import ApprovalAnswered, ApprovalAsked
-from hermes.core.ports import Policy, Seen
+from hermes.core.ports import ConversationText, Policy
 from hermes.core.questions import DENY
-from hermes.replay.score import Score
+from hermes.replay.score import ExpectedEvents
 
 
-class AnsweredThen:
+class RecordedApprovals:
     """As long as the session is led by its record, its questions are on it and `inner` decides."""
 
-    def __init__(self, inner: Policy, score: Score) -> None:
+    def __init__(self, inner: Policy, score: ExpectedEvents) -> None:
         self._inner = inner
         self._score = score
-        self._allowed = _allowed(score)
+        self._allowed = _is_allowed(score)
 
     def decide(
         self,
         effect: Effect,
         principal: Principal,
         origins: frozenset[str],
-        seen: Seen | None = None,
+        seen: ConversationText | None = None,
     ) -> Decision:
         decision = self._inner.decide(effect, principal, origins, seen)
         if isinstance(decision, Ask) and self._score.is_free and effect in self._allowed:
@@ -36,7 +36,7 @@ class AnsweredThen:
         self._inner.remember(effect, scope)
 
 
-def _allowed(score: Score) -> list[Effect]:
+def _is_allowed(score: ExpectedEvents) -> list[Effect]:
     asked = {event.id: event.effect for event in score.events if isinstance(event, ApprovalAsked)}
     return [
         asked[event.id]

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 
-def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
     """What the work does before it waits has been done when this returns; None when it is over.
     A task of its own would begin later, when others may have gone on."""
     try:

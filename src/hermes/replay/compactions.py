@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from hermes.codec.values import replace
 from hermes.context.engine import BuiltInEngine
-from hermes.context.watch import Means
+from hermes.context.watch import EngineDeps
 from hermes.core.errors import ProviderError
 from hermes.core.events import Compacted, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, Usage
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Occasion
-from hermes.replay.gates import Gates
+from hermes.core.turn import CompactionRequest
+from hermes.replay.gates import SyncPoints
 
 NO_SUMMARY = "No summary was made here."
 
 
-class PlayedEngine:
+class RecordedEngine:
     """Does all but the model's part again, so that a difference shows. The calls for summaries
     stand in the record and are put in from there. Where there is no record any more, conversations
     are shortened without a summary. What was made by an engine that is not `built_in` is taken as
     it was."""
 
-    def __init__(self, means: Means, gates: Gates, *, built_in: bool = True) -> None:
+    def __init__(self, means: EngineDeps, gates: SyncPoints, *, built_in: bool = True) -> None:
         self._gates = gates
         self._is_ours = built_in
         means.summarise = self._summary
@@ -41,7 +41,7 @@ class PlayedEngine:
         return not (isinstance(due, TurnEnded) and due.detail == "ContextFull")
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         due = self._gates.due
         if isinstance(due, Compacted) and not self._is_ours:
@@ -53,7 +53,7 @@ class PlayedEngine:
         return await self._inner.compact(transcript, prompt, occasion, meter)
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
         return self._inner.preview(transcript, prompt, occasion)
 

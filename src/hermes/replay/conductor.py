@@ -17,10 +17,10 @@ from hermes.core.events import (
     QuestionAnswered,
 )
 from hermes.core.session import Session
-from hermes.replay.begun import begin
+from hermes.replay.begun import eager_task
 from hermes.replay.cues import command_of, stops
 from hermes.replay.recorder import ReplayRecorder
-from hermes.replay.score import Score
+from hermes.replay.score import ExpectedEvents
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ _NOBODY = ("time", "stop", "restart")
 BETWEEN_TURNS = Rewind | Compact
 
 
-class Conductor:
+class Driver:
     """For one process that worked on the session: from `start` up to `end` of the score. `working`
     counts real tools that are under way."""
 
-    def __init__(self, score: Score, start: int, end: int) -> None:
+    def __init__(self, score: ExpectedEvents, start: int, end: int) -> None:
         self.working = 0
         self._score = score
         self._stops = stops(score.events, start, end)
@@ -54,28 +54,28 @@ class Conductor:
     def recorder(self, *given: Any, **named: Any) -> ReplayRecorder:
         """In place of `Recorder(…)`."""
         self._recorder = ReplayRecorder(
-            self._score, self.noted, self._follow_to_booking, *given, **named
+            self._score, self.on_noted, self._follow_to_booking, *given, **named
         )
         return self._recorder
 
-    async def perform(self, session: Session) -> None:
+    async def drive(self, session: Session) -> None:
         """Returns when this process's part is over, or the session left its record and is to be
         left too. All that it noted is then written."""
         self._session = session
         self._follow()
         resumed = -1
-        while not self._score.is_over and self._score.is_led:
+        while not self._score.is_over and self._score.is_driven:
             place = self._score.place
             if not session.busy and resumed != place:
                 resumed = place
                 session.resume()
             await self._step(place)
         if self._score.is_free:
-            await session.settled()
+            await session.wait_until_idle()
         if self._recorder is not None and self._score.divergence is None:
             await self._recorder.flush()
 
-    async def leave(self) -> None:
+    async def stop(self) -> None:
         """Everybody who waits is let go, and nothing is kept of what they do then."""
         self._score.close()
         for task in tuple(self._tasks):
@@ -86,8 +86,8 @@ class Conductor:
         """The person stops the turn."""
         self._give(Interrupt())
 
-    def noted(self, event: DurableEvent) -> None:
-        if self._score.is_led and self._score.take(event):
+    def on_noted(self, event: DurableEvent) -> None:
+        if self._score.is_driven and self._score.take(event):
             self._follow()
 
     def _follow_to_booking(self) -> None:
@@ -97,7 +97,7 @@ class Conductor:
         """Whatever from outside is due now. It must come before the session goes on, so it is
         begun right here and not by a task. What came between the moment at which a turn looks for
         messages and the booking of its next call was not seen by the turn, so it waits for that."""
-        while self._session is not None and self._score.is_led:
+        while self._session is not None and self._score.is_driven:
             place, due = self._score.place, self._score.due
             if due is None:
                 return
@@ -139,7 +139,7 @@ class Conductor:
             self._miss(str(error))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = begin(work)
+        task = eager_task(work)
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._done)
@@ -169,7 +169,7 @@ class Conductor:
             if not (isinstance(command, BETWEEN_TURNS) and self._session.busy):
                 self._give(command)
             await asyncio.sleep(0 if look < _QUICK_LOOKS else _LOOK_SECONDS)
-            if self._score.place != place or not self._score.is_led:
+            if self._score.place != place or not self._score.is_driven:
                 return True
         return False
 

@@ -35,7 +35,7 @@ def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
         for key in (*one, *(key for key in other if key not in one)):
             place = f"{path}.{key}" if path else str(key)
             if key not in one or key not in other:
-                return Difference(place, _shown(one, key), _shown(other, key))
+                return Difference(place, _format(one, key), _format(other, key))
             if found := _walk(one[key], other[key], place):
                 return found
         return None
@@ -63,7 +63,7 @@ def _around(one: str, other: str) -> tuple[str, str]:
     return lead + _cut(one[start:]), lead + _cut(other[start:])
 
 
-def _shown(holder: dict[str, JsonValue], key: str) -> str:
+def _format(holder: dict[str, JsonValue], key: str) -> str:
     return _short(holder[key]) if key in holder else "(absent)"
 
 

@@ -10,48 +10,48 @@ from hermes.config.child_environment import child_environment
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.context.engine import BUILT_IN
-from hermes.context.watch import Means
+from hermes.context.watch import EngineDeps
 from hermes.core.effects import Effect
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EffectDecided, SessionOpened
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.tools import Tool
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 from hermes.core.world import World
-from hermes.models.choice import EMBEDDED, OFFLINE, Wish
+from hermes.models.choice import EMBEDDED, OFFLINE, ModelRef
 from hermes.models.limits import TieredConnect, limits_of
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.recorded.player import Player
-from hermes.providers.recorded.tapped import Tapped
-from hermes.replay.approvals import AnsweredThen
-from hermes.replay.compactions import PlayedEngine
-from hermes.replay.conductor import Conductor
+from hermes.providers.recorded.player import TapePlayer
+from hermes.providers.recorded.tapped import InterceptedProvider
+from hermes.replay.approvals import RecordedApprovals
+from hermes.replay.compactions import RecordedEngine
+from hermes.replay.conductor import Driver
 from hermes.replay.cues import side_calls
-from hermes.replay.facts import Facts, Known
-from hermes.replay.gates import Gates
-from hermes.replay.hooks import played_hooks
+from hermes.replay.facts import KnownEndpoint, RunFacts
+from hermes.replay.gates import SyncPoints
+from hermes.replay.hooks import recorded_hooks
 from hermes.replay.journal import ReplayJournal
-from hermes.replay.score import Score
+from hermes.replay.score import ExpectedEvents
 from hermes.replay.scratch import ScratchWorkspace
-from hermes.replay.spoken import Continuing, SpokenProvider
+from hermes.replay.spoken import ContinuingProvider, TranscriptProvider
 from hermes.replay.time import ReplayWorld
-from hermes.replay.tools import Mode, ReplayTools, Results
-from hermes.replay.workspace import PlayedWorkspace
+from hermes.replay.tools import Mode, RecordedResults, ReplayTools
+from hermes.replay.workspace import RecordedWorkspace
 from hermes.workspaces.local import LocalWorkspace
 
 WINDOW = 256_000
 PREFILL = "prefill.json"
 
 
-class Play:
+class ReplayPlan:
     """What all processes of one replay share. `copy` is where live tools work, if they do."""
 
     def __init__(
         self,
-        score: Score,
-        results: Results,
+        score: ExpectedEvents,
+        results: RecordedResults,
         *,
         mode: Mode = "recorded",
         tools: Mapping[str, Tool] | None = None,
@@ -75,14 +75,14 @@ class ReplayEnvironment:
     def __init__(
         self,
         config: Config,
-        facts: Facts,
-        play: Play,
-        conductor: Conductor,
-        gates: Gates,
+        facts: RunFacts,
+        play: ReplayPlan,
+        conductor: Driver,
+        gates: SyncPoints,
         *,
         start: int,
-        player: Player | None,
-        known: Iterable[Known],
+        player: TapePlayer | None,
+        known: Iterable[KnownEndpoint],
         cwd: str,
     ) -> None:
         others = side_calls(play.score.events)
@@ -93,10 +93,10 @@ class ReplayEnvironment:
             self.world,
             score=play.score,
             clock=gates.clock,
-            noted=conductor.noted,
+            noted=conductor.on_noted,
         )
         self.tools = ReplayTools(
-            gates, play.results, mode=play.mode, changed=play.tools, moved=self._moved
+            gates, play.results, mode=play.mode, changed=play.tools, moved=self._on_cwd_change
         )
         self.recorder = conductor.recorder
         self.user_home, self.state_dir = facts.home, facts.state
@@ -108,7 +108,7 @@ class ReplayEnvironment:
         self._gates = gates
         self._player = player
         self._cwd = cwd
-        self._played: PlayedWorkspace | None = None
+        self._played: RecordedWorkspace | None = None
 
     def resolver(self, inner: Resolver) -> Resolver:
         return RecordedResolver(inner, self._config, self._known)
@@ -118,15 +118,15 @@ class ReplayEnvironment:
         due = self._gates.due
         return isinstance(due, EffectDecided) and due.by == "judge"
 
-    def adapt(self, deps: Parts, means: Means) -> Parts:
+    def adapt(self, deps: SessionDeps, means: EngineDeps) -> SessionDeps:
         # Recorded results contain these remarks already.
         deps.remark = None
         deps.preflight = self._irreversible
-        deps.hooks = lambda _recorder: played_hooks(self._gates, self._play.score.events)
+        deps.hooks = lambda _recorder: recorded_hooks(self._gates, self._play.score.events)
         if self._play.then is not None:
-            deps.policy = AnsweredThen(deps.policy, self._play.score)
+            deps.policy = RecordedApprovals(deps.policy, self._play.score)
         built_in = self._config.settings.context.engine == BUILT_IN
-        deps.engine = PlayedEngine(means, self._gates, built_in=built_in)
+        deps.engine = RecordedEngine(means, self._gates, built_in=built_in)
         return deps
 
     async def _irreversible(self, _effect: Effect) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class ReplayEnvironment:
     def workspace(self, session_id: str, root: str) -> Workspace:
         if self._play.mode == "live" and self._play.copy is not None:
             return self._scratch(session_id, root, self._play.copy)
-        self._played = PlayedWorkspace(
+        self._played = RecordedWorkspace(
             root, home=self._facts.home, cwd=self._cwd or root, gates=self._gates
         )
         return self._played
@@ -155,27 +155,27 @@ class ReplayEnvironment:
         )
         return ScratchWorkspace(inner, root=root, copy=str(copy))
 
-    def _moved(self, cwd: str) -> None:
+    def _on_cwd_change(self, cwd: str) -> None:
         if self._played is not None:
-            self._played.moved(cwd)
+            self._played.set_cwd(cwd)
 
     def connect(self, inner: TieredConnect) -> TieredConnect:
         """The recorded way to models; `inner` is the real one."""
 
         def connect(
             model: str, provider: str, meter: Meter, tier: str | None = None
-        ) -> tuple[Provider, Limits]:
-            connected, limits = self._recorded(inner, model, provider, meter, tier)
+        ) -> tuple[Provider, TurnLimits]:
+            connected, limits = self._connect_recorded(inner, model, provider, meter, tier)
             if (then := self._play.then) is not None:
-                connected = Continuing(connected, then, self._play.score, meter, self.world)
+                connected = ContinuingProvider(connected, then, self._play.score, meter, self.world)
             return connected, limits
 
         return connect
 
-    def _recorded(
+    def _connect_recorded(
         self, inner: TieredConnect, model: str, provider: str, meter: Meter, tier: str | None
-    ) -> tuple[Provider, Limits]:
-        spoken = SpokenProvider(self._play.score, self._gates, meter, self._speak)
+    ) -> tuple[Provider, TurnLimits]:
+        spoken = TranscriptProvider(self._play.score, self._gates, meter, self._note_missing_tape)
         try:
             connected, limits = inner(model, provider, meter, tier)
         except (HermesError, OSError):
@@ -184,22 +184,22 @@ class ReplayEnvironment:
             return connected, limits
         if self._player is None or provider == EMBEDDED:
             return spoken, limits
-        return Tapped(connected, self._player), limits
+        return InterceptedProvider(connected, self._player), limits
 
-    def _speak(self) -> None:
+    def _note_missing_tape(self) -> None:
         self.without_tape = True
 
 
 class RecordedResolver(Resolver):
     """Resolves models to the endpoints of the recording."""
 
-    def __init__(self, inner: Resolver, config: Config, known: Iterable[Known]) -> None:
+    def __init__(self, inner: Resolver, config: Config, known: Iterable[KnownEndpoint]) -> None:
         super().__init__(config, inner.catalogue, inner._listings)
         self._known = {
             (each.provider, each.model, each.base_url, each.tier): each for each in known
         }
 
-    def endpoint(self, wish: Wish) -> Endpoint:
+    def endpoint(self, wish: ModelRef) -> Endpoint:
         exact = self._known.get((wish.provider, wish.model, wish.base_url, wish.tier))
         found = exact or self._known.get((wish.provider, wish.model, "", wish.tier))
         return found.endpoint if found is not None else super().endpoint(wish)
@@ -216,10 +216,10 @@ class _RealTime(World):
         return self._names.new_id(prefix, digits)
 
 
-def config_of(facts: Facts, folder: Path) -> Config:
+def config_of(facts: RunFacts, folder: Path) -> Config:
     """The settings of then, in a home of the replay's own. JSON is YAML."""
     home = Home(folder)
-    home.folder(folder)
+    home.ensure_folder(folder)
     # What models the user is neither told nor asked again.
     unasked = {**facts.settings.get("memory", {}), "provider": ""}
     settings = facts.settings | {"sessions": {"record": False}, "memory": unasked, "hooks": {}}

@@ -14,19 +14,19 @@ from hermes.config.schema import find_setting
 from hermes.config.settings import Settings
 from hermes.context.prefill import prefill_file
 from hermes.core.errors import HermesError
-from hermes.models.choice import WITHIN, Wish
-from hermes.models.models import Models, wish_of
+from hermes.models.choice import IN_PROCESS, ModelRef
+from hermes.models.models import Models, ref_of
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.recorded.frames import Run, Way
-from hermes.providers.recorded.masks import Mask
-from hermes.providers.vendor import shipped
+from hermes.providers.recorded.frames import TapeModel, TapeRun
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.vendor import shipped_catalogue
 from hermes.version import __version__
 
 # Stands for a key that was there; it can be sent nowhere.
 ANY_KEY = "key-of-the-recording"
 
 
-class Facts(Value):
+class RunFacts(Value):
     """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
     and `cwd` is where its shell was. `variables` are those that lead to providers, without the
     keys in them; `prefill` is the text of the file that requests began with."""
@@ -41,7 +41,7 @@ class Facts(Value):
     prefill: str = ""
 
 
-class Known(Value):
+class KnownEndpoint(Value):
     """Where a wish for a model led."""
 
     provider: str
@@ -51,21 +51,21 @@ class Known(Value):
     tier: str | None = None
 
 
-class WayFacts(Value):
-    known: tuple[Known, ...] = ()
+class EndpointFacts(Value):
+    known: tuple[KnownEndpoint, ...] = ()
 
 
 def run_of(
     config: Config,
     *,
-    mask: Mask,
+    mask: SecretMask,
     after: int,
     at: float,
     attended: bool,
     root: str,
     cwd: str,
-) -> Run:
-    facts = Facts(
+) -> TapeRun:
+    facts = RunFacts(
         settings=_without_secrets(plain(config.settings), ()),
         home=str(Path.home()),
         state=str(config.home.root.resolve()),
@@ -75,7 +75,7 @@ def run_of(
         variables=_variables(config),
         prefill=_prefill(config),
     )
-    return Run(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
+    return TapeRun(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
 
 
 def _prefill(config: Config) -> str:
@@ -86,33 +86,33 @@ def _prefill(config: Config) -> str:
         return ""
 
 
-def way_of(
+def endpoint_facts(
     models: Models,
     settings: Settings,
-    mask: Mask,
+    mask: SecretMask,
     model: str,
     provider: str,
     tier: str | None = None,
-) -> Way:
+) -> TapeModel:
     """Where this model and those to fall back to are asked, as far as they can be reached."""
-    first = Wish(provider=provider, model=model, tier=tier)
-    found = [_known(lambda: models.endpoint(model, provider, tier=tier), first)]
+    first = ModelRef(provider=provider, model=model, tier=tier)
+    found = [_endpoint(lambda: models.endpoint(model, provider, tier=tier), first)]
     for entry in settings.fallback_providers:
-        wish = wish_of(entry, tier=tier)
-        found.append(_known(partial(models.resolver.endpoint, wish), wish))
-    facts = WayFacts(known=tuple(known for known in found if known is not None))
-    return Way(model=model, provider=provider, facts=mask.json(plain(facts)))
+        wish = ref_of(entry, tier=tier)
+        found.append(_endpoint(partial(models.resolver.endpoint, wish), wish))
+    facts = EndpointFacts(known=tuple(known for known in found if known is not None))
+    return TapeModel(model=model, provider=provider, facts=mask.json(plain(facts)))
 
 
-def _known(find: Callable[[], Endpoint], wish: Wish) -> Known | None:
-    if wish.provider in WITHIN:
+def _endpoint(find: Callable[[], Endpoint], wish: ModelRef) -> KnownEndpoint | None:
+    if wish.provider in IN_PROCESS:
         return None
     try:
         found = find()
     except HermesError:
         return None
     bare = replace(found, key="", headers={}, url=_bare(found.url))
-    return Known(
+    return KnownEndpoint(
         provider=wish.provider,
         model=wish.model,
         base_url=_bare(wish.base_url),
@@ -121,13 +121,13 @@ def _known(find: Callable[[], Endpoint], wish: Wish) -> Known | None:
     )
 
 
-def facts_in(run: Run) -> Facts:
-    return convert(Facts, run.facts)
+def facts_in(run: TapeRun) -> RunFacts:
+    return convert(RunFacts, run.facts)
 
 
-def known_in(ways: tuple[Way, ...]) -> Iterator[Known]:
+def known_in(ways: tuple[TapeModel, ...]) -> Iterator[KnownEndpoint]:
     for way in ways:
-        yield from convert(WayFacts, way.facts).known
+        yield from convert(EndpointFacts, way.facts).known
 
 
 def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
@@ -148,7 +148,7 @@ def _variables(config: Config) -> dict[str, str]:
     found = {
         name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
     }
-    for vendor in shipped().vendors.values():
+    for vendor in shipped_catalogue().vendors.values():
         if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
             found[vendor.url_env] = _bare(url)
     return found

@@ -12,10 +12,10 @@ from typing import Any
 from hermes.codec.json import DecodeError, decode, encode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import UsageError
-from hermes.providers.recorded.frames import Exchange, Fault, Run, Way
-from hermes.providers.recorded.reading import Taped
-from hermes.providers.recorded.sharing import delta, restored
-from hermes.replay.recording import Line, Recording
+from hermes.providers.recorded.frames import RecordedError, RecordedExchange, TapeModel, TapeRun
+from hermes.providers.recorded.reading import TapedRun
+from hermes.providers.recorded.sharing import diff_body, restore_body
+from hermes.replay.recording import RecordedLine, Recording
 
 FORMAT = "hermes-replay-1"
 # Whatever claims to be a session is not unpacked beyond this.
@@ -27,12 +27,12 @@ class Header(Value):
     format: str
     session_id: str
     version: str
-    now: Run
+    now: TapeRun
     shared: int = 0
     masked: int = 0
 
 
-class Kept(Value):
+class SavedFile(Value):
     path: str
     text: str
 
@@ -69,29 +69,29 @@ class SavedExchange(Value):
     sizes: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
     ending: str = "left"
-    fault: Fault | None = None
+    fault: RecordedError | None = None
     masked: int = 0
 
 
-class Entry(Value):
+class FileEntry(Value):
     """One line of the file; exactly one field is given."""
 
     header: Header | None = None
-    record: Line | None = None
-    run: Run | None = None
-    way: Way | None = None
+    record: RecordedLine | None = None
+    run: TapeRun | None = None
+    way: TapeModel | None = None
     exchange: SavedExchange | None = None
-    kept: Kept | None = None
+    kept: SavedFile | None = None
     end: int | None = None
 
 
 def lines_of(recording: Recording) -> Iterator[bytes]:
     entries = list(_entries(recording))
-    for entry in (*entries, Entry(end=len(entries))):
+    for entry in (*entries, FileEntry(end=len(entries))):
         yield encode(entry) + b"\n"
 
 
-def packed(recording: Recording) -> bytes:
+def pack_recording(recording: Recording) -> bytes:
     # Without a time in its head, so that the same recording is the same file.
     return gzip.compress(b"".join(lines_of(recording)), mtime=0)
 
@@ -110,7 +110,7 @@ def load(path: Path) -> Recording:
 
 def parse(data: bytes, name: str) -> Recording:
     try:
-        entries = [decode(Entry, line) for line in data.split(b"\n") if line.strip()]
+        entries = [decode(FileEntry, line) for line in data.split(b"\n") if line.strip()]
     except DecodeError as error:
         raise UsageError(f"{name} is no recorded session ({error}).") from error
     header = entries[0].header if entries else None
@@ -131,8 +131,8 @@ def parse(data: bytes, name: str) -> Recording:
     )
 
 
-def _entries(recording: Recording) -> Iterator[Entry]:
-    yield Entry(
+def _entries(recording: Recording) -> Iterator[FileEntry]:
+    yield FileEntry(
         header=Header(
             format=FORMAT,
             session_id=recording.session_id,
@@ -143,24 +143,24 @@ def _entries(recording: Recording) -> Iterator[Entry]:
         )
     )
     for line in recording.lines:
-        yield Entry(record=line)
+        yield FileEntry(record=line)
     for tape in recording.tapes:
-        yield Entry(run=tape.run)
+        yield FileEntry(run=tape.run)
         for way in tape.ways:
-            yield Entry(way=way)
+            yield FileEntry(way=way)
         before = b""
         for exchange in tape.exchanges:
-            yield Entry(exchange=_saved(exchange, before))
+            yield FileEntry(exchange=_save_exchange(exchange, before))
             before = exchange.body
     for path, text in recording.kept.items():
-        yield Entry(kept=Kept(path=path, text=text))
+        yield FileEntry(kept=SavedFile(path=path, text=text))
 
 
-def _saved(exchange: Exchange, before: bytes) -> SavedExchange:
-    shared = delta(before, exchange.body)
+def _save_exchange(exchange: RecordedExchange, before: bytes) -> SavedExchange:
+    shared = diff_body(before, exchange.body)
     # A difference may begin inside a letter; then the request stands whole.
     if not Data.of(shared.body).text and shared.body:
-        shared = delta(b"", exchange.body)
+        shared = diff_body(b"", exchange.body)
     fields: JsonObject = {
         name: getattr(exchange, name)
         for name in ("url", "status", "headers", "sizes", "times", "ending", "fault", "masked")
@@ -175,18 +175,18 @@ def _saved(exchange: Exchange, before: bytes) -> SavedExchange:
     )
 
 
-def _tapes(entries: Iterable[Entry]) -> Iterator[Taped]:
-    found: Taped | None = None
+def _tapes(entries: Iterable[FileEntry]) -> Iterator[TapedRun]:
+    found: TapedRun | None = None
     before = b""
     for entry in entries:
         if entry.run is not None:
             if found is not None:
                 yield found
-            found, before = Taped(run=entry.run), b""
+            found, before = TapedRun(run=entry.run), b""
         elif entry.way is not None and found is not None:
             found = replace(found, ways=(*found.ways, entry.way))
         elif entry.exchange is not None and found is not None:
-            before = restored(
+            before = restore_body(
                 before, entry.exchange.head, entry.exchange.tail, entry.exchange.request.bytes
             )
             found = replace(found, exchanges=(*found.exchanges, _exchange(entry.exchange, before)))
@@ -194,7 +194,7 @@ def _tapes(entries: Iterable[Entry]) -> Iterator[Taped]:
         yield found
 
 
-def _exchange(saved: SavedExchange, body: bytes) -> Exchange:
+def _exchange(saved: SavedExchange, body: bytes) -> RecordedExchange:
     fields: dict[str, Any] = plain(saved)
     for name in ("request", "head", "tail"):
         fields.pop(name, None)
@@ -206,4 +206,4 @@ def _exchange(saved: SavedExchange, body: bytes) -> Exchange:
         "sizes": saved.sizes,
         "times": saved.times,
     }
-    return Exchange(**fields)
+    return RecordedExchange(**fields)

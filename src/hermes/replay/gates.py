@@ -17,11 +17,11 @@ from hermes.core.events import (
     ToolFinished,
     ToolStarted,
 )
-from hermes.providers.recorded.frames import Exchange
-from hermes.replay.conductor import Conductor
+from hermes.providers.recorded.frames import RecordedExchange
+from hermes.replay.conductor import Driver
 from hermes.replay.cues import is_lost, stopped_in_call
 from hermes.replay.report import Divergence
-from hermes.replay.score import Score
+from hermes.replay.score import ExpectedEvents
 from hermes.replay.time import ReplayClock
 
 OVER = "The replay is over."
@@ -29,38 +29,40 @@ OVER = "The replay is over."
 Done = ToolFinished | ApprovalAsked | QuestionAsked | EffectDecided
 
 
-class Departed(Exception):
+class Diverged(Exception):
     """The session has left its record; whoever wants a reply asks somebody else."""
 
 
-class Gates:
+class SyncPoints:
     """For one process of the record. `differing` is the first request that was another one, where
     that is allowed; `requests` counts those that were compared."""
 
-    def __init__(self, score: Score, start: int, *, requests_may_differ: bool = False) -> None:
+    def __init__(
+        self, score: ExpectedEvents, start: int, *, requests_may_differ: bool = False
+    ) -> None:
         self.clock = ReplayClock(self.sleep)
         self.requests = 0
         self.differing: Divergence | None = None
-        self.conductor: Conductor | None = None
+        self.conductor: Driver | None = None
         self._score = score
         self._start = start
         self._requests_may_differ = requests_may_differ
 
-    async def asks(self, recorded: Exchange | None, url: str, body: bytes) -> None:
+    async def asks(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
         """See `player.Stage`. What is asked is compared with what was asked then."""
         self.check()
         if recorded is None:
             await self._score.rest()
-            await self._unanswered(body)
+            await self._has_open_request(body)
             return
-        self._score.booked(recorded.body == body)
+        self._score.on_booking(recorded.body == body)
         if recorded.body == body:
             self.requests += 1
         elif self._requests_may_differ:
             self.requests += 1
             self.differing = self.differing or self._score.other_request(recorded.body, body)
         else:
-            await self._depart(recorded.body, body)
+            await self._diverge(recorded.body, body)
         await self._score.rest()
         self.check()
 
@@ -75,7 +77,7 @@ class Gates:
         """A question lasts until its answer, or until its time was up; all other waits take no
         time at all."""
         if self.conductor is not None and self.conductor.has_question:
-            while self._score.is_led and not self._is_time_up():
+            while self._score.is_driven and not self._is_time_up():
                 await self._score.changed()
             return
         await self._score.rest()
@@ -86,7 +88,7 @@ class Gates:
 
     async def next_of(self, call_id: str) -> Done | None:
         """What a running call does next, once its turn has come; None when there is no record."""
-        while self._score.is_led:
+        while self._score.is_driven:
             due = self._score.due
             if isinstance(due, Done) and _call_of(due) == call_id and not self._is_lost(due):
                 return due
@@ -108,17 +110,17 @@ class Gates:
 
     @property
     def due(self) -> DurableEvent | None:
-        return self._score.due if self._score.is_led else None
+        return self._score.due if self._score.is_driven else None
 
-    async def _unanswered(self, body: bytes) -> None:
+    async def _has_open_request(self, body: bytes) -> None:
         """The tape has no more: the call was stopped before anything came, or made without one."""
         self.check()
         if not self._stop_if_stopped():
-            await self._depart(b"", body)
+            await self._diverge(b"", body)
         await self._score.hang()
         self.check()
 
-    async def _depart(self, recorded: bytes, body: bytes) -> None:
+    async def _diverge(self, recorded: bytes, body: bytes) -> None:
         self._score.diverge_at_request(recorded, body)
         if not self._score.is_free:
             await self._score.hang()
@@ -127,13 +129,13 @@ class Gates:
     def check(self) -> None:
         """Nobody gets an answer who is not led any more."""
         if self._score.is_free:
-            raise Departed
-        if not self._score.is_led:
+            raise Diverged
+        if not self._score.is_driven:
             raise ProviderError(OVER)
 
     def _stop_if_stopped(self) -> bool:
         score = self._score
-        if not score.is_led or not stopped_in_call(score.events, score.place):
+        if not score.is_driven or not stopped_in_call(score.events, score.place):
             return False
         if self.conductor is not None:
             self.conductor.interrupt()

@@ -16,31 +16,31 @@ from hermes.config.run_context import RunContext
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import ToolFinished
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.reading import segments
-from hermes.journal.rows import Row, read_rows
+from hermes.journal.reading import history_segments
+from hermes.journal.rows import LogRow, read_rows
 from hermes.journal.versions import is_newer
-from hermes.providers.recorded.frames import Exchange
-from hermes.providers.recorded.masks import Mask
-from hermes.providers.recorded.reading import Taped, read_tapes
-from hermes.providers.recorded.tape import recut
+from hermes.providers.recorded.frames import RecordedExchange
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.reading import TapedRun, read_tapes
+from hermes.providers.recorded.tape import split_like
 from hermes.replay.facts import run_of
-from hermes.replay.recording import Line, Recording
+from hermes.replay.recording import RecordedLine, Recording
 from hermes.version import __version__
 
 
-class Rows(Value):
-    rows: tuple[tuple[str, Row], ...]
+class RecordedRows(Value):
+    rows: tuple[tuple[str, LogRow], ...]
     shared: int
 
 
-async def gather(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
+async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
     """NotFound; UsageError when a record is damaged, since nothing after it could be trusted."""
-    mask = Mask(run.redactor.values())
+    mask = SecretMask(run.redactor.values())
     found = await journal.reading(lambda db: _rows(db, session_id))
     lines, masked = _lines(found, mask)
     folder = run.home.sessions / session_id
     tapes = await asyncio.to_thread(read_tapes, folder / TAPES)
-    kept, more = await asyncio.to_thread(_kept, lines, mask, run.home.sessions)
+    kept, more = await asyncio.to_thread(_saved_files, lines, mask, run.home.sessions)
     cleaned = [_clean_tape(tape, mask) for tape in tapes]
     return Recording(
         session_id=session_id,
@@ -62,10 +62,10 @@ async def gather(run: RunContext, journal: SqliteJournal, session_id: str) -> Re
     )
 
 
-def _rows(db: sqlite3.Connection, session_id: str) -> Rows:
-    rows: list[tuple[str, Row]] = []
+def _rows(db: sqlite3.Connection, session_id: str) -> RecordedRows:
+    rows: list[tuple[str, LogRow]] = []
     shared = 0
-    for segment in segments(db, session_id):
+    for segment in history_segments(db, session_id):
         shared = len(rows)
         found = read_rows(db, segment.session, upto=segment.upto)
         rows += [(segment.session_id, row) for row in found.whole]
@@ -79,20 +79,20 @@ def _rows(db: sqlite3.Connection, session_id: str) -> Rows:
             )
         if is_newer(row.kind, row.version):
             raise UsageError(f"Record {number} was written by a newer Hermes; update to play it.")
-    return Rows(rows=tuple(rows), shared=shared)
+    return RecordedRows(rows=tuple(rows), shared=shared)
 
 
-def _lines(found: Rows, mask: Mask) -> tuple[tuple[Line, ...], int]:
+def _lines(found: RecordedRows, mask: SecretMask) -> tuple[tuple[RecordedLine, ...], int]:
     """A masked record breaks the chain of hashes from there on."""
     lines, masked = [], 0
     for number, (_, row) in enumerate(found.rows):
         body, count = row.body, 0
-        if mask.covers(row.body):
+        if mask.occurs_in(row.body):
             body, count = encode(mask.json(decode(dict, row.body))), 1
         masked += count
         whole = not masked and number >= found.shared
         lines.append(
-            Line(
+            RecordedLine(
                 n=row.n,
                 at=row.at,
                 kind=row.kind,
@@ -105,7 +105,9 @@ def _lines(found: Rows, mask: Mask) -> tuple[tuple[Line, ...], int]:
     return tuple(lines), masked
 
 
-def _kept(lines: Iterable[Line], mask: Mask, sessions: Path) -> tuple[dict[str, str], int]:
+def _saved_files(
+    lines: Iterable[RecordedLine], mask: SecretMask, sessions: Path
+) -> tuple[dict[str, str], int]:
     """The whole texts of results that were put aside, as far as they are still there."""
     kept: dict[str, str] = {}
     masked = 0
@@ -125,20 +127,20 @@ def _kept(lines: Iterable[Line], mask: Mask, sessions: Path) -> tuple[dict[str, 
     return kept, masked
 
 
-def _clean_tape(tape: Taped, mask: Mask) -> Taped:
+def _clean_tape(tape: TapedRun, mask: SecretMask) -> TapedRun:
     """What became a secret after the tape was made is masked too."""
     run = replace(tape.run, facts=mask.json(tape.run.facts))
     ways = tuple(replace(way, facts=mask.json(way.facts)) for way in tape.ways)
-    return Taped(run=run, ways=ways, exchanges=tuple(_clean(e, mask) for e in tape.exchanges))
+    return TapedRun(run=run, ways=ways, exchanges=tuple(_clean(e, mask) for e in tape.exchanges))
 
 
-def _clean(exchange: Exchange, mask: Mask) -> Exchange:
+def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
     body, hidden = mask.data(exchange.body)
     answer, found = mask.data(exchange.answer)
     answer, more = mask.stream(answer)
     if not hidden and not found and not more:
         return exchange
-    pieces = recut(answer, list(exchange.pieces()))
+    pieces = split_like(answer, list(exchange.pieces()))
     return replace(
         exchange,
         body=body,

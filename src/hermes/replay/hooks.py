@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from hermes.core.events import DurableEvent, HookAnswered
-from hermes.core.hooking import BEFORE_TURN, LAST_WORDS, verdict_of
-from hermes.core.hooks import Fate, TurnHooks, Verdict
+from hermes.core.hooking import BEFORE_TURN, FINAL_ANSWER_HOOK, verdict_of
+from hermes.core.hooks import CallOutcome, HookVerdict, TurnHooks
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.replay.gates import Gates
+from hermes.replay.gates import SyncPoints
 
 
-def played_hooks(gates: Gates, events: list[DurableEvent]) -> TurnHooks | None:
+def recorded_hooks(gates: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:
     """None for a session in which no hook had a say."""
     heard = any(isinstance(event, HookAnswered) for event in events)
-    return PlayedHooks(gates) if heard else None
+    return RecordedHooks(gates) if heard else None
 
 
-class PlayedHooks:
+class RecordedHooks:
     """What they made of results is in the results of then already."""
 
     holds_text = False
 
-    def __init__(self, gates: Gates) -> None:
+    def __init__(self, gates: SyncPoints) -> None:
         self._gates = gates
 
     @property
@@ -28,28 +28,28 @@ class PlayedHooks:
         due = self._gates.due
         return due.origins if isinstance(due, HookAnswered) else ()
 
-    async def turn_begins(self) -> str:
+    async def before_turn(self) -> str:
         match self._gates.due:
             case HookAnswered(hook=hook, text=text) if hook == BEFORE_TURN:
                 return text
             case _:
                 return ""
 
-    async def call_comes(self, call: ToolCall) -> Verdict | None:
+    async def before_tool(self, call: ToolCall) -> HookVerdict | None:
         match self._gates.due:
             case HookAnswered(call_id=call_id) as due if call_id == call.id:
                 return verdict_of(due)
             case _:
                 return None
 
-    async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
+    async def after_tool(
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
         return None
 
-    async def last_words(self, text: str) -> str | None:
+    async def before_final_answer(self, text: str) -> str | None:
         match self._gates.due:
-            case HookAnswered(hook=hook, text=words) if hook == LAST_WORDS:
+            case HookAnswered(hook=hook, text=words) if hook == FINAL_ANSWER_HOOK:
                 return words
             case _:
                 return None

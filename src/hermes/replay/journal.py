@@ -14,11 +14,11 @@ from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.shapes import packed
+from hermes.journal.shapes import pack_body
 from hermes.journal.transaction import Transaction
 from hermes.replay.cues import cap_reached
-from hermes.replay.recording import Line
-from hermes.replay.score import Score
+from hermes.replay.recording import RecordedLine
+from hermes.replay.score import ExpectedEvents
 from hermes.replay.time import ReplayClock
 
 
@@ -31,7 +31,7 @@ class ReplayJournal(SqliteJournal):
         path: Path,
         world: World,
         *,
-        score: Score,
+        score: ExpectedEvents,
         clock: ReplayClock,
         noted: Callable[[DurableEvent], None],
     ) -> None:
@@ -62,9 +62,9 @@ class ReplayJournal(SqliteJournal):
     ) -> tuple[Record, ...]:
         """What the caps left of a call depends on all else that was spent, so the record says it,
         not the caps."""
-        granted = self._granted(call)
+        granted = self._grant(call)
         self._noted(granted)
-        if not (self._score.is_led or self._score.is_free):
+        if not (self._score.is_driven or self._score.is_free):
             await self._score.hang()
             raise JournalError("The session has left its record.")
         *before, booked = await self.append(lease, (*events, granted), turn_id=turn_id)
@@ -73,17 +73,17 @@ class ReplayJournal(SqliteJournal):
             booked = replace(booked, event=call)
         return (*before, booked)
 
-    def _granted(self, call: ModelCalled) -> ModelCalled:
-        if not self._score.is_led:
+    def _grant(self, call: ModelCalled) -> ModelCalled:
+        if not self._score.is_driven:
             return call
         if (reached := cap_reached(self._score.events, self._score.place)) is not None:
             raise reached
         due = self._score.due
         if isinstance(due, ModelCalled) and due.reserved is not None:
-            return self._reserved(call, due.reserved)
+            return self._reservation(call, due.reserved)
         return call
 
-    def _reserved(self, call: ModelCalled, left: Usage) -> ModelCalled:
+    def _reservation(self, call: ModelCalled, left: Usage) -> ModelCalled:
         """The same call with the amount of then. One that is smaller only in its answer was
         limited by a cap; any other comes from another request, which is compared next."""
         if left == call.reserved:
@@ -103,7 +103,7 @@ class ReplayJournal(SqliteJournal):
         if self._score.is_free:
             yield events, turn_id
             return
-        if not self._score.is_led:
+        if not self._score.is_driven:
             return
         first = self.place
         lines = self._score.lines[first : first + len(events)]
@@ -118,7 +118,9 @@ class ReplayJournal(SqliteJournal):
                 begin = number + 1
 
 
-async def seed(journal: SqliteJournal, session_id: str, lines: Sequence[Line], shared: int) -> None:
+async def seed(
+    journal: SqliteJournal, session_id: str, lines: Sequence[RecordedLine], shared: int
+) -> None:
     """Write records as they are; those that a fork shares belong to its parent."""
 
     def work(tx: Transaction) -> None:
@@ -134,9 +136,9 @@ async def seed(journal: SqliteJournal, session_id: str, lines: Sequence[Line], s
     await journal.writing(work)
 
 
-def _put(tx: Transaction, session: int, lines: Sequence[Line]) -> None:
+def _put(tx: Transaction, session: int, lines: Sequence[RecordedLine]) -> None:
     for line in lines:
-        item = packed(line.event, line.kind, line.version, bytes(line.body))
+        item = pack_body(line.event, line.kind, line.version, bytes(line.body))
         tx.put(session, item, turn_id=line.turn_id, at=line.at, n=line.n)
 
 

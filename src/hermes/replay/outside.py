@@ -14,7 +14,7 @@ from hermes.core.prompt import Delta, Prompt, Reply
 _Item = Delta | Reply | HermesError | None
 
 
-class Outside:
+class OutsideProvider:
     """Asks `inner` as if from where this was made."""
 
     def __init__(self, inner: Provider) -> None:

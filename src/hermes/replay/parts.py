@@ -14,16 +14,16 @@ from hermes.core.events import (
     ToolFinished,
     TurnEnded,
 )
-from hermes.providers.recorded.reading import Taped
-from hermes.replay.recording import Line, Recording
+from hermes.providers.recorded.reading import TapedRun
+from hermes.replay.recording import RecordedLine, Recording
 
 
-class Part(NamedTuple):
+class ProcessPart(NamedTuple):
     """The lines from `start` up to `end`, done by one process."""
 
     start: int
     end: int
-    tape: Taped | None
+    tape: TapedRun | None
 
 
 def first_place(recording: Recording) -> int:
@@ -43,14 +43,14 @@ def first_place(recording: Recording) -> int:
     return place
 
 
-def parts_of(recording: Recording, first: int) -> list[Part]:
+def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
     """In order, without gaps; a process that did nothing has no part."""
     end = len(recording.lines)
     starts = [max(first, min(tape.run.after, end)) for tape in recording.tapes]
-    parts = [Part(first, starts[0] if starts else end, None)]
+    parts = [ProcessPart(first, starts[0] if starts else end, None)]
     for number, tape in enumerate(recording.tapes):
         until = starts[number + 1] if number + 1 < len(starts) else end
-        parts.append(Part(starts[number], until, tape))
+        parts.append(ProcessPart(starts[number], until, tape))
     return [part for part in parts if part.start < part.end]
 
 
@@ -61,7 +61,7 @@ def idle_before(events: Sequence[DurableEvent], place: int) -> int:
     return place
 
 
-def shell_before(lines: Sequence[Line]) -> str:
+def shell_before(lines: Sequence[RecordedLine]) -> str:
     """Where the newest command of these lines has left the shell; "" when none did."""
     for line in reversed(lines):
         if line.kind != "tool_finished" or b'"cwd"' not in bytes(line.body):

@@ -17,36 +17,36 @@ from hermes.config.load import Config
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Provider
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.tools import Tool
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
-from hermes.providers.http import tap_of_task
-from hermes.providers.recorded.player import Player
-from hermes.replay.conductor import Conductor
-from hermes.replay.environment import Play, ReplayEnvironment, config_of
+from hermes.providers.http import current_interceptor
+from hermes.providers.recorded.player import TapePlayer
+from hermes.replay.conductor import Driver
+from hermes.replay.environment import ReplayEnvironment, ReplayPlan, config_of
 from hermes.replay.facts import facts_in, known_in
-from hermes.replay.gates import Gates
+from hermes.replay.gates import SyncPoints
 from hermes.replay.journal import seed
-from hermes.replay.parts import Part, shell_before
-from hermes.replay.recording import Line, Recording
+from hermes.replay.parts import ProcessPart, shell_before
+from hermes.replay.recording import RecordedLine, Recording
 from hermes.replay.report import Divergence, Report
-from hermes.replay.score import Score
-from hermes.replay.tools import Mode, Results
+from hermes.replay.score import ExpectedEvents
+from hermes.replay.tools import Mode, RecordedResults
 
 
 class ReplayApp(Protocol):
     """An app that runs in a replay environment."""
 
-    async def open(self, opening: Opening) -> Session: ...
+    async def open(self, opening: SessionRequest) -> Session: ...
     async def close(self) -> None: ...
 
 
 OpenApp = Callable[[Config, ReplayEnvironment], ReplayApp]
 
 
-class Performance:
+class ReplayRun:
     """`home` is a folder that nobody else uses. `open_app` makes the app that plays."""
 
     def __init__(
@@ -64,16 +64,16 @@ class Performance:
         copy: Path | None,
     ) -> None:
         lines = recording.lines if system is None else _with_system(recording, system)
-        self.score = Score(lines, goes_on=then is not None)
+        self.score = ExpectedEvents(lines, goes_on=then is not None)
         self._recording = recording
         self._home = home
         self._open_app = open_app
         self._requests_may_differ = requests_may_differ
         self._requests = 0
         self._differing: Divergence | None = None
-        self._play = Play(
+        self._play = ReplayPlan(
             self.score,
-            Results(self.score.events, recording.kept),
+            RecordedResults(self.score.events, recording.kept),
             mode=mode,
             tools=tools,
             then=then,
@@ -82,7 +82,7 @@ class Performance:
         )
 
     @property
-    def results(self) -> Results:
+    def results(self) -> RecordedResults:
         """What tools give behind a divergence."""
         return self._play.results
 
@@ -93,10 +93,10 @@ class Performance:
             lines = self.score.lines[:place]
             await seed(journal, self._recording.session_id, lines, self._recording.shared)
 
-    async def play(self, part: Part) -> bool:
+    async def play(self, part: ProcessPart) -> bool:
         """In a task of its own, out of which no request gets past the tape. Whether any reply was
         taken from the records for want of one."""
-        return await asyncio.create_task(self._play_part(part))
+        return await asyncio.create_task(self._play_process(part))
 
     async def report(self, restarts: tuple[int, ...], words: tuple[str, ...]) -> Report:
         score, diverged = self.score, self.score.divergence
@@ -118,14 +118,14 @@ class Performance:
             records = await journal.read(self._recording.session_id, after=diverged.n - 1)
             return replace(report, after=records)
 
-    async def _play_part(self, part: Part) -> bool:
+    async def _play_process(self, part: ProcessPart) -> bool:
         facts = facts_in(part.tape.run if part.tape is not None else self._recording.now)
         lines = self.score.lines[self._recording.shared : part.start]
-        gates = Gates(self.score, part.start, requests_may_differ=self._requests_may_differ)
-        tap_of_task.set(Player((), gates))
-        player = Player(part.tape.exchanges, gates) if part.tape is not None else None
+        gates = SyncPoints(self.score, part.start, requests_may_differ=self._requests_may_differ)
+        current_interceptor.set(TapePlayer((), gates))
+        player = TapePlayer(part.tape.exchanges, gates) if part.tape is not None else None
         self.score.asks_on = lambda: player is not None and player.upcoming is not None
-        conductor = gates.conductor = Conductor(self.score, part.start, part.end)
+        conductor = gates.conductor = Driver(self.score, part.start, part.end)
         config = config_of(facts, self._home)
         environment = ReplayEnvironment(
             config,
@@ -140,18 +140,20 @@ class Performance:
         )
         app = self._open_app(config, environment)
         try:
-            await conductor.perform(await app.open(self._opening(facts.attended)))
+            await conductor.drive(await app.open(self._opening(facts.attended)))
         finally:
-            await conductor.leave()
+            await conductor.stop()
             await app.close()
         self._requests += gates.requests
         self._differing = self._differing or gates.differing
         return environment.without_tape
 
-    def _opening(self, attended: bool) -> Opening:
+    def _opening(self, attended: bool) -> SessionRequest:
         opened = self.score.events[self._recording.shared]
         assert isinstance(opened, SessionOpened)
-        return Opening(source=opened.source, attended=attended, resume=self._recording.session_id)
+        return SessionRequest(
+            source=opened.source, attended=attended, resume=self._recording.session_id
+        )
 
     async def _hashes(self, journal: SqliteJournal) -> Literal["same", "differ", "unknown"]:
         own = self.score.lines[self._recording.shared :]
@@ -167,7 +169,7 @@ def _chain(db: sqlite3.Connection, session_id: str) -> list[str]:
     return [row.hash.hex() for row in read_rows(db, session).whole]
 
 
-def _with_system(recording: Recording, system: str) -> tuple[Line, ...]:
+def _with_system(recording: Recording, system: str) -> tuple[RecordedLine, ...]:
     """The same session, had it been opened with another system text."""
     place = recording.shared
     opened = recording.lines[place].event

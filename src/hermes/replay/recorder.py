@@ -9,7 +9,7 @@ from hermes.core.caps import Caps
 from hermes.core.events import DurableEvent, ModelCalled, Record
 from hermes.core.messages import Usage
 from hermes.core.recorder import Recorder
-from hermes.replay.score import Score
+from hermes.replay.score import ExpectedEvents
 
 
 class ReplayRecorder(Recorder):
@@ -18,7 +18,7 @@ class ReplayRecorder(Recorder):
 
     def __init__(
         self,
-        score: Score,
+        score: ExpectedEvents,
         noted: Callable[[DurableEvent], None],
         books: Callable[[], None],
         *given: Any,
@@ -33,7 +33,7 @@ class ReplayRecorder(Recorder):
         for event in events:
             if self._score.is_closed or self._score.was_killed:
                 return
-            seen = self.veil.durable(event)
+            seen = self.redactor.durable(event)
             super().note(seen)
             self._tell(seen)
 

@@ -7,11 +7,11 @@ import msgspec
 from hermes.codec.values import Value
 from hermes.core.events import DurableEvent
 from hermes.journal.versions import event_of
-from hermes.providers.recorded.frames import Run
-from hermes.providers.recorded.reading import Taped
+from hermes.providers.recorded.frames import TapeRun
+from hermes.providers.recorded.reading import TapedRun
 
 
-class Line(Value):
+class RecordedLine(Value):
     """A record. `body` is its event in JSON, byte for byte; `hash` is empty when a secret was
     masked in it or in a record before it."""
 
@@ -36,9 +36,9 @@ class Recording(Value):
 
     session_id: str
     version: str
-    lines: tuple[Line, ...]
-    now: Run
+    lines: tuple[RecordedLine, ...]
+    now: TapeRun
     shared: int = 0
-    tapes: tuple[Taped, ...] = ()
+    tapes: tuple[TapedRun, ...] = ()
     kept: dict[str, str] = {}
     masked: int = 0

@@ -12,8 +12,8 @@ from hermes.core.events import SessionOpened
 from hermes.core.ports import Provider
 from hermes.core.tools import Tool
 from hermes.replay.file import load
-from hermes.replay.parts import Part, first_place, idle_before, parts_of
-from hermes.replay.performance import OpenApp, Performance
+from hermes.replay.parts import ProcessPart, first_place, idle_before, parts_of
+from hermes.replay.performance import OpenApp, ReplayRun
 from hermes.replay.recording import Recording
 from hermes.replay.report import Report
 from hermes.replay.scratch import copy_folder
@@ -24,7 +24,7 @@ GUESSED = "After record {} another process must have gone on; that is a guess."
 MASKED = "{} secret value(s) were masked, so hashes are not compared."
 
 
-class Overrides:
+class ReplayOverrides:
     """What is to be different from then: `tools` by name, the `system` text, whether tools run
     `live`. A changed prompt makes every request another one; `requests_may_differ` plays on with
     the recorded answers all the same. `then` goes on behind a divergence."""
@@ -47,7 +47,7 @@ class Overrides:
 
 async def replay(
     session: Path | Recording,
-    overrides: Overrides | None = None,
+    overrides: ReplayOverrides | None = None,
     *,
     open_app: OpenApp,
     env: Mapping[str, str] | None = None,
@@ -55,17 +55,17 @@ async def replay(
     """UsageError when the recording cannot be played. `env` is what live tools start from; the
     session's own folder is copied for them and never touched."""
     recording = await asyncio.to_thread(load, session) if isinstance(session, Path) else session
-    wanted = overrides or Overrides()
+    wanted = overrides or ReplayOverrides()
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
-        run = _Run(recording, wanted, open_app, env or {}, Path(folder))
+        run = _Replay(recording, wanted, open_app, env or {}, Path(folder))
         return await run.report()
 
 
-class _Run:
+class _Replay:
     def __init__(
         self,
         recording: Recording,
-        overrides: Overrides,
+        overrides: ReplayOverrides,
         open_app: OpenApp,
         env: Mapping[str, str],
         folder: Path,
@@ -86,14 +86,14 @@ class _Run:
         for number, part in enumerate(parts):
             if number:
                 self._restarts.append(part.start)
-            performance = await self._played(performance, part)
+            performance = await self._play(performance, part)
             if performance.score.divergence is not None:
                 break
         if self._recording.masked:
             self._words.append(MASKED.format(self._recording.masked))
         return await performance.report(tuple(self._restarts), tuple(self._words))
 
-    async def _played(self, performance: Performance, part: Part) -> Performance:
+    async def _play(self, performance: ReplayRun, part: ProcessPart) -> ReplayRun:
         """Where there is no tape, nobody knows when another process came: if the session leaves
         its record, that may be why."""
         if await performance.play(part):
@@ -105,7 +105,7 @@ class _Run:
                 if not start < place < part.end:
                     continue
                 other = await self._begin(place)
-                await other.play(Part(start=place, end=part.end, tape=None))
+                await other.play(ProcessPart(start=place, end=part.end, tape=None))
                 if other.score.divergence is None or other.score.diverged_at > reached:
                     start = place
                     break
@@ -116,11 +116,11 @@ class _Run:
             performance = other
         return performance
 
-    async def _begin(self, place: int) -> Performance:
+    async def _begin(self, place: int) -> ReplayRun:
         """A home of its own with everything up to this place."""
         self._attempts += 1
         home = self._folder / f"home-{self._attempts}"
-        performance = Performance(
+        performance = ReplayRun(
             self._recording,
             home,
             self._open_app,
@@ -144,5 +144,5 @@ class _Run:
         return copy.resolve()
 
 
-def _places(part: Part) -> str:
+def _places(part: ProcessPart) -> str:
     return f"records {part.start + 1} to {part.end}"

@@ -22,11 +22,11 @@ from hermes.core.events import (
 from hermes.journal.versions import KINDS
 from hermes.replay.cues import side_work
 from hermes.replay.differences import difference
-from hermes.replay.recording import Line
+from hermes.replay.recording import RecordedLine
 from hermes.replay.report import Divergence, Where
 
 
-class Pulse:
+class Heartbeat:
     """Wakes everybody who waits, as often as something happens."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Pulse:
         await self._event.wait()
 
 
-class Score:
+class ExpectedEvents:
     """`place` is the next line to be played, up to `end`. Events are compared as they are noted,
     which is before they are committed: that is their order in the journal. `goes_on` means that
     what comes behind a divergence is wanted too; `is_closed` that nobody plays any more. `asks_on`
@@ -48,7 +48,7 @@ class Score:
     places of what was done beside the turns. `leaves_after` is the place of a line that was changed
     on purpose: the next reply is somebody else's."""
 
-    def __init__(self, lines: Sequence[Line], *, goes_on: bool = False) -> None:
+    def __init__(self, lines: Sequence[RecordedLine], *, goes_on: bool = False) -> None:
         self.lines = lines
         self.events = [line.event for line in lines]
         self.side = side_work(self.events)
@@ -57,7 +57,7 @@ class Score:
         self.divergence: Divergence | None = None
         self.diverged_at = 0
         self.is_closed = True
-        self.pulse = Pulse()
+        self.pulse = Heartbeat()
         self.asks_on: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
         self.leaves_after: int | None = None
@@ -78,7 +78,7 @@ class Score:
         return self._goes_on and self.divergence is not None
 
     @property
-    def is_led(self) -> bool:
+    def is_driven(self) -> bool:
         """The session still does what it did then."""
         return self.divergence is None and not self.is_closed
 
@@ -87,14 +87,14 @@ class Score:
 
     async def hang(self) -> None:
         """Wait until nobody leads any more."""
-        while self.is_led or (self.divergence is not None and not self.is_free):
+        while self.is_driven or (self.divergence is not None and not self.is_free):
             if self.is_closed:
                 return
             await self.pulse.wait()
 
     async def rest(self) -> None:
         """Where the process did nothing more then, it does nothing more now."""
-        if self.is_over and self.is_led:
+        if self.is_over and self.is_driven:
             await self.hang()
 
     def skip(self) -> None:
@@ -110,7 +110,7 @@ class Score:
     @property
     def was_killed(self) -> bool:
         """The process ended in the middle of a turn: what it had noted and not written is lost."""
-        if not self.is_over or not self.is_led or self.place == 0:
+        if not self.is_over or not self.is_driven or self.place == 0:
             return False
         last = self.events[self.place - 1]
         return bool(self.lines[self.place - 1].turn_id) and not isinstance(
@@ -133,7 +133,7 @@ class Score:
 
     def take(self, event: DurableEvent) -> bool:
         """Whether this is the event that was recorded here."""
-        if not self.is_led:
+        if not self.is_driven:
             return False
         if self.is_over:
             return self.diverge("extra", now=encode(event), kind=KINDS[type(event)])
@@ -151,7 +151,7 @@ class Score:
 
     def check_turn(self, place: int, turn_id: str) -> None:
         recorded = self.lines[place].turn_id
-        if recorded != turn_id and self.is_led:
+        if recorded != turn_id and self.is_driven:
             self.place = place
             self.diverge("turn", recorded=recorded.encode(), now=turn_id.encode())
 
@@ -159,17 +159,17 @@ class Score:
         self, where: Where, *, recorded: bytes = b"", now: bytes = b"", kind: str = ""
     ) -> bool:
         """Only the first divergence counts; the answer of `take` is always no."""
-        if self.is_led:
+        if self.is_driven:
             self.diverged_at = self.place
             self.divergence = self._divergence(self.place, where, recorded, now, kind)
             self.pulse.beat()
         return False
 
-    def booked(self, same_request: bool) -> None:
+    def on_booking(self, same_request: bool) -> None:
         """A call was reserved with another amount. If that is not because its request is another
         one, it is a difference of its own."""
         other, self.other_booking = self.other_booking, None
-        if other is not None and same_request and self.is_led:
+        if other is not None and same_request and self.is_driven:
             place, recorded, now = other
             self.diverged_at = place
             self.divergence = self._divergence(place, "event", recorded, now, "")
@@ -181,7 +181,7 @@ class Score:
         return self._divergence(next(calls, self.place), "request", recorded, now, "")
 
     def diverge_at_request(self, recorded: bytes, now: bytes) -> None:
-        if self.is_led:
+        if self.is_driven:
             self.divergence = self.other_request(recorded, now)
             self.diverged_at = self.divergence.n - 1
             self.pulse.beat()

@@ -12,13 +12,13 @@ from hermes.core.errors import UsageError
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
-    Match,
     ProcessInfo,
-    SearchFound,
+    SearchMatch,
     SearchQuery,
+    SearchResult,
     Workspace,
 )
-from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedWorkspace
+from hermes.core.wrapped import DelegatingWorkspace, RunOptions, SpawnOptions
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,7 +27,7 @@ MAX_BYTES = 500_000_000
 MAX_FILES = 50_000
 
 
-class ScratchWorkspace(WrappedWorkspace):
+class ScratchWorkspace(DelegatingWorkspace):
     """Wherever the folder of the record is named, its copy is meant, and the other way round."""
 
     def __init__(self, inner: Workspace, *, root: str, copy: str) -> None:
@@ -63,20 +63,20 @@ class ScratchWorkspace(WrappedWorkspace):
     async def delete(self, path: str) -> None:
         await self._inner.delete(self._in(path))
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         found = await self._inner.search(replace(query, root=self._in(query.root)))
-        matches = tuple(self._shown(match) for match in found.matches)
+        matches = tuple(self._translate_output(match) for match in found.matches)
         files = tuple(map(self._out, found.files))
-        return SearchFound(matches=matches, files=files, cut=found.cut)
+        return SearchResult(matches=matches, files=files, cut=found.cut)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         # As it comes, output may be cut in the middle of a path, so it is shown at the end only.
         options["on_output"] = None
-        done = await self._inner.run(self._moved(effect), **options)
+        done = await self._inner.run(self._translate_cwd(effect), **options)
         return replace(done, output=self._out(done.output), cwd=self._out(done.cwd))
 
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
-        info = await self._inner.spawn(self._moved(effect), **options)
+        info = await self._inner.spawn(self._translate_cwd(effect), **options)
         return replace(info, command=effect.script, cwd=self._out(info.cwd))
 
     def _in(self, text: str) -> str:
@@ -85,10 +85,10 @@ class ScratchWorkspace(WrappedWorkspace):
     def _out(self, text: str) -> str:
         return text.replace(self._copy, self._root)
 
-    def _moved(self, effect: RunCommand) -> RunCommand:
+    def _translate_cwd(self, effect: RunCommand) -> RunCommand:
         return replace(effect, script=self._in(effect.script), cwd=self._in(effect.cwd))
 
-    def _shown(self, match: Match) -> Match:
+    def _translate_output(self, match: SearchMatch) -> SearchMatch:
         return replace(match, path=self._out(match.path))
 
 

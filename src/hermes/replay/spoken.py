@@ -26,17 +26,19 @@ from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.world import World
 from hermes.providers.prices import FREE
 from hermes.replay.cues import TURN_CAUSES, cap_reached, stopped_in_call
-from hermes.replay.gates import Departed, Gates
-from hermes.replay.score import Score
+from hermes.replay.gates import Diverged, SyncPoints
+from hermes.replay.score import ExpectedEvents
 
 REASONS = frozenset(get_args(Reason))
 SOMEBODY = "rehearsal"
 
 
-class SpokenProvider:
+class TranscriptProvider:
     """Books the calls that were booked then and says what was said then; `told` when it does."""
 
-    def __init__(self, score: Score, gates: Gates, meter: Meter, told: Callable[[], None]) -> None:
+    def __init__(
+        self, score: ExpectedEvents, gates: SyncPoints, meter: Meter, told: Callable[[], None]
+    ) -> None:
         self._told = told
         self._score = score
         self._gates = gates
@@ -49,7 +51,7 @@ class SpokenProvider:
             self._gates.check()
             match due:
                 case _ if cap_reached(self._score.events, place) is not None:
-                    await self._book(self._wanted(place))
+                    await self._book(self._next_reply(place))
                 case ModelCalled() if due.cause in TURN_CAUSES:
                     await self._book(due)
                 case CallSettled() if not stopped_in_call(self._score.events, place):
@@ -66,7 +68,7 @@ class SpokenProvider:
                     )
                     return
                 case TurnEnded(reason="failed"):
-                    raise failure(due)
+                    raise recorded_failure(due)
                 case Compacted():
                     raise ProviderError("It was too long.", reason="context_overflow")
                 case _:
@@ -91,7 +93,7 @@ class SpokenProvider:
             if isinstance(due := self._gates.due, CallSettled):
                 self._meter.settle(due)
 
-    def _wanted(self, place: int) -> ModelCalled:
+    def _next_reply(self, place: int) -> ModelCalled:
         """The call that a cap stood in the way of; if it was never made, any call will do."""
         ahead = self._score.events[place : self._score.end]
         found = next((e for e in ahead if isinstance(e, ModelCalled | TurnEnded)), None)
@@ -104,11 +106,11 @@ class SpokenProvider:
         )
 
 
-class Continuing:
+class ContinuingProvider:
     """The provider of the record as long as there is one, then `then`, booked as free."""
 
     def __init__(
-        self, inner: Provider, then: Provider, score: Score, meter: Meter, world: World
+        self, inner: Provider, then: Provider, score: ExpectedEvents, meter: Meter, world: World
     ) -> None:
         self._inner = inner
         self._score = score
@@ -130,14 +132,14 @@ class Continuing:
                     async for item in items:
                         yield item
                 return
-            except Departed:
+            except Diverged:
                 pass
         async with aclosing(self._then.reply(prompt)) as items:
             async for item in items:
                 yield item
 
 
-def failure(ended: TurnEnded) -> HermesError:
+def recorded_failure(ended: TurnEnded) -> HermesError:
     """The error that ended a turn, as far as its record tells."""
     if ended.detail in REASONS:
         return ProviderError(ended.error, reason=cast(Reason, ended.detail))

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from hermes.config.home import TAPES
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session_request import Opening
-from hermes.core.turn import Limits
+from hermes.core.session_request import SessionRequest
+from hermes.core.turn import TurnLimits
 from hermes.models.limits import TieredConnect
-from hermes.providers.recorded.masks import Mask
-from hermes.providers.recorded.tape import Tape
-from hermes.providers.recorded.tapped import Tapped
-from hermes.replay.facts import run_of, way_of
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.tape import TapeRecorder
+from hermes.providers.recorded.tapped import InterceptedProvider
+from hermes.replay.facts import endpoint_facts, run_of
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.models.models import Models
 
 
-class Taping:
+class SessionRecorder:
     """For one session of one process, which comes in after so many records. A session that was
     there before gets its tape at once: it must be known when this process came."""
 
@@ -28,13 +28,13 @@ class Taping:
         context: RunContext,
         models: Models,
         session_id: str,
-        opening: Opening,
+        opening: SessionRequest,
         workspace: Workspace,
         after: int,
     ) -> None:
         self._models = models
         self._settings = context.settings
-        self._mask = Mask(context.redactor.values(), context.redactor.marks)
+        self._mask = SecretMask(context.redactor.values(), context.redactor.marks)
         run = run_of(
             context.config,
             mask=self._mask,
@@ -45,17 +45,17 @@ class Taping:
             cwd=workspace.cwd,
         )
         folder = context.home.sessions / session_id / TAPES
-        self._tape = Tape(folder, run, mask=self._mask, clock=context.world.clock)
+        self._tape = TapeRecorder(folder, run, mask=self._mask, clock=context.world.clock)
         if after:
-            self._tape.begin()
+            self._tape.open()
 
-    def around(self, connect: TieredConnect) -> TieredConnect:
+    def wrap(self, connect: TieredConnect) -> TieredConnect:
         def taped(
             model: str, provider: str, meter: Meter, tier: str | None
-        ) -> tuple[Provider, Limits]:
+        ) -> tuple[Provider, TurnLimits]:
             connected, limits = connect(model, provider, meter, tier)
-            way = way_of(self._models, self._settings, self._mask, model, provider, tier)
-            self._tape.goes(way)
-            return Tapped(connected, self._tape), limits
+            way = endpoint_facts(self._models, self._settings, self._mask, model, provider, tier)
+            self._tape.record_model(way)
+            return InterceptedProvider(connected, self._tape), limits
 
         return taped

@@ -10,10 +10,10 @@ from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
 from hermes.core.world import World
-from hermes.replay.recording import Line
+from hermes.replay.recording import RecordedLine
 
 
-class Branch:
+class ClockBranch:
     """The time of one task and of the tasks that it starts, as long as they look at no clock."""
 
     def __init__(self, now: float) -> None:
@@ -30,8 +30,8 @@ class ReplayClock:
     def __init__(self, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.at = 0.0
         self._sleep = sleep
-        self._newest: ContextVar[Branch | None] = ContextVar("branch", default=None)
-        self._branches: WeakKeyDictionary[asyncio.Task[object], Branch] = WeakKeyDictionary()
+        self._newest: ContextVar[ClockBranch | None] = ContextVar("branch", default=None)
+        self._branches: WeakKeyDictionary[asyncio.Task[object], ClockBranch] = WeakKeyDictionary()
 
     def now(self) -> float:
         return self.at
@@ -43,17 +43,17 @@ class ReplayClock:
             return 0.0
         branch = self._branches.get(task)
         if branch is None:
-            branch = self._branches[task] = Branch(self.branch().now)
+            branch = self._branches[task] = ClockBranch(self.branch().now)
             self._newest.set(branch)
         return branch.now
 
-    def branch(self) -> Branch:
+    def branch(self) -> ClockBranch:
         """The time that the running task works in."""
         task = _running_task()
         own = self._branches.get(task) if task is not None else None
         found = own or self._newest.get()
         if found is None:
-            found = Branch(0.0)
+            found = ClockBranch(0.0)
             self._newest.set(found)
         return found
 
@@ -73,7 +73,11 @@ class ReplayWorld(World):
     those that somebody else gave."""
 
     def __init__(
-        self, clock: ReplayClock, lines: Sequence[Line], start: int, others: Iterable[str] = ()
+        self,
+        clock: ReplayClock,
+        lines: Sequence[RecordedLine],
+        start: int,
+        others: Iterable[str] = (),
     ) -> None:
         super().__init__(clock=clock, chance=random.Random(0))
         self._before, self._text = _text(lines[:start]), _text(lines[start:])
@@ -90,5 +94,5 @@ class ReplayWorld(World):
         return names.pop(0) if names else super().new_id(prefix, digits)
 
 
-def _text(lines: Sequence[Line]) -> str:
+def _text(lines: Sequence[RecordedLine]) -> str:
     return "\n".join(f"{line.turn_id} {bytes(line.body).decode()}" for line in lines)

@@ -21,7 +21,7 @@ from hermes.core.events import (
     ApprovalAsked,
     DurableEvent,
     EffectDecided,
-    Judged,
+    JudgedEffect,
     QuestionAsked,
     ReplyAdded,
     ToolFinished,
@@ -30,23 +30,23 @@ from hermes.core.messages import Image, Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool, ToolContext, ToolOutput
 from hermes.core.turn import Toolbox
-from hermes.replay.gates import Gates
-from hermes.tools.toolbox import Tools
+from hermes.replay.gates import SyncPoints
+from hermes.tools.toolbox import SessionTools
 
 Mode = Literal["recorded", "live"]
 UNKNOWN_CALL = "This call was never made in the recording, so nobody knows its result."
 
 
-class Results:
+class RecordedResults:
     """What tools gave in a recording. `kept` are texts that were put aside, by their paths."""
 
     def __init__(self, events: list[DurableEvent], kept: Mapping[str, str]) -> None:
         self._kept = kept
-        self._made = _made(events)
+        self._made = _make_output(events)
 
     def also(self, events: list[DurableEvent]) -> None:
         """What calls gave in another session, for those that this one never made."""
-        self._made += _made(events)
+        self._made += _make_output(events)
 
     def output(self, result: ToolResult) -> ToolOutput:
         """As the tool gave it: whole, and without the words that were added behind it."""
@@ -63,19 +63,19 @@ class Results:
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
         """What this very call gave when it was first made."""
         for call, result in self._made:
-            if result.name == tool.name and _decoded(tool, call) == arguments:
+            if result.name == tool.name and _decode(tool, call) == arguments:
                 return self.output(result)
         return ToolOutput.text(UNKNOWN_CALL, failed=True)
 
 
-class ReplayTools(Tools):
+class ReplayTools(SessionTools):
     """`changed` are tools that take the place of those of the same name. `moved` is told where a
     command has left the shell."""
 
     def __init__(
         self,
-        gates: Gates,
-        results: Results,
+        gates: SyncPoints,
+        results: RecordedResults,
         *,
         mode: Mode,
         changed: Mapping[str, Tool],
@@ -91,12 +91,12 @@ class ReplayTools(Tools):
     def choose(  # type: ignore[override]
         self, names: tuple[str, ...], findable: tuple[str, ...] = ()
     ) -> Toolbox:
-        return _Toolbox(super().choose(names, findable), self._changed, self._wrapped)
+        return _Toolbox(super().choose(names, findable), self._changed, self._wrap)
 
-    def _wrapped(self, tool: Tool) -> Tool:
+    def _wrap(self, tool: Tool) -> Tool:
         if self._mode == "live":
             return LiveTool(tool, self._gates)
-        return PlayedTool(tool, self._gates, self._results, self._moved)
+        return RecordedTool(tool, self._gates, self._results, self._moved)
 
 
 class _Toolbox:
@@ -120,7 +120,7 @@ class _Toolbox:
         return self._wrap(found) if found is not None else None
 
 
-class _Likeness(Tool):
+class _ToolCopy(Tool):
     """Everything but the run of another tool."""
 
     def __init__(self, real: Tool) -> None:
@@ -133,11 +133,11 @@ class _Likeness(Tool):
         self.real = real
 
 
-class PlayedTool(_Likeness):
+class RecordedTool(_ToolCopy):
     """Asks what it asked then, and gives what it gave then, when its turn has come."""
 
     def __init__(
-        self, real: Tool, gates: Gates, results: Results, moved: Callable[[str], None]
+        self, real: Tool, gates: SyncPoints, results: RecordedResults, moved: Callable[[str], None]
     ) -> None:
         super().__init__(real)
         self._gates = gates
@@ -157,7 +157,9 @@ class PlayedTool(_Likeness):
                     return self._results.output(result)
                 case QuestionAsked():
                     await ctx.ask(due.question, due.choices)
-                case ApprovalAsked(effect=effect) | EffectDecided(judged=Judged(effect=effect)):
+                case (
+                    ApprovalAsked(effect=effect) | EffectDecided(judged=JudgedEffect(effect=effect))
+                ):
                     await _attempt(ctx, effect, arguments)
 
     def _follow_shell(self, result: ToolResult) -> None:
@@ -166,10 +168,10 @@ class PlayedTool(_Likeness):
             self._moved(cwd)
 
 
-class LiveTool(_Likeness):
+class LiveTool(_ToolCopy):
     """Really runs, and ends when its turn has come."""
 
-    def __init__(self, real: Tool, gates: Gates) -> None:
+    def __init__(self, real: Tool, gates: SyncPoints) -> None:
         super().__init__(real)
         self._gates = gates
 
@@ -214,7 +216,7 @@ async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> N
         return
 
 
-def _made(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
+def _make_output(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
     """Every call with its result."""
     found = []
     calls: dict[str, ToolCall] = {}
@@ -226,7 +228,7 @@ def _made(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
     return found
 
 
-def _decoded(tool: Tool, call: ToolCall) -> JsonObject | None:
+def _decode(tool: Tool, call: ToolCall) -> JsonObject | None:
     try:
         return tool.parameters.decode(call.arguments)
     except DecodeError:

@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING
 
 from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.events import EffectDecided, Judged, ToolFinished, ToolIntended
+from hermes.core.events import EffectDecided, JudgedEffect, ToolFinished, ToolIntended
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
     Processes,
     ProcessInfo,
     ProcessNotice,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     ShellSetup,
 )
 from hermes.core.wrapped import RunOptions, SpawnOptions
-from hermes.replay.gates import Gates
+from hermes.replay.gates import SyncPoints
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 
-class PlayedWorkspace:
+class RecordedWorkspace:
     """`cwd` is where the shell is at this point of the record."""
 
-    def __init__(self, root: str, *, home: str, cwd: str, gates: Gates) -> None:
+    def __init__(self, root: str, *, home: str, cwd: str, gates: SyncPoints) -> None:
         self.root = root
         self.cwd = cwd
-        self.processes: Processes = PlayedProcesses(gates)
+        self.processes: Processes = RecordedProcesses(gates)
         self.is_remote = False
         self.shell = ShellSetup()
         self._home = home
         self._gates = gates
 
-    def moved(self, cwd: str) -> None:
+    def set_cwd(self, cwd: str) -> None:
         self.cwd = cwd
 
     def resolve(self, path: str) -> str:
@@ -84,8 +84,8 @@ class PlayedWorkspace:
     async def delete(self, path: str) -> None:
         """Nothing is deleted."""
 
-    async def search(self, query: SearchQuery) -> SearchFound:
-        return SearchFound()
+    async def search(self, query: SearchQuery) -> SearchResult:
+        return SearchResult()
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         return CommandResult(output="", exit_code=0, cwd=self.cwd)
@@ -104,16 +104,16 @@ class PlayedWorkspace:
         """Nothing is open."""
 
 
-class PlayedProcesses:
+class RecordedProcesses:
     """None of the processes of another day is there, but for what the record says of one that is
     sent something."""
 
-    def __init__(self, gates: Gates) -> None:
+    def __init__(self, gates: SyncPoints) -> None:
         self._gates = gates
 
     async def list(self) -> tuple[ProcessInfo, ...]:
         match self._gates.due:
-            case EffectDecided(judged=Judged(effect=SignalProcess() as sent)):
+            case EffectDecided(judged=JudgedEffect(effect=SignalProcess() as sent)):
                 info = ProcessInfo(
                     id=sent.process_id,
                     command=sent.command,

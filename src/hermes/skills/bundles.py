@@ -8,7 +8,7 @@ from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.frontmatter import read
+from hermes.skills.frontmatter import read_frontmatter
 from hermes.skills.skill import check_name
 
 
@@ -43,7 +43,7 @@ class Bundles:
             text = (self._folder / f"{check_name(name)}.yaml").read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
             raise NotFound(f"There is no bundle {name!r}.", near=self.names()) from error
-        fields: JsonObject = read(text)
+        fields: JsonObject = read_frontmatter(text)
         try:
             return convert(Bundle, {**fields, "name": name})
         except DecodeError as error:

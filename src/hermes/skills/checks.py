@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hermes.core.errors import UsageError
 from hermes.skills.files import safe_member
-from hermes.skills.scan import Entry
+from hermes.skills.scan import SkillEntry
 from hermes.skills.skill import MAIN, MOST_FILE_BYTES, SUPPORT, Skill
 
 MOST_FILES = 200
@@ -48,7 +48,7 @@ def check_support(path: str) -> str:
     return path
 
 
-def near_duplicate(skill: Skill, entries: Sequence[Entry]) -> str:
+def find_duplicate(skill: Skill, entries: Sequence[SkillEntry]) -> str:
     """Returns the name of a similar skill, or ""."""
     words = _words(skill)
     for entry in entries:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hermes.codec.values import Value
-from hermes.skills.scan import Entry
-from hermes.skills.skill import Conditions
+from hermes.skills.scan import SkillEntry
+from hermes.skills.skill import SkillConditions
 
 
-class Here(Value):
+class SkillEnvironment(Value):
     """What decides whether a skill applies to a session: surface, system, tools, disabled
     skills."""
 
@@ -26,17 +26,17 @@ def disabled_names(
     return tuple(dict.fromkeys((*everywhere, *by_platform.get(platform, ()))))
 
 
-def listed(entry: Entry, here: Here) -> bool:
+def is_available(entry: SkillEntry, here: SkillEnvironment) -> bool:
     """Returns whether the skill can be used in this session."""
     return entry.name not in here.disabled and entry.skill.runs_on(here.system)
 
 
-def indexed(entry: Entry, here: Here) -> bool:
+def is_indexed(entry: SkillEntry, here: SkillEnvironment) -> bool:
     """Returns whether the prompt lists the skill."""
-    return listed(entry, here) and _conditions_hold(entry.skill.conditions, here)
+    return is_available(entry, here) and _conditions_hold(entry.skill.conditions, here)
 
 
-def _conditions_hold(conditions: Conditions, here: Here) -> bool:
+def _conditions_hold(conditions: SkillConditions, here: SkillEnvironment) -> bool:
     return (
         set(conditions.requires_tools) <= set(here.tools)
         and set(conditions.requires_toolsets) <= set(here.toolsets)

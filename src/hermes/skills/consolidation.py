@@ -12,13 +12,13 @@ from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
-from hermes.models.auxiliary import Auxiliary
+from hermes.models.auxiliary import SideModel
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
-from hermes.skills.library import Skilled
-from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, lost
-from hermes.skills.scan import Entry
-from hermes.skills.shelf import Change
+from hermes.skills.library import SkillLibrary
+from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, missing_code
+from hermes.skills.scan import SkillEntry
+from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_CHARS = 120_000
 LEAVES_OUT = "It leaves out {}. Keep every command and name of its parts."
 
 
-class Merged(Value):
+class MergeResult(Value):
     """`absorbed` are in the archive now; `version` is "" when nothing was really done."""
 
     into: str
@@ -49,7 +49,7 @@ class Consolidation:
         self,
         models: Models,
         settings: Settings,
-        skills: Skilled,
+        skills: SkillLibrary,
         purse: Session,
         *,
         dry_run: bool = False,
@@ -61,9 +61,9 @@ class Consolidation:
         self._dry_run = dry_run
         self._needed: frozenset[str] = frozenset()
         self._texts: dict[str, str] = {}
-        self._done: list[Merged] = []
+        self._done: list[MergeResult] = []
 
-    async def run(self) -> tuple[Merged, ...]:
+    async def run(self) -> tuple[MergeResult, ...]:
         """ProviderError when no model can be asked."""
         self._texts = await asyncio.to_thread(self._candidates)
         if len(self._texts) < 2:
@@ -80,8 +80,8 @@ class Consolidation:
         return tuple(self._done)
 
     def _candidates(self) -> dict[str, str]:
-        self._needed = frozenset(self._skills.needed())
-        known = {entry.name: entry for entry in self._skills.shelf.look().entries}
+        self._needed = frozenset(self._skills.job_skills())
+        known = {entry.name: entry for entry in self._skills.shelf.scan().entries}
         recent = [name for name in self._skills.usages.recent() if name in known]
         texts: dict[str, str] = {}
         left = MOST_CHARS
@@ -92,7 +92,7 @@ class Consolidation:
                 left -= len(text)
         return texts
 
-    def _text(self, entry: Entry) -> str:
+    def _text(self, entry: SkillEntry) -> str:
         """ "" for one that is to stay as it is."""
         if entry.name in self._needed or self._skills.usages.of(entry.name).pinned:
             return ""
@@ -112,8 +112,8 @@ class Consolidation:
 
     def _merge(self, merge: Merge) -> str:
         self._check(merge)
-        version = "" if self._dry_run else self._carried_out(merge)
-        self._done.append(Merged(into=merge.into, absorbed=merge.absorbed, version=version))
+        version = "" if self._dry_run else self._apply(merge)
+        self._done.append(MergeResult(into=merge.into, absorbed=merge.absorbed, version=version))
         for name in merge.absorbed:
             del self._texts[name]
         self._texts[merge.into] = merge.content
@@ -125,21 +125,21 @@ class Consolidation:
             raise ToolError(f"{', '.join(strangers)} cannot be merged; only those of the list can.")
         if len(merge.parts) < 2:
             raise ToolError("A merge needs at least two skills of the list.")
-        is_taken = self._skills.shelf.look().named(merge.into) is not None
+        is_taken = self._skills.shelf.scan().find(merge.into) is not None
         if is_taken and merge.into not in merge.parts:
             raise ToolError(f"{merge.into} is a skill of its own; choose another name.")
-        missing = lost({name: self._texts[name] for name in merge.parts}, merge.content)
+        missing = missing_code({name: self._texts[name] for name in merge.parts}, merge.content)
         if missing:
             raise ToolError(LEAVES_OUT.format(", ".join(f"`{code}`" for code in missing)))
 
-    def _carried_out(self, merge: Merge) -> str:
+    def _apply(self, merge: Merge) -> str:
         shelf, curator = self._skills.shelf, self._skills.curator()
         first = shelf.find(merge.parts[0])
         keeps_copies = self._settings.curator.backup.enabled
         if keeps_copies and not any(each.version for each in self._done):
             curator.backup()
         version = shelf.apply(
-            Change(
+            SkillChange(
                 name=merge.into,
                 action="merge",
                 cause=Cause(
@@ -153,14 +153,14 @@ class Consolidation:
             )
         )
         if merge.into not in merge.parts:
-            self._skills.usages.created(merge.into, "agent")
+            self._skills.usages.record_creation(merge.into, "agent")
         for name in merge.absorbed:
             curator.archive(name)
         return version.id
 
-    def _auxiliary(self) -> Auxiliary:
+    def _auxiliary(self) -> SideModel:
         transcript = self._purse.transcript
-        return Auxiliary(
+        return SideModel(
             self._models,
             self._settings,
             main=lambda: (transcript.model, transcript.provider),

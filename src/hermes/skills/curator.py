@@ -14,17 +14,17 @@ from hermes.codec.whole_files import replace_file, sync_folder
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import Clock
 from hermes.skills.curator_state import CuratorState, read_state, write_state
-from hermes.skills.files import sole_writer
-from hermes.skills.scan import Entry
-from hermes.skills.shelf import Shelf
-from hermes.skills.usage import Usage, Usages
+from hermes.skills.files import lock_skills
+from hermes.skills.scan import SkillEntry
+from hermes.skills.shelf import SkillStore
+from hermes.skills.usage import SkillUsage, SkillUsageStore
 
 ARCHIVE = ".archive"
 BACKUPS = ".curator_backups"
 DAY = 86_400.0
 
 
-class CuratorSettings(Value):
+class CuratorLimits(Value):
     """`backups` is the number of backups to keep; 0 disables automatic backups."""
 
     stale_after_days: float = 30
@@ -47,17 +47,17 @@ class Curator:
 
     def __init__(
         self,
-        shelf: Shelf,
-        usages: Usages,
+        shelf: SkillStore,
+        usages: SkillUsageStore,
         clock: Clock,
-        settings: CuratorSettings | None = None,
+        settings: CuratorLimits | None = None,
         *,
         needed: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._shelf = shelf
         self._usages = usages
         self._clock = clock
-        self._settings = settings or CuratorSettings()
+        self._settings = settings or CuratorLimits()
         self._needed = needed
         self._folder = shelf.folder
 
@@ -92,7 +92,7 @@ class Curator:
         write_state(self._folder, replace(self.state(), last_run_at=self._clock.now()))
         return moves
 
-    def make_room(self) -> tuple[str, ...]:
+    def archive_surplus(self) -> tuple[str, ...]:
         """Archives the longest unused of the agent's skills beyond `most_skills`; returns their
         names."""
         surplus = self._surplus()
@@ -105,7 +105,7 @@ class Curator:
         entry = self._shelf.find(name)
         if entry.kind != "home":
             raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
-        with sole_writer(self._folder):
+        with lock_skills(self._folder):
             target = self._folder / ARCHIVE / name
             if target.exists():
                 target = target.with_name(f"{name}.{int(self._clock.now())}")
@@ -119,21 +119,21 @@ class Curator:
         self._usages.change(name, lambda now: replace(now, state="archived", archived_at=at))
         return target
 
-    def archived(self) -> tuple[str, ...]:
+    def list_archived(self) -> tuple[str, ...]:
         folder = self._folder / ARCHIVE
         found = (path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
         return tuple(sorted(found))
 
     def restore(self, name: str) -> Path:
         source = self._folder / ARCHIVE / name
-        if name not in self.archived():
-            raise NotFound(f"The archive has no skill {name!r}.", near=self.archived())
+        if name not in self.list_archived():
+            raise NotFound(f"The archive has no skill {name!r}.", near=self.list_archived())
         note = source.with_name(f"{name}.place")
         place = note.read_text(encoding="utf-8").strip() if note.is_file() else name
         target = (self._folder / place).resolve()
         if not target.is_relative_to(self._folder.resolve()) or target.exists():
             raise UsageError(f"{target} exists; move it and restore again.")
-        with sole_writer(self._folder):
+        with lock_skills(self._folder):
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             source.rename(target)
             note.unlink(missing_ok=True)
@@ -175,7 +175,7 @@ class Curator:
         packed = (self._folder / BACKUPS / chosen / "skills.tar.gz").read_bytes()
         self.backup()
         back: list[str] = []
-        with sole_writer(self._folder), tarfile.open(fileobj=BytesIO(packed)) as tar:
+        with lock_skills(self._folder), tarfile.open(fileobj=BytesIO(packed)) as tar:
             members = tar.getmembers()
             mains = [m for m in members if m.name.endswith("/SKILL.md")]
             for main in mains:
@@ -195,8 +195,8 @@ class Curator:
         """Returns idle days and state of each skill that may be archived."""
         known, needed = self._usages.all(), set(self._needed())
         found: dict[str, tuple[float, str]] = {}
-        for entry in self._shelf.look().entries:
-            usage = known.get(entry.name, Usage())
+        for entry in self._shelf.scan().entries:
+            usage = known.get(entry.name, SkillUsage())
             if usage.pinned or entry.name in needed or not self._may_move(entry):
                 continue
             found[entry.name] = (self._idle_days(entry, usage), usage.state)
@@ -204,7 +204,7 @@ class Curator:
 
     def _surplus(self) -> tuple[str, ...]:
         most = self._settings.most_skills
-        scanned = self._shelf.look()
+        scanned = self._shelf.scan()
         if not most or len(scanned.entries) <= most:
             return ()
         mine = [each for each in scanned.entries if self._shelf.provenance(each) == "agent"]
@@ -212,11 +212,11 @@ class Curator:
         idle = sorted((name for name in movable if name in names), key=lambda n: -movable[n][0])
         return tuple(idle[: max(0, len(mine) - most)])
 
-    def _may_move(self, entry: Entry) -> bool:
+    def _may_move(self, entry: SkillEntry) -> bool:
         origin = self._shelf.provenance(entry)
         return origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
 
-    def _idle_days(self, entry: Entry, usage: Usage) -> float:
+    def _idle_days(self, entry: SkillEntry, usage: SkillUsage) -> float:
         """Uses the file's age for a skill that was never used."""
         if usage.last_at:
             last = datetime.fromisoformat(usage.last_at).timestamp()

@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.secret_store import Captured, Need
+from hermes.core.secret_store import Captured, SecretRequest
 from hermes.skills.checks import check_support
-from hermes.skills.conditions import Here, listed
+from hermes.skills.conditions import SkillEnvironment, is_available
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.history import Cause, Version
-from hermes.skills.loading import Loading, read_text
+from hermes.skills.loading import RenderContext, read_skill_file
 from hermes.skills.provenance import Provenance
 from hermes.skills.readiness import Readiness, readiness
-from hermes.skills.scan import Entry, Scanned
-from hermes.skills.shelf import Change, Shelf
+from hermes.skills.scan import SkillEntry, SkillScan
+from hermes.skills.shelf import SkillChange, SkillStore
 from hermes.skills.skill import MAIN, MOST_FILE_BYTES
-from hermes.skills.usage import Usages
+from hermes.skills.usage import SkillUsageStore
 
 VERSION_DIGITS = 12
 
@@ -28,7 +28,7 @@ AllowEnvironment = Callable[[Iterable[str]], tuple[str, ...]]
 """Exposes variables to the session's commands; returns those exposed."""
 
 
-Capture = Callable[[Need], Awaitable[Captured]]
+Capture = Callable[[SecretRequest], Awaitable[Captured]]
 """Asks a person for a secret and stores it."""
 
 
@@ -36,11 +36,11 @@ def allow_none(names: Iterable[str]) -> tuple[str, ...]:
     return ()
 
 
-async def capture_none(need: Need) -> Captured:
+async def capture_none(need: SecretRequest) -> Captured:
     return "unavailable"
 
 
-class Desk:
+class SkillService:
     """`cause` maps a call id to the author of a change. With `staged`, changes wait for
     approval. `loaded` is called with name and version of each skill given to the model;
     `foreign` tells whether an untrusted author wrote it. Inline commands run for at most
@@ -48,16 +48,16 @@ class Desk:
 
     def __init__(
         self,
-        shelf: Shelf,
-        usages: Usages,
+        shelf: SkillStore,
+        usages: SkillUsageStore,
         *,
-        here: Here,
+        here: SkillEnvironment,
         home: Path,
         cause: Callable[[str], Cause],
         edit: Edit,
         variables: Callable[[], Mapping[str, str]],
         has_program: Callable[[str], bool],
-        loading: Loading | None = None,
+        loading: RenderContext | None = None,
         allow_environment: AllowEnvironment = allow_none,
         capture: Capture = capture_none,
         inline_seconds: float = 0,
@@ -68,7 +68,7 @@ class Desk:
         self.shelf = shelf
         self.usages = usages
         self.here = here
-        self.loading = loading or Loading()
+        self.loading = loading or RenderContext()
         self.allow_environment = allow_environment
         self.capture = capture
         self.inline_seconds = inline_seconds
@@ -81,19 +81,19 @@ class Desk:
         self._has_program = has_program
         self._loaded = loaded
 
-    def look(self) -> Scanned:
-        return self.shelf.look()
+    def scan(self) -> SkillScan:
+        return self.shelf.scan()
 
-    def visible(self) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self.look().entries if listed(entry, self.here))
+    def available_skills(self) -> tuple[SkillEntry, ...]:
+        return tuple(entry for entry in self.scan().entries if is_available(entry, self.here))
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str) -> SkillEntry:
         """Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
             raise UsageError(f"The skill {name} is disabled.")
         return self.shelf.find(name)
 
-    def readiness(self, entry: Entry) -> Readiness:
+    def readiness(self, entry: SkillEntry) -> Readiness:
         return readiness(
             entry.skill,
             system=self.here.system,
@@ -102,13 +102,13 @@ class Desk:
             has_program=self._has_program,
         )
 
-    def provenance(self, entry: Entry) -> Provenance:
+    def provenance(self, entry: SkillEntry) -> Provenance:
         return self.shelf.provenance(entry)
 
-    def note_view(self, entry: Entry, *, used: bool = False) -> str:
+    def note_view(self, entry: SkillEntry, *, used: bool = False) -> str:
         """Counts the view and returns the skill's version."""
         version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
-        count = self.usages.used if used else self.usages.viewed
+        count = self.usages.count_use if used else self.usages.count_view
         count(entry.name, version)
         self._loaded(entry.name, version)
         return version
@@ -116,10 +116,10 @@ class Desk:
     # Changes: each is validated and becomes one version.
 
     def create(self, call: str, name: str, content: str, category: str) -> Version:
-        entry = self.look().named(name)
+        entry = self.scan().find(name)
         if entry is not None:
             raise UsageError(f"The skill {name} already exists ({entry.folder}); patch or edit it.")
-        change = Change(
+        change = SkillChange(
             name=name,
             action="create",
             cause=self._cause(call),
@@ -128,7 +128,7 @@ class Desk:
         )
         version = self._make(change)
         if not self.staged:
-            self.usages.created(name, "agent")
+            self.usages.record_creation(name, "agent")
         return version
 
     def edit(self, call: str, name: str, content: str) -> Version:
@@ -137,7 +137,7 @@ class Desk:
     def patch(
         self, call: str, name: str, path: str, old: str, new: str, everywhere: bool
     ) -> Version:
-        text = read_text(self.shelf.find(name), path)
+        text = read_skill_file(self.shelf.find(name), path)
         after = self._edit(text, old, new, everywhere)
         if after == text:
             raise UsageError("The patch changes nothing.")
@@ -165,11 +165,11 @@ class Desk:
 
     def _change(self, call: str, name: str, action: str, files: dict[str, bytes | None]) -> Version:
         self.shelf.find(name)
-        change = Change(name=name, action=action, cause=self._cause(call), files=files)
+        change = SkillChange(name=name, action=action, cause=self._cause(call), files=files)
         version = self._make(change)
         if not self.staged:
-            self.usages.patched(name)
+            self.usages.record_patch(name)
         return version
 
-    def _make(self, change: Change) -> Version:
+    def _make(self, change: SkillChange) -> Version:
         return self.shelf.propose(change) if self.staged else self.shelf.apply(change)

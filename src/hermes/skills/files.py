@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from hermes.codec.whole_files import sync_folder, write_new
 from hermes.core.errors import UsageError
-from hermes.core.world import nothing_here
+from hermes.core.world import no_kill_point
 
 _EXCHANGE = 2
 _HERE = -100
@@ -21,7 +21,7 @@ Tree = dict[str, bytes]
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
+def lock_skills(folder: Path) -> Iterator[None]:
     """Locks the skills folder against other processes."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600)
@@ -73,7 +73,7 @@ def safe_member(path: str) -> str:
     return path
 
 
-def inside(folder: Path, path: str) -> Path:
+def resolve_inside(folder: Path, path: str) -> Path:
     """Resolves links; UsageError when the path leads outside the skill."""
     real = (folder / safe_member(path)).resolve()
     if not real.is_relative_to(folder.resolve()):
@@ -81,12 +81,12 @@ def inside(folder: Path, path: str) -> Path:
     return real
 
 
-def put_folder(
+def replace_folder(
     target: Path,
     tree: Mapping[str, bytes],
     staging: Path,
     *,
-    reach: Callable[[str], None] = nothing_here,
+    reach: Callable[[str], None] = no_kill_point,
     durable: bool = True,
 ) -> None:
     """Replaces the content of `target` atomically, also across a crash. Hidden files, links and
@@ -101,7 +101,7 @@ def put_folder(
         reach("skill.staged")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if target.exists():
-            exchange(fresh, target)
+            swap_folders(fresh, target)
         else:
             fresh.rename(target)
         reach("skill.swapped")
@@ -139,7 +139,7 @@ def _fill(fresh: Path, tree: Mapping[str, bytes], old: Path, *, durable: bool) -
         sync_folder(fresh)
 
 
-def exchange(first: Path, second: Path) -> None:
+def swap_folders(first: Path, second: Path) -> None:
     """Swaps two folders, atomically where the system supports it."""
     # Only needed to replace a folder.
     import ctypes
@@ -154,7 +154,7 @@ def exchange(first: Path, second: Path) -> None:
     away.rename(first)
 
 
-def drop_folder(target: Path, staging: Path) -> None:
+def remove_folder(target: Path, staging: Path) -> None:
     """Removes a folder: renames it away first, then deletes it."""
     import shutil
 

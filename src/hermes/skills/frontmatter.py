@@ -19,7 +19,7 @@ DEEPEST = 50
 COMPILED = Path(__file__).with_name("frontmatter.json")
 
 
-def split(text: str) -> tuple[str, str]:
+def split_frontmatter(text: str) -> tuple[str, str]:
     """Returns the frontmatter and the body; UsageError when there is no frontmatter."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != FENCE:
@@ -30,7 +30,7 @@ def split(text: str) -> tuple[str, str]:
     raise UsageError("The frontmatter has no end; put a line `---` after it.")
 
 
-def read(block: str) -> JsonObject:
+def read_frontmatter(block: str) -> JsonObject:
     """Returns the frontmatter as a JSON object; UsageError names the invalid line."""
     return _compiled().get(digest(block)) or parse_yaml(block)
 

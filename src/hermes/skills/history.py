@@ -15,10 +15,10 @@ from hermes.core.errors import NotFound
 from hermes.skills.files import Tree, content_hash
 
 Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
-State = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
+VersionState = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
 
 
-Outcome = Literal["intended", "proposed", "active", "refused", "abandoned"]
+VersionOutcome = Literal["intended", "proposed", "active", "refused", "abandoned"]
 
 
 class Cause(Value):
@@ -46,7 +46,7 @@ class Version(Value, tag="version"):
     action: str
     cause: Cause
     proposal: bool = False
-    state: State = "intended"
+    state: VersionState = "intended"
     reason: str = ""
 
     @property
@@ -54,19 +54,19 @@ class Version(Value, tag="version"):
         return not self.files
 
 
-class Settled(Value, tag="settled"):
+class StateChange(Value, tag="settled"):
     """A new state of a version. "intended" marks a proposal that is being activated."""
 
     id: str
-    state: Outcome
+    state: VersionOutcome
     at: float
     reason: str = ""
 
 
-Line = Version | Settled
+Line = Version | StateChange
 
 
-class History:
+class SkillHistory:
     """Append-only. Writers hold the lock of the skills folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -85,16 +85,16 @@ class History:
             match line:
                 case Version(id=id, proposal=proposal):
                     found[id] = replace(line, state="proposed" if proposal else "intended")
-                case Settled(id=id, state=state, reason=reason) if id in found:
+                case StateChange(id=id, state=state, reason=reason) if id in found:
                     if state == "active" and active:
                         found[active] = replace(found[active], state="past")
                     active = id if state == "active" else active
                     found[id] = replace(found[id], state=state, reason=reason)
-                case Settled():
+                case StateChange():
                     pass
         return tuple(found.values())
 
-    def holding(self, name: str, digest: str) -> Version | None:
+    def version_in_use(self, name: str, digest: str) -> Version | None:
         """Returns the version in use if it has this hash. A version whose activation was not
         recorded because of a crash counts as in use when its files are there."""
         for one in reversed(self.read(name)):
@@ -118,7 +118,7 @@ class History:
     def tree(self, version: Version) -> Tree:
         return {name: self._content(digest) for name, digest in version.files.items()}
 
-    def keep(self, tree: Mapping[str, bytes]) -> dict[str, str]:
+    def store_contents(self, tree: Mapping[str, bytes]) -> dict[str, str]:
         """Stores contents durably; returns their hashes by path."""
         return {name: self._keep(data) for name, data in tree.items()}
 

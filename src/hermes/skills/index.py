@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from hermes.skills.conditions import Here, indexed
-from hermes.skills.scan import Entry
+from hermes.skills.conditions import SkillEnvironment, is_indexed
+from hermes.skills.scan import SkillEntry
 
 HEAD = (
     "Before a task, load each skill that fits it with skill_view and follow it. Fix a skill that "
@@ -28,12 +28,16 @@ Recent = Callable[[], Sequence[str]]
 
 
 def index_text(
-    entries: Sequence[Entry], here: Here, *, most_chars: int, recent: Recent = tuple
+    entries: Sequence[SkillEntry],
+    here: SkillEnvironment,
+    *,
+    most_chars: int,
+    recent: Recent = tuple,
 ) -> str:
     """Returns the index, at most `most_chars` long in characters, bytes or tokens; "" when
     nothing is shown or fits. `recent` names skills by last use: they come first when space is
     short."""
-    shown = [entry for entry in entries if indexed(entry, here)]
+    shown = [entry for entry in entries if is_indexed(entry, here)]
     if not shown or most_chars < LEAST:
         return ""
     whole = _text(shown, {entry.name for entry in shown}, hidden=0)
@@ -47,7 +51,7 @@ def index_text(
     return _names_that_fit(by_use, most_chars)
 
 
-def _interleave(entries: Sequence[Entry]) -> list[Entry]:
+def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
     """Interleaves the categories, so that every kind of task stays listed."""
     seen: dict[str, int] = {}
     places: list[int] = []
@@ -57,7 +61,7 @@ def _interleave(entries: Sequence[Entry]) -> list[Entry]:
     return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
 
 
-def _fitting_descriptions(by_use: Sequence[Entry], space: int) -> set[str]:
+def _fitting_descriptions(by_use: Sequence[SkillEntry], space: int) -> set[str]:
     """Returns the skills whose descriptions fit into the remaining space."""
     found: set[str] = set()
     for entry in by_use:
@@ -69,7 +73,7 @@ def _fitting_descriptions(by_use: Sequence[Entry], space: int) -> set[str]:
     return found
 
 
-def _names_that_fit(by_use: Sequence[Entry], most_chars: int) -> str:
+def _names_that_fit(by_use: Sequence[SkillEntry], most_chars: int) -> str:
     """Lists as many names as fit, and counts the rest."""
     low, high = 0, len(by_use)
     while low < high:
@@ -88,9 +92,9 @@ def _size(text: str) -> int:
     return max(len(text.encode()), pieces * _CHARS_PER_PIECE)
 
 
-def _text(entries: Sequence[Entry], described: set[str], *, hidden: int) -> str:
+def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) -> str:
     lines = [HEAD, OPENING]
-    categories: dict[str, list[Entry]] = {}
+    categories: dict[str, list[SkillEntry]] = {}
     for entry in sorted(entries, key=lambda each: (each.category, each.name)):
         categories.setdefault(entry.category or NO_CATEGORY, []).append(entry)
     for category, inner in categories.items():
@@ -102,11 +106,11 @@ def _text(entries: Sequence[Entry], described: set[str], *, hidden: int) -> str:
     return "\n".join((*lines, CLOSING))
 
 
-def _line(entry: Entry) -> str:
-    return listed_line(entry.name, entry.skill.description)
+def _line(entry: SkillEntry) -> str:
+    return index_line(entry.name, entry.skill.description)
 
 
-def listed_line(name: str, description: str) -> str:
+def index_line(name: str, description: str) -> str:
     """Formats one skill for the index."""
     # A description must not close the list.
     words = description.replace("<", "‹").replace(">", "›")

@@ -11,21 +11,21 @@ from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import SessionOpened
 from hermes.skills.bundles import Bundle, Bundles
-from hermes.skills.conditions import Here, listed
-from hermes.skills.desk import VERSION_DIGITS, Desk, allow_none, capture_none
+from hermes.skills.conditions import SkillEnvironment, is_available
+from hermes.skills.desk import VERSION_DIGITS, SkillService, allow_none, capture_none
 from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, History, Version
-from hermes.skills.hub.lock import Ledger
+from hermes.skills.history import Cause, SkillHistory, Version
+from hermes.skills.hub.lock import HubLedger
 from hermes.skills.loading import (
-    Loading,
+    RenderContext,
     command_text,
     leading_skills,
     linked_files,
-    read_text,
+    read_skill_file,
 )
-from hermes.skills.provenance import Origins
+from hermes.skills.provenance import ProvenanceResolver
 from hermes.skills.readiness import Readiness, readiness
-from hermes.skills.scan import Entry, Scan
+from hermes.skills.scan import SkillEntry, SkillScanner
 from hermes.skills.session_index import (
     plugin_skills_folder,
     seeds_of,
@@ -34,22 +34,22 @@ from hermes.skills.session_index import (
     skills_folder,
     skills_here,
 )
-from hermes.skills.shelf import Change, Shelf
+from hermes.skills.shelf import SkillChange, SkillStore
 from hermes.skills.skill import MAIN
-from hermes.skills.usage import Usages
+from hermes.skills.usage import SkillUsageStore
 from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.core.secret_store import SecretStore
     from hermes.core.session import Session
-    from hermes.core.session_request import Opening
-    from hermes.providers.http import Http
+    from hermes.core.session_request import SessionRequest
+    from hermes.providers.http import HttpClient
     from hermes.skills.curator import Curator
     from hermes.skills.hub.skill_hub import SkillHub
 
 
-class Called(Value):
+class SkillCall(Value):
     """What a person calls skills for, and whose words it is: with the text of a stranger's skill
     it is the stranger's."""
 
@@ -57,20 +57,20 @@ class Called(Value):
     origin: str
 
 
-class Skilled:
+class SkillLibrary:
     """Everything about the skills of one home. Reads and writes files only when asked. `cwd` is
     a project whose own skills are included if it is trusted."""
 
-    def __init__(self, run: RunContext, http: Http, cwd: str = "") -> None:
+    def __init__(self, run: RunContext, http: HttpClient, cwd: str = "") -> None:
         self._run = run
         self._http = http
         self.folder = skills_folder(run.home)
         self.seeds = seeds_of(run.home)
-        self.ledger = Ledger(self.folder, run.world.clock)
-        self.usages = Usages(self.folder, run.world.clock)
+        self.ledger = HubLedger(self.folder, run.world.clock)
+        self.usages = SkillUsageStore(self.folder, run.world.clock)
         self.bundles = Bundles(run.home.root / "skill-bundles")
-        self.scan = Scan(skill_roots(run.settings, run.home, cwd), skills_cache(run.home))
-        self.shelf = Shelf(
+        self.scan = SkillScanner(skill_roots(run.settings, run.home, cwd), skills_cache(run.home))
+        self.shelf = SkillStore(
             self.folder,
             self.scan,
             run.world,
@@ -85,7 +85,7 @@ class Skilled:
 
         return SkillHub(self._run, self._http, self)
 
-    def needed(self) -> tuple[str, ...]:
+    def job_skills(self) -> tuple[str, ...]:
         """Names of skills that scheduled jobs use, also of jobs that rest."""
         from hermes.cron.service import jobs_of
 
@@ -94,10 +94,10 @@ class Skilled:
 
     def curator(self) -> Curator:
         # Sessions that use skills do not pay for it.
-        from hermes.skills.curator import Curator, CuratorSettings
+        from hermes.skills.curator import Curator, CuratorLimits
 
         settings = self._run.settings.curator
-        wanted = CuratorSettings(
+        wanted = CuratorLimits(
             stale_after_days=settings.stale_after_days,
             archive_after_days=settings.archive_after_days,
             most_skills=settings.most_skills,
@@ -105,19 +105,19 @@ class Skilled:
             backups=settings.backup.keep if settings.backup.enabled else 0,
         )
         clock = self._run.world.clock
-        return Curator(self.shelf, self.usages, clock, wanted, needed=self.needed)
+        return Curator(self.shelf, self.usages, clock, wanted, needed=self.job_skills)
 
     def seed(self) -> None:
         """Put the skills that come with the program there, as the first session would."""
         self.seeds.seed_if_new(__version__)
 
-    def here(self, platform: str, tools: tuple[str, ...] = ()) -> Here:
+    def here(self, platform: str, tools: tuple[str, ...] = ()) -> SkillEnvironment:
         return skills_here(self._run.settings, platform, tools)
 
-    def listed(self, platform: str) -> tuple[Entry, ...]:
+    def list_usable(self, platform: str) -> tuple[SkillEntry, ...]:
         """Those that can be used on this surface."""
         here = self.here(platform)
-        return tuple(entry for entry in self.scan.look().entries if listed(entry, here))
+        return tuple(entry for entry in self.scan.scan().entries if is_available(entry, here))
 
     def variables(self) -> dict[str, str]:
         """Of the process and of `.env`, as they are now."""
@@ -128,13 +128,13 @@ class Skilled:
 
         return shutil.which(name, path=self._run.env.get("PATH")) is not None
 
-    def loading(self, session_id: str = "") -> Loading:
+    def loading(self, session_id: str = "") -> RenderContext:
         skills = self._run.settings.skills
-        return Loading(
+        return RenderContext(
             session_id=session_id, template_vars=skills.template_vars, settings=skills.config
         )
 
-    def desk(
+    def tool_service(
         self,
         *,
         platform: str,
@@ -142,36 +142,36 @@ class Skilled:
         session_id: str = "",
         cause: Callable[[str], Cause],
         secrets: SecretStore | None = None,
-    ) -> Desk:
+    ) -> SkillService:
         """Without `secrets` no command gets to see any."""
         settings = self._run.settings.skills
-        return Desk(
+        return SkillService(
             self.shelf,
             self.usages,
             here=self.here(platform, tools),
             home=self._run.home.root,
             cause=cause,
-            edit=edited,
+            edit=edit_text,
             variables=self.variables,
             has_program=self.has_program,
             loading=self.loading(session_id),
-            allow_environment=secrets.pass_on if secrets else allow_none,
+            allow_environment=secrets.grant if secrets else allow_none,
             capture=secrets.capture if secrets else capture_none,
             inline_seconds=settings.inline_shell_timeout if settings.inline_shell else 0,
             foreign=self._foreign,
             staged=settings.write_approval,
         )
 
-    async def called(self, line: str, platform: str, session_id: str) -> Called | None:
+    async def expand_call(self, line: str, platform: str, session_id: str) -> SkillCall | None:
         """The message for a line that begins with skill commands or the name of a bundle; None
         when it does not."""
-        scanned = self.scan.look()
+        scanned = self.scan.scan()
         off = self.here(platform).disabled
         names, instruction = leading_skills(
-            line, lambda name: name not in off and scanned.named(name) is not None
+            line, lambda name: name not in off and scanned.find(name) is not None
         )
         if not names:
-            names, instruction = self._bundled(line)
+            names, instruction = self._expand_bundle(line)
         if not names:
             return None
         entries = tuple(self.shelf.find(name) for name in names)
@@ -179,9 +179,9 @@ class Skilled:
             self._count_use(entry)
         text = await command_text(entries, instruction, self.loading(session_id))
         strangers = [entry.name for entry in entries if self._foreign(entry.name)]
-        return Called(text=text, origin=f"skill:{','.join(strangers)}" if strangers else "user")
+        return SkillCall(text=text, origin=f"skill:{','.join(strangers)}" if strangers else "user")
 
-    async def preloaded(self, names: Sequence[str]) -> str:
+    async def preload(self, names: Sequence[str]) -> str:
         """The text of skills for the beginning of a session; NotFound for one that is not there.
         What a stranger wrote does not get among the instructions."""
         entries = tuple(self.shelf.find(name) for name in names)
@@ -194,16 +194,16 @@ class Skilled:
             self._count_use(entry)
         return await command_text(entries, "", self.loading())
 
-    def text(self, entry: Entry, file: str = "") -> str:
-        return read_text(entry, file or MAIN)
+    def text(self, entry: SkillEntry, file: str = "") -> str:
+        return read_skill_file(entry, file or MAIN)
 
-    def files(self, entry: Entry) -> dict[str, tuple[str, ...]]:
+    def files(self, entry: SkillEntry) -> dict[str, tuple[str, ...]]:
         return linked_files(entry)
 
     def tree(self, name: str) -> Tree:
         return read_tree(Path(self.shelf.find(name).folder))
 
-    def readiness(self, entry: Entry) -> Readiness:
+    def readiness(self, entry: SkillEntry) -> Readiness:
         return readiness(
             entry.skill,
             system=self.here("cli").system,
@@ -224,9 +224,9 @@ class Skilled:
     def reset(self, name: str, *, restore: bool) -> str:
         """A shipped skill as it came; the id of the version that this makes."""
         tree, category = self.seeds.tree(name)
-        if self.shelf.look().named(name) is None and not restore:
+        if self.shelf.scan().find(name) is None and not restore:
             raise UsageError(f"You have removed {name}; --restore brings it back.")
-        change = Change(
+        change = SkillChange(
             name=name,
             action="reset",
             cause=Cause(who="bundled"),
@@ -238,7 +238,7 @@ class Skilled:
         self.seeds.forget(name, content_hash(tree))
         return version.id
 
-    def before(self, name: str) -> str:
+    def previous_version(self, name: str) -> str:
         """The id of the newest older version that has files; UsageError when there is none."""
         versions = self.shelf.history(name)
         present = next((one for one in reversed(versions) if one.state == "active"), None)
@@ -257,16 +257,16 @@ class Skilled:
         """What waited comes into use, and counts as a change from now on."""
         done = self.shelf.promote(version, reason)
         if done.action == "create":
-            self.usages.created(done.name, "agent")
+            self.usages.record_creation(done.name, "agent")
         else:
-            self.usages.patched(done.name)
+            self.usages.record_patch(done.name)
         return done
 
     def revert(self, name: str, id: str) -> Version:
         """By the person at the keyboard."""
         return self.shelf.revert(name, id, Cause(who="user"))
 
-    def _bundled(self, line: str) -> tuple[tuple[str, ...], str]:
+    def _expand_bundle(self, line: str) -> tuple[tuple[str, ...], str]:
         word, _, rest = line.strip().removeprefix("/").partition(" ")
         if word not in self.bundles.names():
             return (), ""
@@ -274,23 +274,23 @@ class Skilled:
         words = "\n".join(text for text in (bundle.instruction, rest.strip()) if text)
         return bundle.skills, words
 
-    def _count_use(self, entry: Entry) -> None:
+    def _count_use(self, entry: SkillEntry) -> None:
         version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
-        self.usages.used(entry.name, version)
+        self.usages.count_use(entry.name, version)
 
-    def _origins(self, history: History) -> Origins:
-        return Origins(history, self.seeds.manifest(), self.ledger.hashes())
+    def _origins(self, history: SkillHistory) -> ProvenanceResolver:
+        return ProvenanceResolver(history, self.seeds.manifest(), self.ledger.hashes())
 
     def _foreign(self, name: str) -> bool:
         """Installed from somebody whom nobody here has vouched for."""
         if (plugin_skills_folder(self._run.home) / name).is_dir():
             return True
-        entry = self.ledger.installed().get(name)
+        entry = self.ledger.list_installed().get(name)
         return entry is not None and entry.trust_level == "community"
 
 
 def session_skills(
-    library: Skilled,
+    library: SkillLibrary,
     session_id: str,
     opened: SessionOpened,
     *,
@@ -299,27 +299,27 @@ def session_skills(
 ) -> object:
     """What the skill tools of one session work with. Its commands see what a skill declares by the
     same way as any other secret that is lent to them."""
-    from hermes.skills.tools import Skills
+    from hermes.skills.tools import SkillTools
 
     def cause(call: str) -> Cause:
         session = find_session()
         model = session.transcript.model if session else opened.model
         return Cause(who="agent", session=session_id, call=call, model=model)
 
-    desk = library.desk(
+    desk = library.tool_service(
         platform=opened.source,
         tools=opened.tools,
         session_id=session_id,
         cause=cause,
         secrets=secrets,
     )
-    return Skills(desk)
+    return SkillTools(desk)
 
 
-def edited(text: str, old: str, new: str, everywhere: bool) -> str:
+def edit_text(text: str, old: str, new: str, everywhere: bool) -> str:
     """As the patch tool does it."""
     from hermes.tools.edits.replace import find, replacements
-    from hermes.tools.edits.text import spliced
+    from hermes.tools.edits.text import apply_splices
 
     if not old:
         raise ToolError("old_string is empty; edit writes the whole text.")
@@ -328,7 +328,7 @@ def edited(text: str, old: str, new: str, everywhere: bool) -> str:
         raise ToolError("old_string is not in the text; load the skill again and copy it.")
     if len(found.spans) > 1 and not everywhere:
         raise ToolError(f"old_string fits in {len(found.spans)} places; add lines around it.")
-    return spliced(text, replacements(text, old, new, found))
+    return apply_splices(text, replacements(text, old, new, found))
 
 
 def _guard(name: str, tree: Tree) -> None:
@@ -342,8 +342,8 @@ def _guard(name: str, tree: Tree) -> None:
         raise UsageError(f"The skill {name} is refused by the scan: {', '.join(worst[:5])}.")
 
 
-async def with_skills(library: Skilled, opening: Opening, names: str) -> Opening:
+async def with_skills(library: SkillLibrary, opening: SessionRequest, names: str) -> SessionRequest:
     """The request with the text of these comma-separated skills; NotFound names a missing one."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    text = await library.preloaded(wanted)
+    text = await library.preload(wanted)
     return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))

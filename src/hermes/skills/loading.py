@@ -9,9 +9,9 @@ from typing import Any
 
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.files import inside
-from hermes.skills.frontmatter import split
-from hermes.skills.scan import Entry
+from hermes.skills.files import resolve_inside
+from hermes.skills.frontmatter import split_frontmatter
+from hermes.skills.scan import SkillEntry
 from hermes.skills.skill import MAIN, READABLE, Skill
 
 MOST_STACKED = 5
@@ -24,7 +24,7 @@ RunInline = Callable[[str], Awaitable[str]]
 """Runs an inline command; returns its truncated output and never raises."""
 
 
-class Loading(Value):
+class RenderContext(Value):
     """Values for rendering. `settings` are those of `skills.config`."""
 
     session_id: str = ""
@@ -32,12 +32,12 @@ class Loading(Value):
     settings: dict[str, Any] = {}
 
 
-def read_text(entry: Entry, path: str = MAIN) -> str:
+def read_skill_file(entry: SkillEntry, path: str = MAIN) -> str:
     """Reads a file of a skill; UsageError for an invalid path, NotFound with the existing files."""
     folder = Path(entry.folder)
     if path != MAIN and path.split("/")[0] not in READABLE and "/" in path:
         raise UsageError(f"Files of a skill must be in {', '.join(READABLE)}, not {path!r}.")
-    file = inside(folder, path)
+    file = resolve_inside(folder, path)
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -47,7 +47,7 @@ def read_text(entry: Entry, path: str = MAIN) -> str:
         raise NotFound(f"The skill {entry.name} has no file {path!r}.", near=known) from error
 
 
-def linked_files(entry: Entry) -> dict[str, tuple[str, ...]]:
+def linked_files(entry: SkillEntry) -> dict[str, tuple[str, ...]]:
     """Returns the support files by folder, without links."""
     folder = Path(entry.folder)
     found: dict[str, tuple[str, ...]] = {}
@@ -62,8 +62,8 @@ def linked_files(entry: Entry) -> dict[str, tuple[str, ...]]:
     return found
 
 
-async def filled(
-    text: str, entry: Entry, loading: Loading, run_inline: RunInline | None = None
+async def render(
+    text: str, entry: SkillEntry, loading: RenderContext, run_inline: RunInline | None = None
 ) -> str:
     """Replaces `${HERMES_…}` and, where allowed, !`commands`."""
     if loading.template_vars:
@@ -85,12 +85,14 @@ def settings_lines(skill: Skill, settings: Mapping[str, Any]) -> tuple[str, ...]
     )
 
 
-async def command_text(entries: tuple[Entry, ...], instruction: str, loading: Loading) -> str:
+async def command_text(
+    entries: tuple[SkillEntry, ...], instruction: str, loading: RenderContext
+) -> str:
     """Renders `/<name> instruction`: the typed text, then the skills."""
     typed = " ".join((*(f"/{entry.name}" for entry in entries), instruction)).strip()
     parts = [typed, CALLED]
     for entry in entries:
-        body = await filled(split(read_text(entry))[1].strip(), entry, loading)
+        body = await render(split_frontmatter(read_skill_file(entry))[1].strip(), entry, loading)
         parts.append(f"# Skill {entry.name}\n\n{body}")
         parts.append(f"[Skill directory: {entry.folder}]")
         if lines := settings_lines(entry.skill, loading.settings):

@@ -54,7 +54,7 @@ class Merge(Value):
         return tuple(name for name in self.parts if name != self.into)
 
 
-def lost(originals: Mapping[str, str], merged: str) -> tuple[str, ...]:
+def missing_code(originals: Mapping[str, str], merged: str) -> tuple[str, ...]:
     """Returns code snippets of the parts that the merged text lacks."""
     there = _flat(merged)
     wanted = dict.fromkeys(code for text in originals.values() for code in codes(text))

@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Literal
 
 from hermes.skills.files import content_hash, read_tree
-from hermes.skills.history import History
-from hermes.skills.scan import Entry
+from hermes.skills.history import SkillHistory
+from hermes.skills.scan import SkillEntry
 
 Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
 
 
-class Origins:
+class ProvenanceResolver:
     """`bundled` and `installed` are content hashes by skill name."""
 
     def __init__(
-        self, history: History, bundled: Mapping[str, str], installed: Mapping[str, str]
+        self, history: SkillHistory, bundled: Mapping[str, str], installed: Mapping[str, str]
     ) -> None:
         self._history = history
         self._bundled = bundled
         self._installed = installed
 
-    def of(self, entry: Entry) -> Provenance:
+    def of(self, entry: SkillEntry) -> Provenance:
         """Returns the provenance. A skill edited by a person counts as the user's own."""
         if entry.kind != "home":
             return entry.kind
@@ -32,7 +32,7 @@ class Origins:
             return "hub"
         if self._bundled.get(entry.name) == present:
             return "bundled"
-        if self._history.holding(entry.name, present) is None:
+        if self._history.version_in_use(entry.name, present) is None:
             return "user"
         versions = self._history.read(entry.name)
         settled = [one for one in versions if one.state in ("active", "past", "intended")]

@@ -9,7 +9,7 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 from hermes.skills.files import safe_member
-from hermes.skills.skill import Skill, Variable
+from hermes.skills.skill import Skill, SkillVariable
 
 Status = Literal["available", "setup_needed", "unsupported"]
 
@@ -18,7 +18,7 @@ class Readiness(Value):
     """Missing requirements; `status` follows from them."""
 
     status: Status
-    variables: tuple[Variable, ...] = ()
+    variables: tuple[SkillVariable, ...] = ()
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -35,7 +35,7 @@ class Readiness(Value):
         return f"Missing: {', '.join(missing)}." if missing else ""
 
 
-def _for(variable: Variable) -> str:
+def _for(variable: SkillVariable) -> str:
     return f" (for {variable.required_for})" if variable.required_for else ""
 
 

@@ -11,8 +11,8 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import UsageError
-from hermes.skills.frontmatter import read, split
-from hermes.skills.skill import MAIN, MOST_CHARS, READABLE, Skill, parse
+from hermes.skills.frontmatter import read_frontmatter, split_frontmatter
+from hermes.skills.skill import MAIN, MOST_CHARS, READABLE, Skill, parse_skill
 
 SNAPSHOT_VERSION = 1
 DEEPEST = 4
@@ -22,14 +22,14 @@ _SKIPPED = frozenset(("node_modules", "__pycache__", "venv", "site-packages", *R
 RootKind = Literal["home", "external", "project"]
 
 
-class Root(Value):
+class SkillRoot(Value):
     """A folder with skills. Only those of the home may be changed."""
 
     path: str
     kind: RootKind = "home"
 
 
-class Entry(Value):
+class SkillEntry(Value):
     """A found skill. `category` is the path between its root and its folder."""
 
     skill: Skill
@@ -42,23 +42,23 @@ class Entry(Value):
         return self.skill.name
 
 
-class Broken(Value):
+class BrokenSkill(Value):
     """A folder with an invalid SKILL.md."""
 
     folder: str
     problem: str
 
 
-class Scanned(Value):
+class SkillScan(Value):
     """Result of a scan. The first of several skills of one name counts; `shadowed` ones are
     addressed by folder. `categories` holds descriptions."""
 
-    entries: tuple[Entry, ...] = ()
-    shadowed: tuple[Entry, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    entries: tuple[SkillEntry, ...] = ()
+    shadowed: tuple[SkillEntry, ...] = ()
+    broken: tuple[BrokenSkill, ...] = ()
     categories: dict[str, str] = {}
 
-    def named(self, name: str) -> Entry | None:
+    def find(self, name: str) -> SkillEntry | None:
         return next((entry for entry in self.entries if entry.name == name), None)
 
 
@@ -76,17 +76,17 @@ class _Snapshot(Value):
     files: dict[str, _Seen] = {}
 
 
-class Scan:
+class SkillScanner:
     """Scans `roots`. Parsed files are cached in `cache` unless `kept` is False."""
 
-    def __init__(self, roots: Sequence[Root], cache: Path, *, kept: bool = True) -> None:
+    def __init__(self, roots: Sequence[SkillRoot], cache: Path, *, kept: bool = True) -> None:
         self._roots = roots
         self._cache = cache
         self._kept = kept
         self._known: dict[str, _Seen] | None = None
-        self._last: Scanned | None = None
+        self._last: SkillScan | None = None
 
-    def look(self) -> Scanned:
+    def scan(self) -> SkillScan:
         """Returns the same object while nothing has changed."""
         known = self._load() if self._known is None else self._known
         found = [
@@ -117,24 +117,24 @@ class Scan:
             return
 
 
-def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> Scanned:
+def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
     """Builds the result; earlier roots take precedence."""
-    entries: dict[str, Entry] = {}
-    shadowed: list[Entry] = []
-    broken: list[Broken] = []
+    entries: dict[str, SkillEntry] = {}
+    shadowed: list[SkillEntry] = []
+    broken: list[BrokenSkill] = []
     categories: dict[str, str] = {}
     for path, category, kind, file in found:
         folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
         if path.endswith(CATEGORY_FILE):
             categories.setdefault(category, file.words)
         elif file.skill is None:
-            broken.append(Broken(folder=folder, problem=file.words))
+            broken.append(BrokenSkill(folder=folder, problem=file.words))
         else:
-            entry = Entry(skill=file.skill, folder=folder, category=category, kind=kind)
+            entry = SkillEntry(skill=file.skill, folder=folder, category=category, kind=kind)
             if entries.setdefault(entry.name, entry) is not entry:
                 shadowed.append(entry)
     ordered = sorted(entries.values(), key=lambda each: (each.category, each.name))
-    return Scanned(
+    return SkillScan(
         entries=tuple(ordered),
         shadowed=tuple(shadowed),
         broken=tuple(broken),
@@ -189,11 +189,11 @@ def _read(path: str) -> tuple[Skill | None, str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(CATEGORY_FILE):
-            fields = read(split(text)[0])
+            fields = read_frontmatter(split_frontmatter(text)[0])
             return None, " ".join(str(fields.get("description", "")).split())
         if len(text) > MOST_CHARS:
             return None, f"The skill is longer than {MOST_CHARS} characters."
-        return parse(text)[0], ""
+        return parse_skill(text)[0], ""
     except UsageError as error:
         return None, "" if path.endswith(CATEGORY_FILE) else str(error)
     except (OSError, UnicodeError) as error:

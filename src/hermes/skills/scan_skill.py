@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hermes.policy.scan.scanner import Scanner
-from hermes.skills.hub.trust import Finding, ScanResult
+from hermes.skills.hub.trust import ScanResult, SkillFinding
 
 
 def scan_skill(text: str, files: Mapping[str, str]) -> ScanResult:
     found = Scanner().scan_skill(text, files)
     findings = tuple(
-        Finding(id=each.id, severity=each.severity, line=each.line, file=each.file, text=each.text)
+        SkillFinding(
+            id=each.id, severity=each.severity, line=each.line, file=each.file, text=each.text
+        )
         for each in found.findings
     )
     return ScanResult(verdict=found.verdict, findings=findings)

@@ -10,20 +10,20 @@ from hermes.core.errors import NotFound
 from hermes.skills.files import (
     Tree,
     content_hash,
-    put_folder,
+    lock_skills,
     read_tree,
-    sole_writer,
+    replace_folder,
 )
-from hermes.skills.scan import CATEGORY_FILE, Entry, Root, Scan
+from hermes.skills.scan import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.skill import MAIN
 
 MANIFEST = ".bundled_manifest"
 OPT_OUT = ".no-bundled-skills"
-SHIPPED = Path(__file__).with_name("bundled")
+BUNDLED_SKILLS = Path(__file__).with_name("bundled")
 OPTIONAL = Path(__file__).with_name("optional")
 
 
-class Seeded(Value):
+class SeedResult(Value):
     """Names of added, updated and (because edited) kept skills."""
 
     added: tuple[str, ...] = ()
@@ -31,11 +31,11 @@ class Seeded(Value):
     kept: tuple[str, ...] = ()
 
 
-class Seeds:
+class SkillSeeder:
     """`source` is the folder of bundled skills, `folder` the home's skills. Seeding is skipped
     while the fingerprint of the bundled skills is unchanged."""
 
-    def __init__(self, folder: Path, cache: Path, source: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path, cache: Path, source: Path = BUNDLED_SKILLS) -> None:
         self._folder = folder
         self._source = source
         self._cache = cache
@@ -50,9 +50,9 @@ class Seeds:
         pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
         return {name: digest for name, _, digest in pairs}
 
-    def shipped(self) -> tuple[Entry, ...]:
+    def list_bundled(self) -> tuple[SkillEntry, ...]:
         cache = self._cache.with_name("skills-shipped.json")
-        return Scan((Root(path=str(self._source)),), cache).look().entries
+        return SkillScanner((SkillRoot(path=str(self._source)),), cache).scan().entries
 
     def opted_out(self) -> bool:
         return (self._folder / OPT_OUT).exists()
@@ -65,23 +65,23 @@ class Seeds:
             marker.unlink(missing_ok=True)
             self._fingerprint_file.unlink(missing_ok=True)
 
-    def seed_if_new(self, version: str) -> Seeded:
+    def seed_if_new(self, version: str) -> SeedResult:
         """Called at every start; seeds only after an update or on first use."""
         fingerprint = self._fingerprint(version)
         if (self._folder / MANIFEST).exists() and self._stored_fingerprint() == fingerprint:
-            return Seeded()
+            return SeedResult()
         if self.opted_out():
-            return Seeded()
+            return SeedResult()
         done = self.seed()
         replace_file(self._fingerprint_file, fingerprint.encode(), durable=False)
         return done
 
-    def seed(self) -> Seeded:
-        with sole_writer(self._folder):
+    def seed(self) -> SeedResult:
+        with lock_skills(self._folder):
             known = self.manifest()
             added, updated, kept = [], [], []
             own = self._own_names()
-            for entry in self.shipped():
+            for entry in self.list_bundled():
                 tree = read_tree(Path(entry.folder))
                 digest, before = content_hash(tree), known.get(entry.name)
                 place = own.get(entry.name)
@@ -102,7 +102,7 @@ class Seeds:
                 known[entry.name] = digest
             lines = "".join(f"{name}:{digest}\n" for name, digest in sorted(known.items()))
             replace_file(self._folder / MANIFEST, lines.encode(), durable=False)
-        return Seeded(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
+        return SeedResult(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
 
     def is_as_shipped(self, path: Path) -> bool:
         """Returns whether a file belongs to an unmodified bundled skill."""
@@ -117,7 +117,7 @@ class Seeds:
                 return content_hash(read_tree(source)) == content_hash(read_tree(home / folder))
         return False
 
-    def modified(self) -> tuple[str, ...]:
+    def list_modified(self) -> tuple[str, ...]:
         """Returns bundled skills that were edited."""
         known, own = self.manifest(), self._own_names()
         return tuple(
@@ -126,21 +126,21 @@ class Seeds:
             if (place := own.get(name)) and content_hash(read_tree(place)) != digest
         )
 
-    def missing(self) -> tuple[str, ...]:
+    def list_removed(self) -> tuple[str, ...]:
         """Returns bundled skills that were removed."""
         own = self._own_names()
         return tuple(name for name in self.manifest() if name not in own)
 
     def tree(self, name: str) -> tuple[Tree, str]:
         """Returns the files of a bundled skill and its category; NotFound."""
-        for entry in self.shipped():
+        for entry in self.list_bundled():
             if entry.name == name:
                 return read_tree(Path(entry.folder)), entry.category
         raise NotFound(f"Hermes ships no skill {name!r}.")
 
     def forget(self, name: str, digest: str = "") -> None:
         """Removes the skill from the manifest or, with `digest`, updates its hash."""
-        with sole_writer(self._folder):
+        with lock_skills(self._folder):
             known = {key: each for key, each in self.manifest().items() if key != name}
             if digest:
                 known[name] = digest
@@ -149,12 +149,12 @@ class Seeds:
 
     def _own_names(self) -> dict[str, Path]:
         """Returns the folders of the home's skills by name."""
-        found = Scan((Root(path=str(self._folder)),), self._cache).look()
+        found = SkillScanner((SkillRoot(path=str(self._folder)),), self._cache).scan()
         names = {Path(each.folder).name: Path(each.folder) for each in found.broken}
         return names | {each.name: Path(each.folder) for each in found.entries}
 
-    def _put(self, entry: Entry, tree: Tree, target: Path) -> None:
-        put_folder(target, tree, self._folder / ".staging", durable=False)
+    def _put(self, entry: SkillEntry, tree: Tree, target: Path) -> None:
+        replace_folder(target, tree, self._folder / ".staging", durable=False)
         words = Path(entry.folder).parent / CATEGORY_FILE
         there = target.parent / CATEGORY_FILE
         if entry.category and words.is_file() and not there.exists():

@@ -11,10 +11,10 @@ from pathlib import Path
 from hermes.codec.ttl_cache import TtlCache
 from hermes.config.home import Home
 from hermes.config.settings import Settings
-from hermes.skills.conditions import Here, disabled_names
+from hermes.skills.conditions import SkillEnvironment, disabled_names
 from hermes.skills.index import Recent, index_text
-from hermes.skills.scan import Root, Scan, Scanned
-from hermes.skills.seeding import SHIPPED, Seeds
+from hermes.skills.scan import SkillRoot, SkillScan, SkillScanner
+from hermes.skills.seeding import BUNDLED_SKILLS, SkillSeeder
 from hermes.skills.skill import SYSTEMS
 from hermes.tools.toolsets import resolve_toolsets, toolsets_by_name
 from hermes.version import __version__
@@ -39,41 +39,43 @@ def skills_cache(home: Home) -> Path:
     return home.cache / "skills.json"
 
 
-def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[Root, ...]:
+def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[SkillRoot, ...]:
     """First the home: what lies there hides what has the same name elsewhere."""
-    roots = [Root(path=str(skills_folder(home)))]
+    roots = [SkillRoot(path=str(skills_folder(home)))]
     roots += [
-        Root(path=str(Path(each).expanduser().absolute()), kind="external")
+        SkillRoot(path=str(Path(each).expanduser().absolute()), kind="external")
         for each in settings.skills.external_dirs
     ]
     if settings.plugins.enabled and not settings.plugins.safe_mode:
-        roots.append(Root(path=str(plugin_skills_folder(home)), kind="external"))
+        roots.append(SkillRoot(path=str(plugin_skills_folder(home)), kind="external"))
     if cwd and cwd in settings.skills.trusted_projects:
-        roots += [Root(path=f"{cwd}/{each}", kind="project") for each in PROJECT_FOLDERS]
+        roots += [SkillRoot(path=f"{cwd}/{each}", kind="project") for each in PROJECT_FOLDERS]
     return tuple(roots)
 
 
-def seeds_of(home: Home) -> Seeds:
-    return Seeds(skills_folder(home), skills_cache(home))
+def seeds_of(home: Home) -> SkillSeeder:
+    return SkillSeeder(skills_folder(home), skills_cache(home))
 
 
-class Looked:
+class SkillIndexCache:
     """What was found and written for sessions before, in one run: while the files stay the same,
     the next session gets the same list."""
 
     def __init__(self) -> None:
-        self.cache: TtlCache[Scanned] = TtlCache()
-        self._scans: dict[tuple[Root, ...], Scan] = {}
-        self._texts: dict[Here, tuple[Scanned, str]] = {}
+        self.cache: TtlCache[SkillScan] = TtlCache()
+        self._scans: dict[tuple[SkillRoot, ...], SkillScanner] = {}
+        self._texts: dict[SkillEnvironment, tuple[SkillScan, str]] = {}
 
-    def scan(self, roots: tuple[Root, ...], cache: Path) -> Scanned:
+    def scan(self, roots: tuple[SkillRoot, ...], cache: Path) -> SkillScan:
         if roots not in self._scans:
             if len(self._scans) >= _MOST_KEPT:
                 self._scans.clear()
-            self._scans[roots] = Scan(roots, cache)
-        return self.cache.get(roots, self._scans[roots].look)
+            self._scans[roots] = SkillScanner(roots, cache)
+        return self.cache.get(roots, self._scans[roots].scan)
 
-    def text(self, scanned: Scanned, here: Here, *, most_chars: int, recent: Recent) -> str:
+    def text(
+        self, scanned: SkillScan, here: SkillEnvironment, *, most_chars: int, recent: Recent
+    ) -> str:
         """Of a list that is too long, what was used lately tells what to leave out: such a one is
         written anew."""
         found, text = self._texts.get(here, (None, ""))
@@ -102,9 +104,9 @@ def _whole_toolsets(tools: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def skills_here(settings: Settings, platform: str, tools: tuple[str, ...]) -> Here:
+def skills_here(settings: Settings, platform: str, tools: tuple[str, ...]) -> SkillEnvironment:
     skills = settings.skills
-    return Here(
+    return SkillEnvironment(
         platform=platform,
         system=SYSTEMS.get(sys.platform, sys.platform),
         tools=tools,
@@ -122,7 +124,7 @@ def skill_index(
     tools: tuple[str, ...],
     only_look: bool = False,
     seed: bool = True,
-    looked: Looked | None = None,
+    looked: SkillIndexCache | None = None,
 ) -> str:
     """Empty without a tool to load a skill with. Who will `only_look` makes nothing, not even the
     first copies of the skills that come with the program. What is wrong with a folder is no reason
@@ -131,11 +133,15 @@ def skill_index(
         return ""
     roots, seeds = skill_roots(settings, home, cwd), seeds_of(home)
     if only_look:
-        roots += () if seeds.manifest() or seeds.opted_out() else (Root(path=str(SHIPPED)),)
+        roots += (
+            () if seeds.manifest() or seeds.opted_out() else (SkillRoot(path=str(BUNDLED_SKILLS)),)
+        )
     elif seed:
         _seed(seeds)
-    cache, looked = skills_cache(home), looked or Looked()
-    scanned = Scan(roots, cache, kept=False).look() if only_look else looked.scan(roots, cache)
+    cache, looked = skills_cache(home), looked or SkillIndexCache()
+    scanned = (
+        SkillScanner(roots, cache, kept=False).scan() if only_look else looked.scan(roots, cache)
+    )
     return looked.text(
         scanned,
         skills_here(settings, platform, tools),
@@ -144,7 +150,7 @@ def skill_index(
     )
 
 
-def _seed(seeds: Seeds) -> None:
+def _seed(seeds: SkillSeeder) -> None:
     try:
         seeds.seed_if_new(__version__)
     except OSError as error:
@@ -154,6 +160,6 @@ def _seed(seeds: Seeds) -> None:
 def _recent(home: Home) -> tuple[str, ...]:
     # Only where not all skills fit.
     from hermes.core.world import SystemClock
-    from hermes.skills.usage import Usages
+    from hermes.skills.usage import SkillUsageStore
 
-    return Usages(skills_folder(home), SystemClock()).recent()
+    return SkillUsageStore(skills_folder(home), SystemClock()).recent()

@@ -9,20 +9,28 @@ from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
-from hermes.skills.checks import check_tree, near_duplicate
+from hermes.skills.checks import check_tree, find_duplicate
 from hermes.skills.files import (
     Tree,
     content_hash,
-    drop_folder,
-    put_folder,
+    lock_skills,
     read_tree,
+    remove_folder,
+    replace_folder,
     safe_member,
-    sole_writer,
 )
-from hermes.skills.history import Cause, History, Outcome, Settled, Version, Who, new_version
-from hermes.skills.provenance import Origins, Provenance
-from hermes.skills.scan import Entry, Scan, Scanned
-from hermes.skills.skill import MAIN, check_name, checked
+from hermes.skills.history import (
+    Cause,
+    SkillHistory,
+    StateChange,
+    Version,
+    VersionOutcome,
+    Who,
+    new_version,
+)
+from hermes.skills.provenance import Provenance, ProvenanceResolver
+from hermes.skills.scan import SkillEntry, SkillScan, SkillScanner
+from hermes.skills.skill import MAIN, check_name, validate_skill
 
 NEAR = 5
 _AUTONOMOUS = ("review", "curator")
@@ -31,7 +39,7 @@ Guard = Callable[[str, Tree], None]
 """Raises UsageError when these files must not become this skill."""
 
 
-class Change(Value):
+class SkillChange(Value):
     """A requested change. `files` maps paths to new contents, None to delete; with `whole` they
     are the complete skill. Without files the skill is removed."""
 
@@ -43,35 +51,35 @@ class Change(Value):
     category: str = ""
 
 
-class Shelf:
+class SkillStore:
     """`folder` is the home's `skills` folder. Methods block; call them in a thread."""
 
     def __init__(
         self,
         folder: Path,
-        scan: Scan,
+        scan: SkillScanner,
         world: World,
         *,
-        origins: Callable[[History], Origins],
+        origins: Callable[[SkillHistory], ProvenanceResolver],
         guard: Guard | None = None,
     ) -> None:
         self.folder = folder
         self._scan = scan
         self._world = world
-        self._history = History(folder / ".history")
+        self._history = SkillHistory(folder / ".history")
         self._staging = folder / ".staging"
         self._new_origins = origins
         self._guard = guard
 
     # Queries
 
-    def look(self) -> Scanned:
-        return self._scan.look()
+    def scan(self) -> SkillScan:
+        return self._scan.scan()
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str) -> SkillEntry:
         """Finds a skill by name, category and name, or folder; NotFound."""
-        scanned = self.look()
-        if (entry := scanned.named(name)) is not None:
+        scanned = self.scan()
+        if (entry := scanned.find(name)) is not None:
             twins = [each for each in scanned.shadowed if _alike(each, entry)]
             if twins:
                 places = ", ".join(each.folder for each in (entry, *twins))
@@ -87,21 +95,21 @@ class Shelf:
                 raise UsageError(f"The skill {name} is not valid: {broken.problem}")
         raise NotFound(f"There is no skill {name!r}.", near=_near(name, scanned))
 
-    def provenance(self, entry: Entry) -> Provenance:
+    def provenance(self, entry: SkillEntry) -> Provenance:
         return self._new_origins(self._history).of(entry)
 
     def active(self, name: str) -> Version | None:
         """Returns the version in use; None when the skill was never changed here or was edited
         since."""
-        entry = self.look().named(name)
+        entry = self.scan().find(name)
         if entry is None or entry.kind != "home":
             return None
-        return self._history.holding(name, content_hash(read_tree(Path(entry.folder))))
+        return self._history.version_in_use(name, content_hash(read_tree(Path(entry.folder))))
 
     def history(self, name: str) -> tuple[Version, ...]:
         return self._history.read(name)
 
-    def remembered(self) -> tuple[str, ...]:
+    def names_with_history(self) -> tuple[str, ...]:
         """Returns the names of all skills with a history, including removed ones."""
         return self._history.names()
 
@@ -136,20 +144,20 @@ class Shelf:
 
     # Changes
 
-    def propose(self, change: Change) -> Version:
+    def propose(self, change: SkillChange) -> Version:
         """Stores and validates a change without activating it."""
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             return self._record_intent(change, proposal=True)[0]
 
-    def apply(self, change: Change) -> Version:
+    def apply(self, change: SkillChange) -> Version:
         """Applies a change. A manual edit made before is kept in the history."""
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             version, tree = self._record_intent(change, proposal=False)
             return self._activate(version, tree)
 
     def promote(self, version: Version, reason: str = "") -> Version:
         """Activates a proposal; UsageError when the skill changed since."""
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             present = self._open_proposal(version)
             if self._present(present.place)[1] != present.base:
                 raise UsageError(
@@ -160,18 +168,18 @@ class Shelf:
             return self._activate(present, self._history.tree(present), reason)
 
     def refuse(self, version: Version, reason: str) -> Version:
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             self._settle(self._open_proposal(version), "refused", reason)
             return self._history.version(version.name, version.id)
 
     def revert(self, name: str, id: str, cause: Cause) -> Version:
         """Restores an older version as a new one."""
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             old = self._history.version(name, id)
             if old.removed:
                 raise UsageError(f"Version {old.id} removed the skill; choose another.")
             tree = self._history.tree(old)
-            change = Change(
+            change = SkillChange(
                 name=name,
                 action=f"revert to {old.id}",
                 cause=cause,
@@ -184,7 +192,7 @@ class Shelf:
 
     def adopt(self, name: str, cause: Cause) -> Version | None:
         """Records the current files as a version, if they are not one."""
-        with sole_writer(self.folder):
+        with lock_skills(self.folder):
             entry = self._own(name)
             return self._record_found(entry, cause.who, cause) if entry else None
 
@@ -194,7 +202,7 @@ class Shelf:
             raise UsageError(f"Version {version.id} is not open: it is {present.state}.")
         return present
 
-    def _record_intent(self, change: Change, *, proposal: bool) -> tuple[Version, Tree]:
+    def _record_intent(self, change: SkillChange, *, proposal: bool) -> tuple[Version, Tree]:
         check_name(change.name)
         entry = self._own(change.name)
         if entry is None and not change.files:
@@ -207,8 +215,8 @@ class Shelf:
         after = _apply_to_tree(before, change)
         if after:
             self._check(change, before, after, fresh=entry is None)
-        kept = self._history.keep(after)
-        self._world.reach("skill.kept")
+        kept = self._history.store_contents(after)
+        self._world.kill_point("skill.kept")
         version = new_version(
             change.name,
             place,
@@ -221,16 +229,16 @@ class Shelf:
             proposal=proposal,
         )
         self._history.append(change.name, version)
-        self._world.reach("skill.intended")
+        self._world.kill_point("skill.intended")
         return version, after
 
     def _activate(self, version: Version, tree: Tree, reason: str = "") -> Version:
         folder = self.folder / version.place
         if version.removed:
-            drop_folder(folder, self._staging)
+            remove_folder(folder, self._staging)
         else:
             self._write(folder, tree)
-        self._world.reach("skill.written")
+        self._world.kill_point("skill.written")
         self._settle(version, "active", reason)
         return self._history.version(version.name, version.id)
 
@@ -244,16 +252,16 @@ class Shelf:
                 for name in changed:
                     replace_file(folder / safe_member(name), tree[name])
                 return
-        put_folder(folder, tree, self._staging, reach=self._world.reach)
+        replace_folder(folder, tree, self._staging, reach=self._world.kill_point)
 
-    def _settle(self, version: Version, state: Outcome, reason: str = "") -> None:
+    def _settle(self, version: Version, state: VersionOutcome, reason: str = "") -> None:
         at = self._world.clock.now()
         self._history.append(
-            version.name, Settled(id=version.id, state=state, at=at, reason=reason)
+            version.name, StateChange(id=version.id, state=state, at=at, reason=reason)
         )
-        self._world.reach("skill.settled")
+        self._world.kill_point("skill.settled")
 
-    def _record_found(self, entry: Entry, who: Who | None, cause: Cause) -> Version | None:
+    def _record_found(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
         """Records files left by a person, an installation or an interrupted run."""
         tree = read_tree(Path(entry.folder))
         digest = content_hash(tree)
@@ -273,7 +281,7 @@ class Shelf:
             entry.name,
             self._relative(entry),
             tree,
-            self._history.keep(tree),
+            self._history.store_contents(tree),
             base="",
             at=self._world.clock.now(),
             action="found",
@@ -284,33 +292,33 @@ class Shelf:
         self._settle(version, "active")
         return version
 
-    def _check_author(self, entry: Entry, cause: Cause) -> None:
+    def _check_author(self, entry: SkillEntry, cause: Cause) -> None:
         if cause.who in _AUTONOMOUS and (origin := self.provenance(entry)) != "agent":
             raise UsageError(
                 f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
             )
 
-    def _check(self, change: Change, before: Tree, after: Tree, *, fresh: bool) -> None:
+    def _check(self, change: SkillChange, before: Tree, after: Tree, *, fresh: bool) -> None:
         by_agent = change.cause.who in ("agent", *_AUTONOMOUS)
         check_tree(before, after, strict=by_agent)
-        skill = checked(after[MAIN].decode("utf-8"), change.name)
+        skill = validate_skill(after[MAIN].decode("utf-8"), change.name)
         if fresh and by_agent and change.action == "create":
-            twin = near_duplicate(skill, self.look().entries)
+            twin = find_duplicate(skill, self.scan().entries)
             if twin:
                 raise UsageError(f"The skill {twin} covers the same task; patch it instead.")
         if self._guard is not None and by_agent:
             self._guard(change.name, after)
 
-    def _own(self, name: str) -> Entry | None:
+    def _own(self, name: str) -> SkillEntry | None:
         """Returns the changeable skill of this name; UsageError for one of another root."""
-        entry = self.look().named(name)
+        entry = self.scan().find(name)
         if entry is not None and entry.kind != "home":
             raise UsageError(
                 f"The skill {name} is in {entry.folder}, which is read-only for Hermes."
             )
         return entry
 
-    def _place(self, change: Change, entry: Entry | None) -> str:
+    def _place(self, change: SkillChange, entry: SkillEntry | None) -> str:
         if entry is not None:
             return self._relative(entry)
         if change.category:
@@ -318,7 +326,7 @@ class Shelf:
                 check_name(part)
         return f"{change.category}/{change.name}" if change.category else change.name
 
-    def _relative(self, entry: Entry) -> str:
+    def _relative(self, entry: SkillEntry) -> str:
         return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
 
     def _present(self, place: str) -> tuple[Tree, str]:
@@ -329,11 +337,11 @@ class Shelf:
         return tree, content_hash(tree)
 
 
-def _alike(one: Entry, other: Entry) -> bool:
+def _alike(one: SkillEntry, other: SkillEntry) -> bool:
     return (one.name, one.kind) == (other.name, other.kind)
 
 
-def _apply_to_tree(before: Tree, change: Change) -> Tree:
+def _apply_to_tree(before: Tree, change: SkillChange) -> Tree:
     if not change.files:
         return {}
     after: Tree = {} if change.whole else dict(before)
@@ -346,7 +354,7 @@ def _apply_to_tree(before: Tree, change: Change) -> Tree:
     return after
 
 
-def _near(name: str, scanned: Scanned) -> tuple[str, ...]:
+def _near(name: str, scanned: SkillScan) -> tuple[str, ...]:
     # Slow to load and only needed for an error.
     import difflib
 

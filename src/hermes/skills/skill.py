@@ -8,7 +8,7 @@ from typing import Any
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import UsageError
-from hermes.skills.frontmatter import read, split
+from hermes.skills.frontmatter import read_frontmatter, split_frontmatter
 
 MAIN = "SKILL.md"
 SUPPORT = ("references", "templates", "scripts", "assets")
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Variable(Value):
+class SkillVariable(Value):
     """An environment variable that a skill needs."""
 
     name: str
@@ -39,7 +39,7 @@ class CredentialFile(Value):
     description: str = ""
 
 
-class Option(Value):
+class SkillOption(Value):
     """A setting of a skill, stored at `skills.config.<key>`."""
 
     key: str
@@ -48,7 +48,7 @@ class Option(Value):
     prompt: str = ""
 
 
-class Conditions(Value):
+class SkillConditions(Value):
     """Conditions for listing a skill: all required tools exist and none of those it is a
     fallback for."""
 
@@ -72,9 +72,9 @@ class Skill(Value):
     tags: tuple[str, ...] = ()
     category: str = ""
     related: tuple[str, ...] = ()
-    conditions: Conditions = Conditions()
-    options: tuple[Option, ...] = ()
-    variables: tuple[Variable, ...] = ()
+    conditions: SkillConditions = SkillConditions()
+    options: tuple[SkillOption, ...] = ()
+    variables: tuple[SkillVariable, ...] = ()
     credential_files: tuple[CredentialFile, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -83,20 +83,20 @@ class Skill(Value):
         return not self.platforms or system in self.platforms
 
 
-def parse(text: str) -> tuple[Skill, str]:
+def parse_skill(text: str) -> tuple[Skill, str]:
     """Parses a SKILL.md into skill and body; UsageError."""
-    block, body = split(text)
-    return from_fields(read(block)), body
+    block, body = split_frontmatter(text)
+    return from_fields(read_frontmatter(block)), body
 
 
-def checked(text: str, name: str) -> Skill:
+def validate_skill(text: str, name: str) -> Skill:
     """Validates a SKILL.md for the skill of this name; UsageError."""
     check_name(name)
     if len(text) > MOST_CHARS:
         raise UsageError(
             f"A SKILL.md may have at most {MOST_CHARS} characters; this one has {len(text)}."
         )
-    skill, body = parse(text)
+    skill, body = parse_skill(text)
     if skill.name != name:
         raise UsageError(f"The frontmatter names the skill {skill.name!r}, not {name!r}.")
     if not body.strip():
@@ -138,13 +138,13 @@ def from_fields(fields: JsonObject) -> Skill:
             tags=_words(ours.get("tags") or fields.get("tags")),
             category=_text(ours.get("category") or fields.get("category")),
             related=_words(ours.get("related_skills")),
-            conditions=Conditions(
+            conditions=SkillConditions(
                 requires_toolsets=_words(ours.get("requires_toolsets")),
                 requires_tools=_words(ours.get("requires_tools")),
                 fallback_for_toolsets=_words(ours.get("fallback_for_toolsets")),
                 fallback_for_tools=_words(ours.get("fallback_for_tools")),
             ),
-            options=tuple(convert(Option, each) for each in _list(ours.get("config"))),
+            options=tuple(convert(SkillOption, each) for each in _list(ours.get("config"))),
             variables=_variables(fields, needed),
             credential_files=tuple(
                 convert(CredentialFile, {"path": each} if isinstance(each, str) else each)
@@ -156,9 +156,9 @@ def from_fields(fields: JsonObject) -> Skill:
         raise UsageError(f"The frontmatter is not valid: {error}.") from error
 
 
-def _variables(fields: JsonObject, needed: JsonObject) -> tuple[Variable, ...]:
+def _variables(fields: JsonObject, needed: JsonObject) -> tuple[SkillVariable, ...]:
     given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
-    found = [convert(Variable, {"name": v} if isinstance(v, str) else v) for v in given]
+    found = [convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in given]
     for variable in found:
         if not _VARIABLE.fullmatch(variable.name):
             raise UsageError(f"{variable.name!r} is not a valid name for an environment variable.")

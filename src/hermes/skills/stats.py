@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
 from hermes.journal.skill_results import skill_results
-from hermes.skills.library import Skilled
-from hermes.skills.usage import Outcomes, Usage
+from hermes.skills.library import SkillLibrary
+from hermes.skills.usage import Outcomes, SkillUsage
 
 if TYPE_CHECKING:
     from hermes.journal.journal import SqliteJournal
@@ -47,7 +47,7 @@ class SkillStats(Value):
     versions: dict[str, Outcomes] = {}
 
 
-async def skill_stats(journal: SqliteJournal, skilled: Skilled) -> tuple[SkillStats, ...]:
+async def skill_stats(journal: SqliteJournal, skilled: SkillLibrary) -> tuple[SkillStats, ...]:
     """Those used last first."""
     ends = await _ends(journal)
     known = skilled.usages.all()
@@ -55,7 +55,7 @@ async def skill_stats(journal: SqliteJournal, skilled: Skilled) -> tuple[SkillSt
     return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
 
 
-def _stats(name: str, usage: Usage, ends: dict[str, tuple[int, int]]) -> SkillStats:
+def _stats(name: str, usage: SkillUsage, ends: dict[str, tuple[int, int]]) -> SkillStats:
     versions = dict(usage.versions)
     for version, (well, badly) in ends.items():
         old = versions.get(version, Outcomes())

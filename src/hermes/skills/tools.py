@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 from hermes.codec.values import JsonObject
 from hermes.core.effects import ChangeSkill, Effect
 from hermes.core.errors import HermesError, NotFound, ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.skills.desk import Desk
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.skills.desk import SkillService
 from hermes.skills.history import Version
-from hermes.skills.scan import Entry
+from hermes.skills.scan import SkillEntry
 from hermes.skills.skill import MAIN
 from hermes.skills.viewing import file_output, skill_output
 
@@ -22,14 +22,14 @@ LINE = 120
 Action = Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
 
 
-class Skills:
+class SkillTools:
     """State of the skill tools in one session."""
 
-    def __init__(self, desk: Desk | None = None) -> None:
+    def __init__(self, desk: SkillService | None = None) -> None:
         self._desk = desk
 
     @property
-    def desk(self) -> Desk:
+    def service(self) -> SkillService:
         if self._desk is None:
             raise ToolError(CLOSED)
         return self._desk
@@ -45,8 +45,8 @@ async def skills_list(
     ctx: ToolContext, category: Annotated[str, "Only this category"] = ""
 ) -> ToolOutput:
     """List all skills with descriptions."""
-    desk = ctx.kept(Skills).desk
-    scanned, shown = await asyncio.to_thread(lambda: (desk.look(), desk.visible()))
+    desk = ctx.kept(SkillTools).service
+    scanned, shown = await asyncio.to_thread(lambda: (desk.scan(), desk.available_skills()))
     entries = [entry for entry in shown if not category or entry.category == category]
     categories = sorted({entry.category for entry in shown})
     details: JsonObject = {
@@ -68,7 +68,7 @@ async def skills_list(
     return ToolOutput.text("\n".join((*lines, "skill_view(name) loads one.")), details=details)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: SkillEntry) -> str:
     words = entry.skill.description
     return f"- {entry.name}: {words if len(words) <= LINE else words[: LINE - 1] + '…'}"
 
@@ -85,7 +85,7 @@ async def skill_view(
     file_path: Annotated[str, "One of its files instead of its text"] = "",
 ) -> ToolOutput:
     """Load a skill: how to do a kind of task here. Follow it."""
-    desk = ctx.kept(Skills).desk
+    desk = ctx.kept(SkillTools).service
     try:
         entry = await asyncio.to_thread(desk.find, name)
         if file_path and file_path != MAIN:
@@ -98,7 +98,7 @@ async def skill_view(
         raise ToolError(str(error)) from error
 
 
-def _changes(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
+def _changes(_place: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ChangeSkill(name=arguments["name"], action=arguments["action"]),)
 
 
@@ -123,7 +123,7 @@ async def skill_manage(
 ) -> ToolOutput:
     """Save how to do a kind of task, or fix a skill. Prefer patch; name the kind of task, not the
     case; no temporary failures. Steps, pitfalls, checks."""
-    desk = ctx.kept(Skills).desk
+    desk = ctx.kept(SkillTools).service
     try:
         if action != "create":
             await _confirm_change(ctx, desk, name)
@@ -139,7 +139,7 @@ async def skill_manage(
             "file_content": file_content,
             "absorbed_into": absorbed_into,
         }
-        version = await asyncio.to_thread(change, desk, ctx.call_id, arguments)
+        version = await asyncio.to_thread(execute_change, desk, ctx.call_id, arguments)
     except NotFound as error:
         raise ToolError(f"{error} skills_list shows all.") from error
     except HermesError as error:
@@ -147,7 +147,7 @@ async def skill_manage(
     return _report(desk, version)
 
 
-def change(desk: Desk, call_id: str, given: JsonObject) -> Version:
+def execute_change(desk: SkillService, call_id: str, given: JsonObject) -> Version:
     """Executes decoded arguments of `skill_manage`."""
     name, path = given["name"], given["file_path"]
     steps: dict[Action, Callable[[], Version]] = {
@@ -169,7 +169,7 @@ def change(desk: Desk, call_id: str, given: JsonObject) -> Version:
     return steps[action]()
 
 
-async def _confirm_change(ctx: ToolContext, desk: Desk, name: str) -> None:
+async def _confirm_change(ctx: ToolContext, desk: SkillService, name: str) -> None:
     """Asks before changing a skill that is not the agent's own."""
     entry = await asyncio.to_thread(desk.find, name)
     origin = await asyncio.to_thread(desk.provenance, entry)
@@ -185,7 +185,7 @@ async def _confirm_change(ctx: ToolContext, desk: Desk, name: str) -> None:
         )
 
 
-def _report(desk: Desk, version: Version) -> ToolOutput:
+def _report(desk: SkillService, version: Version) -> ToolOutput:
     details: JsonObject = {
         "name": version.name,
         "version": version.id,

@@ -11,7 +11,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
 from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
-from hermes.skills.files import sole_writer
+from hermes.skills.files import lock_skills
 
 FILE = ".usage.json"
 # Older versions count only in the totals.
@@ -28,7 +28,7 @@ class Outcomes(Value):
     last_at: str = ""
 
 
-class Usage(Value, omit_defaults=False):
+class SkillUsage(Value, omit_defaults=False):
     created_at: str = ""
     created_by: str = ""
     state: Literal["active", "stale", "archived"] = "active"
@@ -49,7 +49,7 @@ class Usage(Value, omit_defaults=False):
         return max(moment or "" for moment in moments)
 
 
-class Usages:
+class SkillUsageStore:
     """Counters in one file under a lock. They are best effort: an unreadable file restarts the
     counts."""
 
@@ -58,37 +58,37 @@ class Usages:
         self._path = folder / FILE
         self._clock = clock
 
-    def all(self) -> dict[str, Usage]:
+    def all(self) -> dict[str, SkillUsage]:
         try:
-            return decode(dict[str, Usage], self._path.read_bytes())
+            return decode(dict[str, SkillUsage], self._path.read_bytes())
         except (OSError, DecodeError):
             return {}
 
-    def of(self, name: str) -> Usage:
-        return self.all().get(name, Usage())
+    def of(self, name: str) -> SkillUsage:
+        return self.all().get(name, SkillUsage())
 
     def recent(self) -> tuple[str, ...]:
         """Returns names by last use, newest first."""
         known = self.all()
         return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
-    def viewed(self, name: str, version: str) -> None:
+    def count_view(self, name: str, version: str) -> None:
         self._count(name, version, views=1)
 
-    def used(self, name: str, version: str) -> None:
+    def count_use(self, name: str, version: str) -> None:
         self._count(name, version, uses=1)
 
-    def ended(self, name: str, version: str, *, well: bool) -> None:
+    def count_outcome(self, name: str, version: str, *, well: bool) -> None:
         """Counts the end of a turn that loaded the skill."""
         self._count(name, version, successes=int(well), failures=int(not well))
 
-    def created(self, name: str, by: str) -> None:
-        def fresh(now: Usage) -> Usage:
-            return Usage(created_at=self._now(), created_by=by, pinned=now.pinned)
+    def record_creation(self, name: str, by: str) -> None:
+        def fresh(now: SkillUsage) -> SkillUsage:
+            return SkillUsage(created_at=self._now(), created_by=by, pinned=now.pinned)
 
         self.change(name, fresh)
 
-    def patched(self, name: str) -> None:
+    def record_patch(self, name: str) -> None:
         self.change(
             name,
             lambda now: replace(now, patch_count=now.patch_count + 1, last_patched_at=self._now()),
@@ -97,10 +97,10 @@ class Usages:
     def pin(self, name: str, pinned: bool) -> None:
         self.change(name, lambda now: replace(now, pinned=pinned))
 
-    def change(self, name: str, change: Callable[[Usage], Usage]) -> None:
-        with sole_writer(self._folder):
+    def change(self, name: str, change: Callable[[SkillUsage], SkillUsage]) -> None:
+        with lock_skills(self._folder):
             known = self.all()
-            known[name] = change(known.get(name, Usage(created_at=self._now())))
+            known[name] = change(known.get(name, SkillUsage(created_at=self._now())))
             replace_file(self._path, encode(known), durable=False)
 
     def _count(
@@ -115,7 +115,7 @@ class Usages:
     ) -> None:
         at = self._now()
 
-        def add_counts(now: Usage) -> Usage:
+        def add_counts(now: SkillUsage) -> SkillUsage:
             old = now.versions.get(version, Outcomes())
             fresh = Outcomes(
                 views=old.views + views,

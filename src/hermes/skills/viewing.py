@@ -9,13 +9,13 @@ from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
-from hermes.core.secret_store import Captured, Need
+from hermes.core.secret_store import Captured, SecretRequest
 from hermes.core.tools import ToolContext, ToolOutput
-from hermes.skills.desk import Desk
-from hermes.skills.frontmatter import split
-from hermes.skills.loading import RunInline, filled, linked_files, read_text, settings_lines
+from hermes.skills.desk import SkillService
+from hermes.skills.frontmatter import split_frontmatter
+from hermes.skills.loading import RunInline, linked_files, read_skill_file, render, settings_lines
 from hermes.skills.readiness import Readiness
-from hermes.skills.scan import Entry
+from hermes.skills.scan import SkillEntry
 
 DONE = "I have set it"
 SKIP = "Continue without it"
@@ -26,7 +26,7 @@ MOST_INLINE = 4_000
 STRANGERS = ("agent", "hub", "project")
 
 
-async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput:
+async def skill_output(ctx: ToolContext, desk: SkillService, entry: SkillEntry) -> ToolOutput:
     ready = await asyncio.to_thread(desk.readiness, entry)
     if ready.status == "unsupported":
         raise ToolError(
@@ -38,8 +38,8 @@ async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput
     hidden = await _open_environment(ctx, desk, entry)
     version = await asyncio.to_thread(desk.note_view, entry)
     files = await asyncio.to_thread(linked_files, entry)
-    body = split(await asyncio.to_thread(read_text, entry))[1].strip()
-    text = await filled(body, entry, desk.loading, _inline(ctx, desk))
+    body = split_frontmatter(await asyncio.to_thread(read_skill_file, entry))[1].strip()
+    text = await render(body, entry, desk.loading, _inline(ctx, desk))
     notes = [f"[Skill directory: {entry.folder}]"]
     if files:
         names = ", ".join(name for names in files.values() for name in names)
@@ -54,7 +54,7 @@ async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput
     return _mark_origin(desk, entry, output)
 
 
-def _inline(ctx: ToolContext, desk: Desk) -> RunInline | None:
+def _inline(ctx: ToolContext, desk: SkillService) -> RunInline | None:
     """Runs inline commands through the policy in the session's workspace."""
     if not desk.inline_seconds:
         return None
@@ -74,20 +74,20 @@ def _inline(ctx: ToolContext, desk: Desk) -> RunInline | None:
     return run
 
 
-def file_output(desk: Desk, entry: Entry, path: str) -> ToolOutput:
-    text = read_text(entry, path)
+def file_output(desk: SkillService, entry: SkillEntry, path: str) -> ToolOutput:
+    text = read_skill_file(entry, path)
     kind = PurePosixPath(path).suffix
     details: JsonObject = {"name": entry.name, "file": path, "file_type": kind}
     return _mark_origin(desk, entry, ToolOutput.text(text, details=details))
 
 
-def _mark_origin(desk: Desk, entry: Entry, output: ToolOutput) -> ToolOutput:
+def _mark_origin(desk: SkillService, entry: SkillEntry, output: ToolOutput) -> ToolOutput:
     """Marks text of an untrusted author with its origin."""
     return replace(output, origin=f"skill:{entry.name}") if desk.foreign(entry.name) else output
 
 
 async def _set_up(
-    ctx: ToolContext, desk: Desk, entry: Entry, ready: Readiness
+    ctx: ToolContext, desk: SkillService, entry: SkillEntry, ready: Readiness
 ) -> tuple[Readiness, bool]:
     """Asks for missing variables; secrets never enter the transcript."""
     captured = await _capture_all(desk, ready)
@@ -105,17 +105,19 @@ async def _set_up(
     return await asyncio.to_thread(desk.readiness, entry), False
 
 
-async def _capture_all(desk: Desk, ready: Readiness) -> Captured:
+async def _capture_all(desk: SkillService, ready: Readiness) -> Captured:
     """Asks for each variable until one is declined."""
     captured: Captured = "unavailable"
     for each in ready.variables:
-        captured = await desk.capture(Need(name=each.name, prompt=each.prompt, help=each.help))
+        captured = await desk.capture(
+            SecretRequest(name=each.name, prompt=each.prompt, help=each.help)
+        )
         if captured != "stored":
             break
     return captured
 
 
-async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:
+async def _open_environment(ctx: ToolContext, desk: SkillService, entry: SkillEntry) -> str:
     """Exposes the declared variables to commands: directly for a skill that the person chose,
     after a question for others. Returns a note about hidden ones."""
     names = [each.name for each in entry.skill.variables]
@@ -132,7 +134,7 @@ async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:
     return f"Commands do not see {', '.join(unseen)}." if unseen else ""
 
 
-def _advice(entry: Entry, ready: Readiness) -> str:
+def _advice(entry: SkillEntry, ready: Readiness) -> str:
     if not ready.note:
         return ""
     if ready.variables:
@@ -141,7 +143,7 @@ def _advice(entry: Entry, ready: Readiness) -> str:
 
 
 def _details(
-    entry: Entry,
+    entry: SkillEntry,
     ready: Readiness,
     files: dict[str, tuple[str, ...]],
     version: str,

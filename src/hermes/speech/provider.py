@@ -8,20 +8,20 @@ from hermes.codec.values import Value
 from hermes.core.tools import ToolContext
 
 
-class Sound(Value):
+class AudioFile(Value):
     """A whole audio file. `ending` is its file name extension, without the dot."""
 
     data: bytes
     ending: str
 
 
-class Heard(Value):
+class Transcription(Value):
     text: str
     language: str = ""
     seconds: float | None = None
 
 
-class Speaker(Protocol):
+class SpeechSynthesizer(Protocol):
     """`recipient` names who receives the text, for effects. Raises ToolError."""
 
     @property
@@ -33,10 +33,10 @@ class Speaker(Protocol):
     @property
     def voice_compatible(self) -> bool: ...
 
-    async def speak(self, ctx: ToolContext, text: str) -> Sound: ...
+    async def speak(self, ctx: ToolContext, text: str) -> AudioFile: ...
 
 
-class Listener(Protocol):
+class SpeechRecognizer(Protocol):
     """What it returns are the words of a speaker, so they have the origin `origin`. Raises
     ToolError."""
 
@@ -49,22 +49,22 @@ class Listener(Protocol):
     @property
     def origin(self) -> str: ...
 
-    async def listen(self, ctx: ToolContext, sound: Sound, language: str) -> Heard: ...
+    async def listen(self, ctx: ToolContext, sound: AudioFile, language: str) -> Transcription: ...
 
 
-class Keep(Protocol):
-    async def __call__(self, sound: Sound) -> str: ...
+class SaveAudio(Protocol):
+    async def __call__(self, sound: AudioFile) -> str: ...
 
 
-class Speech:
+class SpeechProviders:
     """What the tools get from `ToolContext.kept`. `keep` stores a sound for the user and returns
     its path."""
 
     def __init__(
         self,
-        speaker: Speaker | None = None,
-        listener: Listener | None = None,
-        keep: Keep | None = None,
+        speaker: SpeechSynthesizer | None = None,
+        listener: SpeechRecognizer | None = None,
+        keep: SaveAudio | None = None,
     ) -> None:
         self.speaker = speaker
         self.listener = listener

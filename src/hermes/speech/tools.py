@@ -12,8 +12,8 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import CallServer, Effect, ReadPath, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
-from hermes.speech.provider import Sound, Speech
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
+from hermes.speech.provider import AudioFile, SpeechProviders
 
 MOST_CHARS = 20_000
 MOST_BYTES = 25 * 1024 * 1024
@@ -28,7 +28,7 @@ async def text_to_speech(
     output_path: Annotated[str, "File; omit for a generated path"] = "",
 ) -> ToolOutput:
     """Convert text to speech in an audio file."""
-    own = ctx.kept(Speech)
+    own = ctx.kept(SpeechProviders)
     if own.speaker is None or own.keep is None:
         raise ToolError(NO_PROVIDER.format(does="converts text to speech"))
     if not text.strip() or len(text) > MOST_CHARS:
@@ -56,7 +56,7 @@ async def transcribe(
     language: Annotated[str, "Such as `en`; omit to detect"] = "",
 ) -> ToolOutput:
     """Transcribe the speech in an audio file."""
-    listener = ctx.kept(Speech).listener
+    listener = ctx.kept(SpeechProviders).listener
     if listener is None:
         raise ToolError(NO_PROVIDER.format(does="transcribes speech"))
     sound = await _read(ctx, path)
@@ -71,7 +71,7 @@ async def transcribe(
     return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=listener.origin)
 
 
-async def _read(ctx: ToolContext, path: str) -> Sound:
+async def _read(ctx: ToolContext, path: str) -> AudioFile:
     ending = PurePath(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ToolError(f"{path} is not one of {', '.join(FORMATS)}.")
@@ -81,13 +81,13 @@ async def _read(ctx: ToolContext, path: str) -> Sound:
         raise ToolError(f"There is no file {path}.")
     if info.size > MOST_BYTES:
         raise ToolError(f"{path} is larger than {MOST_BYTES // 1024 // 1024} MB.")
-    return Sound(data=await ctx.workspace.read_bytes(whole), ending=ending)
+    return AudioFile(data=await ctx.workspace.read_bytes(whole), ending=ending)
 
 
-def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
+def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
     """Return the same tool with its effects: the recipient of the words, and the files."""
 
-    def effects(place: Place, arguments: JsonObject) -> Iterator[Effect]:
+    def effects(place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         yield CallServer(
             server=recipient(), tool=pattern.name, arguments=encode(arguments).decode()
         )

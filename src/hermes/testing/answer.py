@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
 from hermes.core.world import Clock
-from hermes.testing.connection import Connection
+from hermes.testing.connection import ServerConnection
 from hermes.testing.steps import Failure, Pace
-from hermes.testing.wires.draft import Draft, Frame, wire_json
+from hermes.testing.wires.draft import Frame, ReplyDraft, wire_json
 from hermes.testing.wires.errors import error_bytes, error_headers
 from hermes.testing.wires.table import WIRES, WireName
 
@@ -35,7 +35,7 @@ LONG_SECONDS = 3600.0
 End = Literal["whole", "cut", "reset", "hold"]
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """`frames` are the pieces of the body; a streamed response sends each as an HTTP chunk."""
 
     head: bytes
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
             yield chunk(b"")
 
 
-async def play(answer: Answer, connection: Connection, clock: Clock) -> None:
+async def play(answer: HttpResponse, connection: ServerConnection, clock: Clock) -> None:
     """Send with all pauses. Never returns for a response that hangs."""
     pace = answer.pace
     if pace.first_seconds:
@@ -78,7 +78,7 @@ async def play(answer: Answer, connection: Connection, clock: Clock) -> None:
             connection.write(chunk(COMMENT))
 
 
-async def _write(piece: bytes, pace: Pace, connection: Connection, clock: Clock) -> None:
+async def _write(piece: bytes, pace: Pace, connection: ServerConnection, clock: Clock) -> None:
     size = pace.drip or len(piece) or 1
     for at in range(0, len(piece), size):
         connection.write(piece[at : at + size])
@@ -87,35 +87,35 @@ async def _write(piece: bytes, pace: Pace, connection: Connection, clock: Clock)
             await clock.sleep(pace.drip_seconds)
 
 
-def page(status: int, value: JsonValue) -> Answer:
+def page(status: int, value: JsonValue) -> HttpResponse:
     """A small JSON response outside the wire formats."""
     raw = encode(value)
-    return Answer(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
+    return HttpResponse(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
 
 
-def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> Answer:
+def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> HttpResponse:
     """An error response as the vendors of the wire format send it."""
     if failure.status == 0:
-        return Answer(b"", end="cut", pace=pace)
+        return HttpResponse(b"", end="cut", pace=pace)
     anthropic = wire == "messages"
     raw, kind = error_bytes(failure, anthropic=anthropic)
     headers = {"content-type": kind} | error_headers(failure, anthropic=anthropic, now=now)
-    return Answer(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
+    return HttpResponse(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
 
 
-def reply(draft: Draft, wire: WireName, *, stream: bool) -> Answer:
+def reply(draft: ReplyDraft, wire: WireName, *, stream: bool) -> HttpResponse:
     """The complete response of a step."""
     step = draft.step
     if stream:
         headers = {"content-type": "text/event-stream; charset=utf-8"} | step.headers
         frames = tuple(_frames(draft, wire))
-        return Answer(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
+        return HttpResponse(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
     headers = {"content-type": "application/json"} | step.headers
     raw = wire_json(WIRES[wire].body(draft))
-    return Answer(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
+    return HttpResponse(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
 
 
-def _frames(draft: Draft, wire: WireName) -> Iterator[bytes]:
+def _frames(draft: ReplyDraft, wire: WireName) -> Iterator[bytes]:
     flaws = draft.step.flaws
     between = COMMENT + (sse(PING) if wire == "messages" else b"")
     for event in WIRES[wire].events(draft):

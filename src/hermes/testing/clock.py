@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from hermes.core.world import Clock, World, nothing_here
+from hermes.core.world import Clock, World, no_kill_point
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def _something_is_ready(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def seeded_world(
-    seed: int | str, clock: Clock | None = None, reach: Callable[[str], None] = nothing_here
+    seed: int | str, clock: Clock | None = None, reach: Callable[[str], None] = no_kill_point
 ) -> World:
     """A deterministic world. Time is virtual unless a clock is given."""
-    return World(clock=clock or VirtualClock(), chance=random.Random(seed), reach=reach)
+    return World(clock=clock or VirtualClock(), chance=random.Random(seed), kill_point=reach)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 MAX_HEAD_BYTES = 65_536
 
 
-class Incoming(NamedTuple):
+class HttpRequest(NamedTuple):
     method: str
     path: str
     headers: dict[str, str]
@@ -24,14 +24,14 @@ class _Head(NamedTuple):
     headers: dict[str, str]
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """Passes on one request at a time; the next waits until `done` is called. A client that
     disconnects cancels the task that answers it."""
 
     def __init__(
         self,
-        serve: Callable[[Incoming, Connection], None],
-        register: Callable[[Connection, bool], None],
+        serve: Callable[[HttpRequest, ServerConnection], None],
+        register: Callable[[ServerConnection, bool], None],
     ) -> None:
         self._serve = serve
         self._register = register
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
             self._serve(incoming, self)
         self._reading = False
 
-    def _take(self) -> Incoming | None:
+    def _take(self) -> HttpRequest | None:
         if self._head is None and not self._take_head():
             return None
         assert self._head is not None
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
         if raw is None:
             return None
         self._head = None
-        return Incoming(method, path, headers, raw)
+        return HttpRequest(method, path, headers, raw)
 
     def _take_head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")

@@ -11,61 +11,63 @@ from hermes.codec.values import JsonObject, JsonValue, Value
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class SaidCall(Value):
+class RequestCall(Value):
     id: str
     name: str
     arguments: str
 
 
-class Said(Value):
+class RequestMessage(Value):
     """`call_id` is the tool call that a tool result answers."""
 
     role: Role
     text: str = ""
-    calls: tuple[SaidCall, ...] = ()
+    calls: tuple[RequestCall, ...] = ()
     call_id: str = ""
 
 
-def said_in(wire: str, body: JsonObject) -> Iterator[Said]:
+def parse_messages(wire: str, body: JsonObject) -> Iterator[RequestMessage]:
     """Lenient: entries that do not fit the wire format are skipped."""
     match wire:
         case "chat":
             yield from _chat(_objects(body.get("messages")))
         case "messages":
             if system := _text(body.get("system")):
-                yield Said(role="system", text=system)
+                yield RequestMessage(role="system", text=system)
             yield from _messages(_objects(body.get("messages")))
         case _:
             if instructions := _text(body.get("instructions")):
-                yield Said(role="system", text=instructions)
+                yield RequestMessage(role="system", text=instructions)
             given = body.get("input")
             if isinstance(given, str):
-                yield Said(role="user", text=given)
+                yield RequestMessage(role="user", text=given)
             yield from _responses(_objects(given))
 
 
-def _chat(messages: Iterable[JsonObject]) -> Iterator[Said]:
+def _chat(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
     for message in messages:
         text = _text(message.get("content"))
         match message.get("role"):
             case "system" | "developer":
-                yield Said(role="system", text=text)
+                yield RequestMessage(role="system", text=text)
             case "user":
-                yield Said(role="user", text=text)
+                yield RequestMessage(role="user", text=text)
             case "assistant":
                 made = tuple(_chat_call(call) for call in _objects(message.get("tool_calls")))
-                yield Said(role="assistant", text=text, calls=made)
+                yield RequestMessage(role="assistant", text=text, calls=made)
             case "tool":
-                yield Said(role="tool", text=text, call_id=str(message.get("tool_call_id", "")))
+                yield RequestMessage(
+                    role="tool", text=text, call_id=str(message.get("tool_call_id", ""))
+                )
 
 
-def _chat_call(call: JsonObject) -> SaidCall:
+def _chat_call(call: JsonObject) -> RequestCall:
     function = call.get("function")
     held: JsonObject = function if isinstance(function, dict) else {}
     return _call(call.get("id"), held.get("name"), held.get("arguments"))
 
 
-def _messages(messages: Iterable[JsonObject]) -> Iterator[Said]:
+def _messages(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
     for message in messages:
         content = message.get("content")
         blocks = list(_objects(content))
@@ -75,37 +77,39 @@ def _messages(messages: Iterable[JsonObject]) -> Iterator[Said]:
                 for block in blocks
                 if block.get("type") == "tool_use"
             )
-            yield Said(role="assistant", text=_text(content), calls=made)
+            yield RequestMessage(role="assistant", text=_text(content), calls=made)
             continue
         for block in blocks:
             if block.get("type") == "tool_result":
                 answered = str(block.get("tool_use_id", ""))
-                yield Said(role="tool", text=_text(block.get("content")), call_id=answered)
+                yield RequestMessage(
+                    role="tool", text=_text(block.get("content")), call_id=answered
+                )
         if text := _text(content):
-            yield Said(role="user", text=text)
+            yield RequestMessage(role="user", text=text)
 
 
-def _responses(items: Iterable[JsonObject]) -> Iterator[Said]:
+def _responses(items: Iterable[JsonObject]) -> Iterator[RequestMessage]:
     for item in items:
         match item.get("type", "message"):
             case "message":
                 role = item.get("role")
                 text = _text(item.get("content"))
                 if role == "assistant" or role == "user":
-                    yield Said(role=role, text=text)
+                    yield RequestMessage(role=role, text=text)
                 else:
-                    yield Said(role="system", text=text)
+                    yield RequestMessage(role="system", text=text)
             case "function_call":
                 made = _call(item.get("call_id"), item.get("name"), item.get("arguments"))
-                yield Said(role="assistant", calls=(made,))
+                yield RequestMessage(role="assistant", calls=(made,))
             case "function_call_output":
                 answered = str(item.get("call_id", ""))
-                yield Said(role="tool", text=_text(item.get("output")), call_id=answered)
+                yield RequestMessage(role="tool", text=_text(item.get("output")), call_id=answered)
 
 
-def _call(id: JsonValue, name: JsonValue, arguments: JsonValue) -> SaidCall:
+def _call(id: JsonValue, name: JsonValue, arguments: JsonValue) -> RequestCall:
     text = arguments if isinstance(arguments, str) else encode(arguments).decode()
-    return SaidCall(id=str(id or ""), name=str(name or ""), arguments=text)
+    return RequestCall(id=str(id or ""), name=str(name or ""), arguments=text)
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:

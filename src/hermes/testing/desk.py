@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Iterable
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.testing.answer import Answer, refusal, reply
+from hermes.testing.answer import HttpResponse, refusal, reply
 from hermes.testing.bill import Bill, Prices, estimated_tokens, estimated_usage
-from hermes.testing.damage import damaged
+from hermes.testing.damage import break_response
 from hermes.testing.request import Request, Violation
-from hermes.testing.script import Rule, Script, ScriptOver, mismatch
+from hermes.testing.script import Rule, ScriptExhausted, StepScript, mismatch
 from hermes.testing.steps import Failure, Step
-from hermes.testing.wires.draft import Draft, DraftCall, sealer, written
+from hermes.testing.wires.draft import DraftCall, ReplyDraft, draft_call, sealer
 from hermes.testing.wires.table import WIRES, WireName
 
 CHOSEN_ID = re.compile(rb'"(?:call|toolu)_(\d+)"')
 
 
-class Desk:
+class ScriptedResponder:
     """`strict` rejects what the wire format forbids. `window` is the context window in estimated
     tokens; None for no limit."""
 
@@ -33,7 +33,7 @@ class Desk:
         window: int | None = None,
         prices: Prices | None = None,
     ) -> None:
-        self.script: Script[Request] = Script(steps, loop=loop)
+        self.script: StepScript[Request] = StepScript(steps, loop=loop)
         self.strict = strict
         self.window = window
         self.bill = Bill(prices)
@@ -42,30 +42,30 @@ class Desk:
 
     def choose(self, request: Request, wire: WireName) -> Step | Awaitable[Step]:
         """The step for this request, or a rejection."""
-        if reasons := self._wrongs(request, wire):
-            return self._refused(request, wire, *reasons)
+        if reasons := self._find_problems(request, wire):
+            return self._reject(request, wire, *reasons)
         if self.window is not None and estimated_tokens(request.raw) > self.window:
             return Step(failure=Failure(status=400, limit=self.window))
         try:
             chosen = self.script.next(request)
-        except ScriptOver as over:
-            return self._refused(request, wire, str(over))
+        except ScriptExhausted as over:
+            return self._reject(request, wire, str(over))
         except Exception as error:
-            return self.broke(request, wire, error)
+            return self.reject_rule_error(request, wire, error)
         return chosen
 
-    def broke(self, request: Request, wire: WireName, error: Exception) -> Step:
+    def reject_rule_error(self, request: Request, wire: WireName, error: Exception) -> Step:
         """The rule raised an exception: it is listed in the violations."""
-        return self._refused(request, wire, f"the rule raised {error!r}")
+        return self._reject(request, wire, f"the rule raised {error!r}")
 
-    def write(self, request: Request, wire: WireName, step: Step) -> Answer:
+    def write(self, request: Request, wire: WireName, step: Step) -> HttpResponse:
         if reason := mismatch(step.expect, request.body):
-            step = self._refused(request, wire, reason)
+            step = self._reject(request, wire, reason)
         if step.failure is not None:
             return refusal(step.failure, wire, now=request.at, pace=step.pace)
         usage = step.usage or estimated_usage(estimated_tokens(request.raw), step)
         model = step.model or request.model
-        draft = Draft(
+        draft = ReplyDraft(
             step=step,
             n=request.n,
             model=model,
@@ -77,14 +77,14 @@ class Desk:
             sealer=sealer(wire, request.model),
         )
         whole = reply(draft, wire, stream=request.stream)
-        return damaged(whole, step.breaks, draft, wire) if step.breaks else whole
+        return break_response(whole, step.breaks, draft, wire) if step.breaks else whole
 
-    def _wrongs(self, request: Request, wire: WireName) -> list[str]:
+    def _find_problems(self, request: Request, wire: WireName) -> list[str]:
         if not request.body:
             return [not_json(request.raw)]
-        return list(WIRES[wire].wrongs(request.body, request.headers)) if self.strict else []
+        return list(WIRES[wire].find_problems(request.body, request.headers)) if self.strict else []
 
-    def _refused(self, request: Request, wire: WireName, *reasons: str) -> Step:
+    def _reject(self, request: Request, wire: WireName, *reasons: str) -> Step:
         self.violations.extend(Violation(n=request.n, wire=wire, reason=r) for r in reasons)
         return Step(failure=Failure(status=400, message="; ".join(reasons)))
 
@@ -98,7 +98,7 @@ class Desk:
         self._last_call = first + len(step.calls) - 1
         prefix, without = WIRES[wire].call_prefix, "missing_ids" in step.flaws
         return tuple(
-            written(call, f"{prefix}{first + at}", without_id=without)
+            draft_call(call, f"{prefix}{first + at}", without_id=without)
             for at, call in enumerate(step.calls)
         )
 

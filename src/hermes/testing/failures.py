@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.core.errors import ProviderError, Reason
 from hermes.testing.steps import Failure
-from hermes.testing.wires.errors import described
+from hermes.testing.wires.errors import describe_failure
 
 REASONS: dict[int, Reason] = {
     0: "timeout",
@@ -30,7 +30,7 @@ def provider_error(failure: Failure) -> ProviderError:
     if failure.limit is not None:
         reason = "context_overflow"
     return ProviderError(
-        described(failure).message if failure.status else "The connection was closed.",
+        describe_failure(failure).message if failure.status else "The connection was closed.",
         reason=reason,
         status=failure.status or None,
         retryable=reason in RETRYABLE,

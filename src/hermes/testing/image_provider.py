@@ -13,10 +13,10 @@ import pytest
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.images.answers import validated
+from hermes.images.answers import validate_answer
 from hermes.images.plain import plain_studio
 from hermes.images.provider import VALID_ASPECT_RATIOS, ImageGenProvider
-from hermes.images.studio import Studio, working_in
+from hermes.images.studio import Studio, use_studio
 
 AVAILABLE_SECONDS = 0.05
 # No server listens at this port.
@@ -34,7 +34,7 @@ def studio(
     """Within the block, `save_b64_image` and the other helpers save images to this folder.
     `private` allows fetching from servers on this machine."""
     made = plain_studio(folder, env=env, settings=settings, private=private)
-    with working_in(made):
+    with use_studio(made):
         yield made
 
 
@@ -123,7 +123,7 @@ class ImageGenProviderContract(ABC):
 
 def _check(answer: object) -> None:
     assert isinstance(answer, dict), f"{answer!r} is not a dict"
-    told = validated(answer, provider="it", prompt="", aspect_ratio="")
+    told = validate_answer(answer, provider="it", prompt="", aspect_ratio="")
     assert told.get("error_type") != "invalid_provider_response", told["error"]
     for key in ("success", "image", "model", "prompt", "aspect_ratio", "provider"):
         assert key in answer, f"{key} is missing in {answer!r}"

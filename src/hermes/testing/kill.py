@@ -9,23 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.core.errors import UsageError
-from hermes.core.world import nothing_here
+from hermes.core.world import no_kill_point
 
 
 def kill_points(setting: str) -> Callable[[str], None]:
     """The `reach` of a World. "" does nothing; "name" or "name:n" kills this process with SIGKILL
     when it reaches the name for the n-th time; "?path" appends every reached name to that file."""
     if not setting:
-        return nothing_here
+        return no_kill_point
     if setting.startswith("?"):
-        return recording(Path(setting[1:]))
+        return record_points(Path(setting[1:]))
     name, _, number = setting.partition(":")
     if not name or (number and not (number.isdecimal() and int(number) > 0)):
         raise UsageError(f'"{setting}" is not a kill point; write name, name:2 or ?file.')
-    return killing(name, int(number or 1))
+    return kill_at(name, int(number or 1))
 
 
-def killing(name: str, number: int) -> Callable[[str], None]:
+def kill_at(name: str, number: int) -> Callable[[str], None]:
     reached = 0
 
     def reach(at: str) -> None:
@@ -37,7 +37,7 @@ def killing(name: str, number: int) -> Callable[[str], None]:
     return reach
 
 
-def recording(path: Path) -> Callable[[str], None]:
+def record_points(path: Path) -> Callable[[str], None]:
     def reach(at: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{at}\n")

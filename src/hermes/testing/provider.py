@@ -14,9 +14,9 @@ from hermes.core.prompt import CallNamed, Delta, Prompt, ReasoningDelta, Reply, 
 from hermes.core.world import Clock, SystemClock
 from hermes.testing.bill import estimated_tokens, estimated_usage
 from hermes.testing.failures import provider_error
-from hermes.testing.grammar.prompt import wrongs
-from hermes.testing.script import Rule, Script, ScriptOver
-from hermes.testing.steps import Break, Call, Failure, Step, pieces
+from hermes.testing.grammar.prompt import find_problems
+from hermes.testing.script import Rule, ScriptExhausted, StepScript
+from hermes.testing.steps import Break, Failure, ScriptedCall, Step, pieces
 from hermes.testing.wires.draft import seal
 
 CHOSEN_ID = re.compile(r"call_(\d+)")
@@ -39,7 +39,7 @@ class ScriptedProvider:
         provider: str = "scripted",
         clock: Clock | None = None,
     ) -> None:
-        self._script: Script[Prompt] = Script(rule or steps, loop=loop)
+        self._script: StepScript[Prompt] = StepScript(rule or steps, loop=loop)
         self._strict = strict
         self._model = model
         self._provider = provider
@@ -63,7 +63,7 @@ class ScriptedProvider:
             raise provider_error(step.failure)
         deltas = list(_deltas(step))
         if step.breaks is not None:
-            deltas = deltas[: _kept(deltas, step.breaks)]
+            deltas = deltas[: _deltas_before(deltas, step.breaks)]
         for number, delta in enumerate(deltas):
             await self._pause(step.pace.between_seconds if number else 0)
             yield delta
@@ -76,15 +76,15 @@ class ScriptedProvider:
             await self._clock.sleep(seconds)
 
     async def _choose(self, prompt: Prompt) -> Step:
-        if self._strict and (reasons := list(wrongs(prompt))):
-            raise self._refused(*reasons)
+        if self._strict and (reasons := list(find_problems(prompt))):
+            raise self._reject(*reasons)
         try:
             chosen = self._script.next(prompt)
-        except ScriptOver as over:
-            raise self._refused(str(over)) from over
+        except ScriptExhausted as over:
+            raise self._reject(str(over)) from over
         return chosen if isinstance(chosen, Step) else await chosen
 
-    def _refused(self, *reasons: str) -> ProviderError:
+    def _reject(self, *reasons: str) -> ProviderError:
         self.violations.extend(reasons)
         return ProviderError("; ".join(reasons), reason="format_error", status=400)
 
@@ -110,13 +110,13 @@ class ScriptedProvider:
     def _calls(self, prompt: Prompt, step: Step) -> Iterator[ToolCall]:
         for call in step.calls:
             if call.id:
-                yield _made(call, call.id)
+                yield _make_call(call, call.id)
             else:
-                self._last_call = max((self._last_call, *_seen(prompt))) + 1
-                yield _made(call, f"call_{self._last_call}")
+                self._last_call = max((self._last_call, *_used_numbers(prompt))) + 1
+                yield _make_call(call, f"call_{self._last_call}")
 
 
-def _seen(prompt: Prompt) -> Iterator[int]:
+def _used_numbers(prompt: Prompt) -> Iterator[int]:
     """The numbers of the newest generated ids, of this provider or another."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
@@ -126,7 +126,7 @@ def _seen(prompt: Prompt) -> Iterator[int]:
                 return
 
 
-def _made(call: Call, id: str) -> ToolCall:
+def _make_call(call: ScriptedCall, id: str) -> ToolCall:
     if call.raw is None:
         return ToolCall(id=id, name=call.name, arguments=call.arguments)
     try:
@@ -144,7 +144,7 @@ def _deltas(step: Step) -> Iterator[Delta]:
         yield CallNamed(name=call.name)
 
 
-def _kept(deltas: list[Delta], broken: Break) -> int:
+def _deltas_before(deltas: list[Delta], broken: Break) -> int:
     """How many deltas come before the break. Bytes are counted in the text."""
     if broken.after_bytes is None:
         return broken.after_chunks or 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from hermes.codec.values import JsonObject, Value
-from hermes.testing.conversation import Said, said_in
+from hermes.testing.conversation import RequestMessage, parse_messages
 from hermes.testing.wires.table import WireName
 
 
@@ -33,20 +33,20 @@ class Request(Value, dict=True):
 
     # Cached: scripts and tests read it often, and long conversations are slow to parse.
     @cached_property
-    def said(self) -> tuple[Said, ...]:
+    def messages(self) -> tuple[RequestMessage, ...]:
         """The conversation in one form for every wire format, system text first."""
-        return tuple(said_in(self.wire, self.body)) if self.wire else ()
+        return tuple(parse_messages(self.wire, self.body)) if self.wire else ()
 
     @property
     def last_text(self) -> str:
         """The newest user text or tool result."""
-        return next((said.text for said in reversed(self.said) if said.text), "")
+        return next((said.text for said in reversed(self.messages) if said.text), "")
 
     @property
-    def results(self) -> tuple[Said, ...]:
+    def results(self) -> tuple[RequestMessage, ...]:
         """The tool results since the last reply of the model, in order."""
-        newest: list[Said] = []
-        for said in reversed(self.said):
+        newest: list[RequestMessage] = []
+        for said in reversed(self.messages):
             if said.role == "assistant":
                 break
             if said.role == "tool":

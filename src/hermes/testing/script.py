@@ -12,11 +12,11 @@ Asked = TypeVar("Asked")
 Rule = Callable[[Asked], Step | Awaitable[Step]]
 
 
-class ScriptOver(Exception):
+class ScriptExhausted(Exception):
     """The script has no more steps."""
 
 
-class Script(Generic[Asked]):
+class StepScript(Generic[Asked]):
     """Steps in order. With `loop`, the last one repeats. A rule never ends."""
 
     def __init__(self, steps: Iterable[Step] | Rule[Asked], *, loop: bool = False) -> None:
@@ -45,7 +45,7 @@ class Script(Generic[Asked]):
             return self._steps[self._used - 1]
         if self._loop and self._steps:
             return self._steps[-1]
-        raise ScriptOver(f"the script has only {len(self._steps)} steps")
+        raise ScriptExhausted(f"the script has only {len(self._steps)} steps")
 
 
 def mismatch(expected: JsonValue, found: JsonValue, where: str = "body") -> str | None:

@@ -15,16 +15,16 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import UsageError
 from hermes.core.world import Clock, SystemClock
-from hermes.testing.answer import Answer, page, play
+from hermes.testing.answer import HttpResponse, page, play
 from hermes.testing.bill import Bill, Prices
-from hermes.testing.connection import Connection, Incoming
-from hermes.testing.desk import Desk, body_of
+from hermes.testing.connection import HttpRequest, ServerConnection
+from hermes.testing.desk import ScriptedResponder, body_of
 from hermes.testing.models import model_page
 from hermes.testing.request import Request, Violation
 from hermes.testing.script import Rule
 from hermes.testing.script_file import ScriptFile, read_script
 from hermes.testing.steps import Step
-from hermes.testing.tally import Tally
+from hermes.testing.tally import WaitableCounter
 from hermes.testing.threads import running_in_thread
 from hermes.testing.wires.table import WireName, wire_of
 from hermes.testing.witness import testify
@@ -56,7 +56,9 @@ class ScriptedServer:
         port: int = 0,
         clock: Clock | None = None,
     ) -> None:
-        self._desk = Desk(steps, loop=loop, strict=strict, window=window, prices=prices)
+        self._desk = ScriptedResponder(
+            steps, loop=loop, strict=strict, window=window, prices=prices
+        )
         self._models = tuple(models)
         self._pages = dict(pages or {})
         self._log = log
@@ -64,13 +66,13 @@ class ScriptedServer:
         self._port = port
         self._clock = clock or SystemClock()
         self._server: asyncio.Server | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests: list[Request] = []
         self.probes: list[Request] = []
-        self.received = Tally()
-        self.probed = Tally()
-        self.departed = Tally()
+        self.received = WaitableCounter()
+        self.probed = WaitableCounter()
+        self.departed = WaitableCounter()
 
     @classmethod
     def in_thread(
@@ -127,7 +129,10 @@ class ScriptedServer:
     async def __aenter__(self) -> ScriptedServer:
         running = asyncio.get_running_loop()
         self._server = await running.create_server(
-            lambda: Connection(self._serve, self._register), "127.0.0.1", self._port, backlog=1024
+            lambda: ServerConnection(self._serve, self._register),
+            "127.0.0.1",
+            self._port,
+            backlog=1024,
         )
         self._port = self._server.sockets[0].getsockname()[1]
         return self
@@ -153,13 +158,13 @@ class ScriptedServer:
         # Aborted connections close in the next iteration of the loop.
         await asyncio.sleep(0)
 
-    def _register(self, connection: Connection, opened: bool) -> None:
+    def _register(self, connection: ServerConnection, opened: bool) -> None:
         if opened:
             self._connections.add(connection)
         else:
             self._connections.discard(connection)
 
-    def _serve(self, incoming: Incoming, connection: Connection) -> None:
+    def _serve(self, incoming: HttpRequest, connection: ServerConnection) -> None:
         request = self._record(incoming)
         keep = incoming.headers.get("connection", "").lower() != "close"
         if request.wire is None:
@@ -170,11 +175,11 @@ class ScriptedServer:
             answer = self._desk.write(request, request.wire, chosen)
             self._send(answer, connection, keep=keep)
         else:
-            self._own(
+            self._run_task(
                 connection, self._serve_later(request, request.wire, chosen, connection, keep)
             )
 
-    def _record(self, incoming: Incoming) -> Request:
+    def _record(self, incoming: HttpRequest) -> Request:
         wire = wire_of(incoming.path) if incoming.method == "POST" else None
         kept, tally = (self.probes, self.probed) if wire is None else (self.requests, self.received)
         request = Request(
@@ -196,7 +201,7 @@ class ScriptedServer:
         tally.add()
         return request
 
-    def _page(self, request: Request) -> Answer:
+    def _page(self, request: Request) -> HttpResponse:
         path = request.path.partition("?")[0]
         if path in self._pages:
             return page(200, self._pages[path])
@@ -211,38 +216,38 @@ class ScriptedServer:
         request: Request,
         wire: WireName,
         chosen: Awaitable[Step],
-        connection: Connection,
+        connection: ServerConnection,
         keep: bool,
     ) -> None:
         try:
             step = await chosen
         except Exception as error:
-            step = self._desk.broke(request, wire, error)
+            step = self._desk.reject_rule_error(request, wire, error)
         await self._play(self._desk.write(request, wire, step), connection, keep)
 
-    def _send(self, answer: Answer, connection: Connection, *, keep: bool) -> None:
+    def _send(self, answer: HttpResponse, connection: ServerConnection, *, keep: bool) -> None:
         if answer.instant:
             connection.write(b"".join(answer.pieces()))
             _finish(answer, connection, keep)
         else:
-            self._own(connection, self._play(answer, connection, keep))
+            self._run_task(connection, self._play(answer, connection, keep))
 
-    async def _play(self, answer: Answer, connection: Connection, keep: bool) -> None:
+    async def _play(self, answer: HttpResponse, connection: ServerConnection, keep: bool) -> None:
         await play(answer, connection, self._clock)
         _finish(answer, connection, keep)
 
-    def _own(self, connection: Connection, work: Coroutine[None, None, None]) -> None:
+    def _run_task(self, connection: ServerConnection, work: Coroutine[None, None, None]) -> None:
         task = connection.run(work)
         self._tasks.add(task)
-        task.add_done_callback(self._disown)
+        task.add_done_callback(self._forget_task)
 
-    def _disown(self, task: asyncio.Task[None]) -> None:
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if task.cancelled() and self._server is not None and self._server.is_serving():
             self.departed.add()
 
 
-def _finish(answer: Answer, connection: Connection, keep: bool) -> None:
+def _finish(answer: HttpResponse, connection: ServerConnection, keep: bool) -> None:
     if answer.end == "reset":
         connection.reset()
     else:

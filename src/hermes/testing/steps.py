@@ -39,7 +39,7 @@ object_arguments  arguments are a JSON object, not a string that holds one
 ReasoningForm = Literal["reasoning_content", "reasoning", "inline"]
 
 
-class Call(Value, forbid_unknown_fields=True):
+class ScriptedCall(Value, forbid_unknown_fields=True):
     """A tool call. With `id` None the server chooses one; "" is sent as it is. `raw` replaces the
     encoded arguments, valid or not."""
 
@@ -97,7 +97,7 @@ class Step(Value, forbid_unknown_fields=True):
     reasoning: str = ""
     sealed: str | None = None
     reasoning_form: ReasoningForm = "reasoning_content"
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     stop: StopReason | None = None
     finish: str = ""
     usage: Usage | None = None
@@ -131,27 +131,30 @@ def says_nothing() -> Step:
 
 def calls(tool: str, /, **arguments: object) -> Step:
     """One tool call. For an argument that is not a Python name, or for an id, use `call`."""
-    return Step(calls=(Call(name=tool, arguments=arguments),))
+    return Step(calls=(ScriptedCall(name=tool, arguments=arguments),))
 
 
-def calls_many(*wanted: tuple[str, JsonObject] | Call, text: str = "") -> Step:
+def calls_many(*wanted: tuple[str, JsonObject] | ScriptedCall, text: str = "") -> Step:
     """Several tool calls in one reply, optionally after text."""
-    made = tuple(c if isinstance(c, Call) else Call(name=c[0], arguments=c[1]) for c in wanted)
+    made = tuple(
+        c if isinstance(c, ScriptedCall) else ScriptedCall(name=c[0], arguments=c[1])
+        for c in wanted
+    )
     return Step(text=text, calls=made)
 
 
-def call(name: str, arguments: JsonObject | None = None, *, id: str | None = None) -> Call:
-    return Call(name=name, arguments=arguments or {}, id=id)
+def call(name: str, arguments: JsonObject | None = None, *, id: str | None = None) -> ScriptedCall:
+    return ScriptedCall(name=name, arguments=arguments or {}, id=id)
 
 
 def calls_raw(name: str, raw: str, *, id: str | None = None) -> Step:
     """A tool call whose arguments are exactly these characters."""
-    return Step(calls=(Call(name=name, raw=raw, id=id),))
+    return Step(calls=(ScriptedCall(name=name, raw=raw, id=id),))
 
 
 def calls_cut_short(name: str, raw: str) -> Step:
     """A tool call that hit the output limit after these characters of its arguments."""
-    return Step(calls=(Call(name=name, raw=raw),), stop="length")
+    return Step(calls=(ScriptedCall(name=name, raw=raw),), stop="length")
 
 
 def thinks(

@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 
-class Tally:
+class WaitableCounter:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []

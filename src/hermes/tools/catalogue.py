@@ -17,7 +17,7 @@ from hermes.core.tools import Tool, ToolDisplay, ToolKind
 SCHEMAS = Path(__file__).with_name("schemas.json")
 
 
-class Declaration(Value):
+class ToolDeclaration(Value):
     """What `@tool` says about a built-in tool, and the "module:name" where it is."""
 
     spec: ToolSpec
@@ -29,13 +29,13 @@ class Declaration(Value):
 
 
 @cache
-def declarations() -> dict[str, Declaration]:
+def declarations() -> dict[str, ToolDeclaration]:
     """The built-in tools by name, without importing any of them."""
-    found = decode(list[Declaration], SCHEMAS.read_bytes())
+    found = decode(list[ToolDeclaration], SCHEMAS.read_bytes())
     return {each.spec.name: each for each in found}
 
 
-class Entry:
+class CatalogueEntry:
     """An available tool: its schema for the model, and the tool itself or its "module:name"."""
 
     def __init__(self, spec: ToolSpec, target: Tool | str) -> None:
@@ -48,11 +48,11 @@ class Entry:
         return self._target
 
 
-class Catalogue:
+class ToolCatalogue:
     """All tools that a session could have. A later entry of the same name replaces an earlier
     one."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[CatalogueEntry]) -> None:
         self._entries = {entry.spec.name: entry for entry in entries}
 
     @property
@@ -72,7 +72,7 @@ class Catalogue:
         there = [name for name in hidden if name in self._entries]
         return ChosenTools(self, (name for name in names if name in self._entries), there)
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> CatalogueEntry:
         if name not in self._entries:
             raise NotFound(f"There is no tool named {name!r}.")
         return self._entries[name]
@@ -85,7 +85,7 @@ class ChosenTools:
     later: Callable[[str], Tool | None] | None = None
 
     def __init__(
-        self, catalogue: Catalogue, names: Iterable[str], hidden: Iterable[str] = ()
+        self, catalogue: ToolCatalogue, names: Iterable[str], hidden: Iterable[str] = ()
     ) -> None:
         self._catalogue = catalogue
         self._specs = catalogue.specs(names)
@@ -107,8 +107,8 @@ class ChosenTools:
         return self.later(name) if self.later is not None else None
 
 
-def built_in_entries() -> tuple[Entry, ...]:
-    return tuple(Entry(each.spec, each.target) for each in declarations().values())
+def built_in_entries() -> tuple[CatalogueEntry, ...]:
+    return tuple(CatalogueEntry(each.spec, each.target) for each in declarations().values())
 
 
 def load_target(target: str) -> Tool:

@@ -22,7 +22,7 @@ _LINE_CHARS = 240
 NOTHING = "No tool matches. Describe in other words what it should do."
 
 
-class Directory:
+class ToolDirectory:
     """The tools of one session that can be found."""
 
     def __init__(self, specs: Callable[[], Sequence[ToolSpec]] = tuple) -> None:
@@ -36,10 +36,10 @@ async def tool_search(
     limit: Annotated[int, Meta(ge=1, le=20)] = 5,
 ) -> ToolOutput:
     """Find tools that are not listed here by what they do. Use one with tool_call."""
-    found = ranked(query, ctx.kept(Directory).specs())[:limit]
+    found = rank_tools(query, ctx.kept(ToolDirectory).specs())[:limit]
     if not found:
         return ToolOutput.text(NOTHING, details={"found": []})
-    text = "\n\n".join(map(described, found))
+    text = "\n\n".join(map(describe_tool, found))
     return ToolOutput.text(text, details={"found": [signature(spec) for spec in found]})
 
 
@@ -54,10 +54,10 @@ async def tool_call(
     raise ToolError(f"{name} cannot be used here.")
 
 
-def ranked(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
+def rank_tools(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
     """Return matching tools, best first. Rare words count most."""
     wanted = set(_words(query))
-    texts = [(_words(spec.name), _words(_told(spec))) for spec in specs]
+    texts = [(_words(spec.name), _words(_searchable_text(spec))) for spec in specs]
     count = {word: sum(_in(word, n) or _in(word, t) for n, t in texts) for word in wanted}
     scored = []
     for spec, (name, text) in zip(specs, texts, strict=True):
@@ -73,7 +73,7 @@ def ranked(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
     return [spec for *_, spec in sorted(scored, key=lambda each: each[:2])]
 
 
-def described(spec: ToolSpec) -> str:
+def describe_tool(spec: ToolSpec) -> str:
     """Return everything that a model needs to use the tool."""
     schema = encode(spec.parameters).decode()
     shown = schema if len(schema) <= _SCHEMA_CHARS else signature(spec)
@@ -96,7 +96,7 @@ def _kind(schema: JsonValue) -> str:
     return str(schema.get("type", "any")) if isinstance(schema, dict) else "any"
 
 
-def _told(spec: ToolSpec) -> str:
+def _searchable_text(spec: ToolSpec) -> str:
     return f"{spec.description} {' '.join(spec.parameters.get('properties', {}))}"
 
 

@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, SignalProcess
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 
 Action = Literal["list", "poll", "log", "wait", "kill", "write", "submit", "close"]
 
@@ -19,14 +19,14 @@ _COMMAND_CHARACTERS = 120
 _PREVIEW_CHARACTERS = 100
 
 
-def _effects(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _process_effects(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     """Input to a process is judged when it is known what runs in it."""
     action = _SIGNALS.get(arguments["action"])
     return (SignalProcess(process_id=arguments["session_id"], action=action),) if action else ()
 
 
 @tool(
-    effects=_effects,
+    effects=_process_effects,
     toolset="terminal",
     kind="execute",
     display=ToolDisplay(icon="🧩", verb="proc", detail="{action} {session_id}"),
@@ -42,15 +42,15 @@ async def process(
 ) -> ToolOutput:
     """Manage background processes started by terminal."""
     if action == "list":
-        return _listed(await ctx.workspace.processes.list())
+        return _format_list(await ctx.workspace.processes.list())
     try:
-        return await _acted(ctx, action, session_id, data, timeout, offset, limit)
+        return await _run_action(ctx, action, session_id, data, timeout, offset, limit)
     except NotFound as error:
         known = f" Known: {', '.join(error.near)}." if error.near else " None was started."
         raise ToolError(f"{error}{known}") from error
 
 
-async def _acted(
+async def _run_action(
     ctx: ToolContext,
     action: Action,
     session_id: str,
@@ -62,15 +62,15 @@ async def _acted(
     processes = ctx.workspace.processes
     match action:
         case "poll" | "list":
-            return _shown(await processes.poll(session_id), ctx)
+            return _format_output(await processes.poll(session_id), ctx)
         case "log":
             start = -limit if offset is None else offset
             info = await processes.log(session_id, offset=start, limit=max(1, limit))
-            return _logged(info, start, ctx)
+            return _format_log(info, start, ctx)
         case "wait":
-            return await _waited(ctx, session_id, timeout)
+            return await _wait(ctx, session_id, timeout)
         case "kill":
-            return await _killed(ctx, session_id)
+            return await _kill(ctx, session_id)
         case "write" | "submit":
             text = f"{data}\n" if action == "submit" else data
             info = await processes.write(session_id, text)
@@ -80,18 +80,18 @@ async def _acted(
             return ToolOutput.text("End of input sent.", details=_details(info))
 
 
-async def _waited(ctx: ToolContext, session_id: str, timeout: int | None) -> ToolOutput:
+async def _wait(ctx: ToolContext, session_id: str, timeout: int | None) -> ToolOutput:
     most = ctx.settings.terminal_timeout
     seconds = min(most, float(timeout)) if timeout is not None else most
     info = await ctx.workspace.processes.wait(session_id, timeout=max(0, seconds), stop=ctx.stop)
     if info.status == "exited":
-        return _shown(info, ctx)
+        return _format_output(info, ctx)
     status = "interrupted" if ctx.stop.is_set() else "timeout"
     note = "interrupted" if ctx.stop.is_set() else f"still running after {seconds:g} s"
-    return _shown(info, ctx, status=status, note=note)
+    return _format_output(info, ctx, status=status, note=note)
 
 
-async def _killed(ctx: ToolContext, session_id: str) -> ToolOutput:
+async def _kill(ctx: ToolContext, session_id: str) -> ToolOutput:
     known = {info.id: info.status for info in await ctx.workspace.processes.list()}
     info = await ctx.workspace.processes.kill(session_id)
     had_ended = known.get(session_id) == "exited"
@@ -100,7 +100,7 @@ async def _killed(ctx: ToolContext, session_id: str) -> ToolOutput:
     return ToolOutput.text(text, details=_details(info, status))
 
 
-def _listed(infos: tuple[ProcessInfo, ...]) -> ToolOutput:
+def _format_list(infos: tuple[ProcessInfo, ...]) -> ToolOutput:
     lines = [
         f"{info.id} {_state(info)} · pid {info.pid} · {_clock(info)} · {_short(info.command)}"
         + (f"\n  {preview}" if (preview := _preview(info.output)) else "")
@@ -110,7 +110,9 @@ def _listed(infos: tuple[ProcessInfo, ...]) -> ToolOutput:
     return ToolOutput.text("\n".join(lines) or "No background processes.", details=details)
 
 
-def _shown(info: ProcessInfo, ctx: ToolContext, *, status: str = "", note: str = "") -> ToolOutput:
+def _format_output(
+    info: ProcessInfo, ctx: ToolContext, *, status: str = "", note: str = ""
+) -> ToolOutput:
     most = ctx.settings.max_bytes
     output = info.output.rstrip()
     if len(output) > most:
@@ -120,11 +122,11 @@ def _shown(info: ProcessInfo, ctx: ToolContext, *, status: str = "", note: str =
     return ToolOutput.text(text, details=_details(info, status))
 
 
-def _logged(info: ProcessInfo, start: int, ctx: ToolContext) -> ToolOutput:
+def _format_log(info: ProcessInfo, start: int, ctx: ToolContext) -> ToolOutput:
     first = start if start >= 0 else max(0, info.total_lines + start)
     count = len(info.output.split("\n")) if info.output else 0
     showing = f"lines {first + 1}-{first + count} of {info.total_lines}" if count else "no lines"
-    shown = _shown(info, ctx, note=f"{_state(info)} · {showing}")
+    shown = _format_output(info, ctx, note=f"{_state(info)} · {showing}")
     details = {**shown.details, "total_lines": info.total_lines, "showing": showing}
     return ToolOutput(parts=shown.parts, details=details)
 

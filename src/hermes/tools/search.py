@@ -13,8 +13,8 @@ from msgspec import Meta
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadPath
 from hermes.core.errors import ToolError
-from hermes.core.ports import Match, SearchFound, SearchQuery
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.ports import SearchMatch, SearchQuery, SearchResult
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 
 FILES_IN_DETAILS = 50
 LINE_CHARACTERS = 500
@@ -24,15 +24,15 @@ REFUSE_AT = 4
 Page = tuple[int, int]
 
 
-class SearchesMade:
+class SearchHistory:
     """Counts repetitions of the same search with the same result."""
 
     def __init__(self) -> None:
         self._search: object = None
-        self._found: SearchFound | None = None
+        self._found: SearchResult | None = None
         self._times = 0
 
-    def count(self, search: object, found: SearchFound) -> int:
+    def count(self, search: object, found: SearchResult) -> int:
         """Return how many times in a row this search had this result."""
         same = search == self._search and found == self._found
         self._times = self._times + 1 if same else 1
@@ -40,7 +40,7 @@ class SearchesMade:
         return self._times
 
 
-def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (ReadPath(path=place.resolve(arguments["path"])),)
 
 
@@ -75,15 +75,15 @@ async def search_files(
         hidden=_names_hidden(file_glob) or (target == "files" and _names_hidden(pattern)),
     )
     found = await _until_stopped(ctx, query)
-    times = ctx.kept(SearchesMade).count((query, output_mode, limit, offset), found)
+    times = ctx.kept(SearchHistory).count((query, output_mode, limit, offset), found)
     if times >= REFUSE_AT:
         raise ToolError(
             f"This search was made {times} times with the same result. "
             "Use what you have, or search for something else."
         )
-    output = _shown(found, query, output_mode, (offset, limit), ctx.workspace.cwd)
+    output = _format_result(found, query, output_mode, (offset, limit), ctx.workspace.cwd)
     if times == WARN_AT:
-        return _warned(output)
+        return _add_warning(output)
     return output
 
 
@@ -95,7 +95,7 @@ def _names_hidden(glob: str) -> bool:
     )
 
 
-async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchFound:
+async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchResult:
     searching = asyncio.ensure_future(ctx.workspace.search(query))
     stopping = asyncio.ensure_future(ctx.stop.wait())
     try:
@@ -109,7 +109,9 @@ async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchFound:
     raise ToolError("The search was interrupted.")
 
 
-def _shown(found: SearchFound, query: SearchQuery, mode: str, page: Page, cwd: str) -> ToolOutput:
+def _format_result(
+    found: SearchResult, query: SearchQuery, mode: str, page: Page, cwd: str
+) -> ToolOutput:
     if query.target == "files":
         return _names(found.files, found.cut, page, cwd)
     if mode == "files_only":
@@ -127,7 +129,7 @@ def _names(files: Sequence[str], cut: bool, page: Page, cwd: str) -> ToolOutput:
     return _output(body, chosen, len(files), "files", cut, page)
 
 
-def _counts(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
+def _counts(found: SearchResult, page: Page, cwd: str) -> ToolOutput:
     counts: dict[str, int] = {}
     for match in found.matches:
         counts[match.path] = counts.get(match.path, 0) + (not match.is_context)
@@ -139,7 +141,7 @@ def _counts(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
     return ToolOutput(parts=shown.parts, details={**shown.details, "total_count": total})
 
 
-def _lines(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
+def _lines(found: SearchResult, page: Page, cwd: str) -> ToolOutput:
     chosen, total = _page(found.matches, page)
     body: list[str] = []
     for path, matches in groupby(chosen, key=lambda match: match.path):
@@ -149,11 +151,11 @@ def _lines(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
     return _output(body, files, total, "matches", found.cut, page)
 
 
-def _page(matches: Sequence[Match], page: Page) -> tuple[list[Match], int]:
+def _page(matches: Sequence[SearchMatch], page: Page) -> tuple[list[SearchMatch], int]:
     """Return the matches of a page with their context, and the total number."""
     offset, limit = page
-    chosen: list[Match] = []
-    before: list[Match] = []
+    chosen: list[SearchMatch] = []
+    before: list[SearchMatch] = []
     number = 0
     for match in matches:
         inside = offset <= number - 1 < offset + limit
@@ -169,11 +171,11 @@ def _page(matches: Sequence[Match], page: Page) -> tuple[list[Match], int]:
     return chosen, number
 
 
-def _follows(before: Match, match: Match) -> bool:
+def _follows(before: SearchMatch, match: SearchMatch) -> bool:
     return before.path == match.path and before.line + 1 == match.line
 
 
-def _line(match: Match) -> str:
+def _line(match: SearchMatch) -> str:
     text = match.text
     if len(text) > LINE_CHARACTERS:
         text = f"{text[:LINE_CHARACTERS]}…"
@@ -208,7 +210,7 @@ def _short(path: str, cwd: str) -> str:
     return str(pure.relative_to(cwd)) if pure.is_relative_to(cwd) else path
 
 
-def _warned(output: ToolOutput) -> ToolOutput:
+def _add_warning(output: ToolOutput) -> ToolOutput:
     text = "[Same search, same result, for the third time. The fourth will be refused.]"
     return ToolOutput(
         parts=(*output.parts, *ToolOutput.text(f"\n{text}").parts), details=output.details

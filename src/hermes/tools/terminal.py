@@ -10,27 +10,27 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.terminal_output import TerminalOutput
-from hermes.workspaces.exit_codes import Meaning, meaning
-from hermes.workspaces.foreground import feeds_sudo, objection
+from hermes.workspaces.exit_codes import ExitCodeMeaning, explain_exit_code
+from hermes.workspaces.foreground import find_objection, pipes_password_to_sudo
 
 _WORKDIR = re.compile(r"[A-Za-z0-9/\\:_\-.~ +@=,]*")
 _HEAD_SHARE = 0.4
 
 
-def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _terminal_effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     return (_effect(place, arguments["command"], arguments["workdir"], arguments["background"]),)
 
 
-def _effect(place: Place, command: str, workdir: str, background: bool) -> RunCommand:
+def _effect(place: PathContext, command: str, workdir: str, background: bool) -> RunCommand:
     known = workdir and _WORKDIR.fullmatch(workdir)
     cwd = place.resolve(workdir) if known else place.cwd
     return RunCommand(script=command, cwd=cwd, background=background)
 
 
 @tool(
-    effects=_effects,
+    effects=_terminal_effects,
     toolset="terminal",
     kind="execute",
     display=ToolDisplay(icon="💻", verb="$", detail="{command}", title="terminal: {command}"),
@@ -51,7 +51,7 @@ async def terminal(
     effect = _effect(ctx.workspace, command, workdir, background)
     if background:
         return await _start(ctx, effect, notify_on_complete, watch_patterns, pty)
-    if advice := objection(command):
+    if advice := find_objection(command):
         raise ToolError(advice)
     seconds = _seconds(timeout, ctx.settings)
     before = ctx.workspace.cwd
@@ -64,7 +64,7 @@ async def terminal(
         on_output=ctx.progress,
     )
     result = await ctx.kept(TerminalOutput).of(command, result)
-    return _shown(effect, result, before, seconds, ctx.settings)
+    return _format_result(effect, result, before, seconds, ctx.settings)
 
 
 def _refuse(command: str, workdir: str) -> None:
@@ -72,7 +72,7 @@ def _refuse(command: str, workdir: str) -> None:
         raise ToolError("The command is empty.")
     if not _WORKDIR.fullmatch(workdir):
         raise ToolError("workdir contains characters that are not allowed. Use cd in the command.")
-    if feeds_sudo(command):
+    if pipes_password_to_sudo(command):
         raise ToolError(
             "Do not pipe passwords into sudo. Run sudo without -S, or ask the user to do it."
         )
@@ -107,14 +107,14 @@ async def _start(
     return ToolOutput.text(f"Started {info.id} (pid {info.pid}).{told}", details=details)
 
 
-def _shown(
+def _format_result(
     effect: RunCommand, result: CommandResult, before: str, seconds: float, settings: ToolSettings
 ) -> ToolOutput:
     code = result.exit_code
     ended_itself = not (result.timed_out or result.interrupted)
-    known = meaning(effect.script, code) if code and ended_itself else None
+    known = explain_exit_code(effect.script, code) if code and ended_itself else None
     notes = _notes(result, known, before, seconds)
-    output = _limited(result.output.rstrip(), settings)
+    output = _limit_output(result.output.rstrip(), settings)
     text = "\n".join(part for part in (output, *notes) if part) or "[no output]"
     details: JsonObject = {"command": effect.script, "exit_code": code, "cwd": result.cwd}
     if known:
@@ -128,7 +128,7 @@ def _shown(
 
 
 def _notes(
-    result: CommandResult, known: Meaning | None, before: str, seconds: float
+    result: CommandResult, known: ExitCodeMeaning | None, before: str, seconds: float
 ) -> Iterable[str]:
     if result.timed_out:
         yield f"[timed out after {seconds:g} s]"
@@ -138,7 +138,7 @@ def _notes(
         yield f"[cwd is now {result.cwd}]"
 
 
-def _limited(text: str, settings: ToolSettings) -> str:
+def _limit_output(text: str, settings: ToolSettings) -> str:
     """Limit the number and length of lines; the end of output matters more than its middle."""
     lines = [_cut(line, settings.max_line_length) for line in text.split("\n")]
     if len(lines) > settings.max_lines:

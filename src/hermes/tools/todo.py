@@ -39,24 +39,24 @@ async def todo(
     it as soon as it is done."""
     items = convert(list[TodoItem], (ctx.latest("todo") or {}).get("todos", []))
     if todos is not None:
-        items = _changed(items if merge else [], todos)
-    return ToolOutput.text(_listed(items), details=_details(items))
+        items = _apply_changes(items if merge else [], todos)
+    return ToolOutput.text(_format_list(items), details=_details(items))
 
 
-def _changed(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> list[TodoItem]:
+def _apply_changes(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> list[TodoItem]:
     """Apply the changes; items with a new id are added at the end."""
     kept = {item.id: item for item in items}
     for change in changes:
         name = change.id.strip()
         if not name:
             raise ToolError("Every item needs an id; the list is unchanged.")
-        kept[name] = _made(kept.get(name), name, change)
+        kept[name] = _make_item(kept.get(name), name, change)
     if len(kept) > MAX_ITEMS:
         raise ToolError(f"A list has at most {MAX_ITEMS} items; the list is unchanged.")
     return list(kept.values())
 
 
-def _made(old: TodoItem | None, name: str, change: TodoChange) -> TodoItem:
+def _make_item(old: TodoItem | None, name: str, change: TodoChange) -> TodoItem:
     content = change.content.strip() or (old.content if old else "")
     if not content:
         raise ToolError(f"Item {name} is new and needs content; the list is unchanged.")
@@ -74,7 +74,7 @@ def _details(items: Sequence[TodoItem]) -> JsonObject:
     }
 
 
-def _listed(items: Sequence[TodoItem]) -> str:
+def _format_list(items: Sequence[TodoItem]) -> str:
     if not items:
         return "The list is empty."
     done = sum(item.status == "completed" for item in items)

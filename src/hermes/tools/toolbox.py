@@ -10,9 +10,9 @@ from hermes.config.settings import Settings
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
 from hermes.tools.catalogue import (
-    Catalogue,
+    CatalogueEntry,
     ChosenTools,
-    Entry,
+    ToolCatalogue,
     built_in_entries,
     declarations,
 )
@@ -29,17 +29,17 @@ PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Tools:
+class SessionTools:
     """The catalogue of one process; sessions with the same tools share them."""
 
     def __init__(self) -> None:
-        self._catalogue: Catalogue | None = None
-        self._at_times: dict[str, Entry] = {}
-        self._added: dict[str, Entry] = {}
+        self._catalogue: ToolCatalogue | None = None
+        self._at_times: dict[str, CatalogueEntry] = {}
+        self._added: dict[str, CatalogueEntry] = {}
         self._direct: dict[tuple[tuple[str, ...], int, bool], tuple[str, ...]] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
-    def add(self, entries: Iterable[Entry], *, instead_of: Iterable[str] = ()) -> None:
+    def add(self, entries: Iterable[CatalogueEntry], *, instead_of: Iterable[str] = ()) -> None:
         """Add tools of servers and plugins, and remove those in `instead_of`. Open sessions find
         them by search, so that their prompt prefix stays the same."""
         for name in instead_of:
@@ -49,7 +49,7 @@ class Tools:
         self._chosen.clear()
         self._direct.clear()
 
-    def offer(self, name: str, entry: Entry | None) -> None:
+    def offer(self, name: str, entry: CatalogueEntry | None) -> None:
         """Offer a conditional tool in its present form, or withdraw it with None."""
         if entry is None and name not in self._at_times:
             return
@@ -62,7 +62,7 @@ class Tools:
         self._direct.clear()
 
     @property
-    def added(self) -> tuple[Entry, ...]:
+    def added(self) -> tuple[CatalogueEntry, ...]:
         return tuple(self._added.values())
 
     def find(self, name: str) -> Tool | None:
@@ -70,22 +70,24 @@ class Tools:
         every = self._all()
         return every.load(name) if name in every.names else None
 
-    def known(self, names: Iterable[str]) -> tuple[str, ...]:
+    def filter_known(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names that are tools of this process, in the same order."""
         every = self._all().names
         return tuple(name for name in names if name in every)
 
-    def direct(self, names: tuple[str, ...], tokens: int, *, more: bool = False) -> tuple[str, ...]:
+    def choose_direct(
+        self, names: tuple[str, ...], tokens: int, *, more: bool = False
+    ) -> tuple[str, ...]:
         """Return the tools that every request names: all of them if they fit into `tokens`, else
         the most important ones and the search tools; with `more`, there are others to find."""
         if not names:
             return ()
         known = (names, tokens, more)
         if known not in self._direct:
-            self._direct[known] = self._fitting(names, tokens, more)
+            self._direct[known] = self._fit_into(names, tokens, more)
         return self._direct[known]
 
-    def _fitting(self, names: tuple[str, ...], tokens: int, more: bool) -> tuple[str, ...]:
+    def _fit_into(self, names: tuple[str, ...], tokens: int, more: bool) -> tuple[str, ...]:
         known = self._all().names
         plain = tuple(name for name in names if name not in SEARCHING and name in known)
         if not self._added and not more and self._tokens(plain) <= tokens:
@@ -123,11 +125,11 @@ class Tools:
         """Return the tools of a session that are not shown."""
         return self.choose(names, findable).hidden
 
-    def _all(self) -> Catalogue:
+    def _all(self) -> ToolCatalogue:
         if self._catalogue is None:
             declared = declarations()
             own = (e for e in built_in_entries() if not declared[e.spec.name].conditional)
-            self._catalogue = Catalogue((*own, *self._at_times.values(), *self._added.values()))
+            self._catalogue = ToolCatalogue((*own, *self._at_times.values(), *self._added.values()))
         return self._catalogue
 
     def _tokens(self, names: Iterable[str]) -> int:
@@ -143,9 +145,9 @@ def wanted_names(
         return ()
     chosen = settings.platform_toolsets.get(platform, settings.toolsets)
     enabled = (*chosen, *PROVIDER_TOOLSETS.get(settings.memory.provider, ()))
-    return _resolved(enabled, tuple(settings.agent.disabled_toolsets))
+    return _resolve_cached(enabled, tuple(settings.agent.disabled_toolsets))
 
 
 @lru_cache(maxsize=16)
-def _resolved(enabled: tuple[str, ...], disabled: tuple[str, ...]) -> tuple[str, ...]:
+def _resolve_cached(enabled: tuple[str, ...], disabled: tuple[str, ...]) -> tuple[str, ...]:
     return resolve_toolsets(enabled, disabled)

@@ -10,21 +10,21 @@ from typing import Literal
 import msgspec
 
 from hermes.codec.values import Value
-from hermes.undo.entry import Entry
-from hermes.undo.store import Store, text
+from hermes.undo.entry import PathEntry
+from hermes.undo.store import CheckpointStore, path_text
 
 CallKind = Literal["write", "delete", "command", "background", "undo"]
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class FileChange(msgspec.Struct, frozen=True, array_like=True):
     """The change of one path. None means that nothing was there. A change is `sure` when this call
     made it, not another process at the same time. `source` is the path before a rename. In an undo,
     `back` is the oldest call whose change of this path it undid. `lost` says why the state before
     cannot be restored. A new folder is `unseen` when its content was not scanned."""
 
     name: bytes
-    before: Entry | None
-    after: Entry | None
+    before: PathEntry | None
+    after: PathEntry | None
     sure: bool = True
     source: bytes = b""
     back: int = 0
@@ -42,13 +42,13 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
         return "deleted" if self.after is None else "changed"
 
 
-class Body(msgspec.Struct, frozen=True, array_like=True):
+class CallBody(msgspec.Struct, frozen=True, array_like=True):
     """The part of a call that is not queried. `notes` says what is not covered; `taken` are the
     calls that an undo reverted; `names` are paths outside the project that the call may change, and
     `spots` those that it may create; `guards` are second links to files. `ended` is a time by the
     clock of the file systems."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
     taken: tuple[int, ...] = ()
     names: tuple[bytes, ...] = ()
@@ -57,7 +57,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True):
     ended: int = 0
 
 
-class Call(Value):
+class RecordedCall(Value):
     """`words` is a short description. An `open` call has begun, and its end is unknown."""
 
     id: int
@@ -70,19 +70,19 @@ class Call(Value):
     open: bool = False
     process: str = ""
     manifest: bytes = b""
-    body: Body = Body()
+    body: CallBody = CallBody()
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[FileChange, ...]:
         return self.body.changes
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Body)
+_decoder = msgspec.msgpack.Decoder(CallBody)
 
 
-class Calls:
-    def __init__(self, store: Store) -> None:
+class CallLog:
+    def __init__(self, store: CheckpointStore) -> None:
         self._store = store
 
     def begin(
@@ -95,12 +95,12 @@ class Calls:
         kind: CallKind,
         words: str,
         manifest: bytes = b"",
-        body: Body | None = None,
+        body: CallBody | None = None,
         process: str = "",
     ) -> int:
         row = (
-            *(session, turn, text(root), at, kind, text(words), "open", process),
-            *(manifest or None, _encoder.encode(body or Body())),
+            *(session, turn, path_text(root), at, kind, path_text(words), "open", process),
+            *(manifest or None, _encoder.encode(body or CallBody())),
         )
         with self._store.writing() as db:
             query = (
@@ -109,14 +109,14 @@ class Calls:
             )
             return int(db.execute(query, row).lastrowid or 0)
 
-    def end(self, call_id: int, body: Body) -> None:
+    def end(self, call_id: int, body: CallBody) -> None:
         with self._store.writing() as db:
             db.execute(
                 "UPDATE calls SET state = 'done', manifest = NULL, body = ? WHERE id = ?",
                 (_encoder.encode(body), call_id),
             )
 
-    def update(self, call_id: int, body: Body, *, process: str = "") -> None:
+    def update(self, call_id: int, body: CallBody, *, process: str = "") -> None:
         with self._store.writing() as db:
             db.execute(
                 "UPDATE calls SET body = ?, process = MAX(process, ?) WHERE id = ?",
@@ -127,18 +127,18 @@ class Calls:
         with self._store.writing() as db:
             db.executemany("DELETE FROM calls WHERE id = ?", [(each,) for each in call_ids])
 
-    def of_session(self, session: str) -> list[Call]:
+    def of_session(self, session: str) -> list[RecordedCall]:
         """Oldest first."""
         return self._select("WHERE session = ? ORDER BY id", (session,))
 
-    def left_open(self, session: str) -> list[Call]:
+    def left_open(self, session: str) -> list[RecordedCall]:
         return self._select("WHERE session = ? AND state = 'open' ORDER BY id", (session,))
 
-    def since(self, call_id: int, *, but: str) -> list[Call]:
+    def since(self, call_id: int, *, but: str) -> list[RecordedCall]:
         """Return what other sessions did after this call."""
         return self._select("WHERE id > ? AND session != ? ORDER BY id", (call_id, but))
 
-    def all(self) -> list[Call]:
+    def all(self) -> list[RecordedCall]:
         return self._select("ORDER BY id", ())
 
     def newest_session(self, folder: str) -> str:
@@ -150,7 +150,7 @@ class Calls:
                     return str(session)
         return ""
 
-    def _select(self, where: str, values: Sequence[object]) -> list[Call]:
+    def _select(self, where: str, values: Sequence[object]) -> list[RecordedCall]:
         query = (
             "SELECT id, session, turn, root, at, kind, words, state, process, manifest, body"
             f" FROM calls {where}"
@@ -159,7 +159,7 @@ class Calls:
             return [_call(row) for row in db.execute(query, tuple(values))]
 
 
-def _call(row: sqlite3.Row | tuple[object, ...]) -> Call:
+def _call(row: sqlite3.Row | tuple[object, ...]) -> RecordedCall:
     number, session, turn, root, at, kind, words, state, process, manifest, body = row
     return msgspec.convert(
         {
@@ -175,5 +175,5 @@ def _call(row: sqlite3.Row | tuple[object, ...]) -> Call:
             "manifest": manifest or b"",
             "body": _decoder.decode(body),  # type: ignore[arg-type]
         },
-        Call,
+        RecordedCall,
     )

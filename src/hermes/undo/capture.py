@@ -10,9 +10,9 @@ from pathlib import Path
 from hermes.codec.values import Value
 from hermes.undo import contents
 from hermes.undo.coverage import Coverage, size_words
-from hermes.undo.entry import Entry, Manifest, entry_of
-from hermes.undo.store import Store
-from hermes.undo.tree import not_kept
+from hermes.undo.entry import Manifest, PathEntry, entry_of
+from hermes.undo.store import CheckpointStore
+from hermes.undo.tree import reason_not_stored
 
 BATCH_BYTES = 32 * 1024 * 1024
 UNHASHED = 64 * 1024 * 1024
@@ -21,7 +21,7 @@ TRIES = 4
 PARTNERS = ("-wal", "-journal")
 
 
-class Captured(Value):
+class CaptureResult(Value):
     """The entries with their tokens, what could not be stored and why, and what had disappeared."""
 
     entries: Manifest
@@ -29,12 +29,16 @@ class Captured(Value):
     gone: tuple[str, ...] = ()
 
 
-class Capture:
+class ContentCapture:
     """`room` returns how many bytes the store may still take; `now_ns` is the clock of the file
     systems."""
 
     def __init__(
-        self, store: Store, cover: Coverage, room: Callable[[int], int], now_ns: Callable[[], int]
+        self,
+        store: CheckpointStore,
+        cover: Coverage,
+        room: Callable[[int], int],
+        now_ns: Callable[[], int],
     ) -> None:
         self._store = store
         self._cover = cover
@@ -43,9 +47,9 @@ class Capture:
         self._blobs: list[tuple[bytes, bytes]] = []
         self._pending = 0
 
-    def of(
-        self, wanted: Mapping[str, Entry], *, is_named: Callable[[str], bool] = bool
-    ) -> Captured:
+    def capture_all(
+        self, wanted: Mapping[str, PathEntry], *, is_named: Callable[[str], bool] = bool
+    ) -> CaptureResult:
         """Store these, the smallest first."""
         entries: Manifest = {}
         gaps: dict[str, str] = {}
@@ -60,23 +64,23 @@ class Capture:
                 gaps[path] = why
                 continue
             left -= weight
-            kept = self.one(path, entry)
+            kept = self.capture_one(path, entry)
             if kept is not None:
                 entries[path] = kept
             elif os.path.lexists(path):
                 gaps[path] = f"{path} cannot be read."
             else:
                 gone.append(path)
-        self._again(entries)
+        self._capture_databases(entries)
         self.flush()
-        return Captured(entries=entries, gaps=gaps, gone=tuple(gone))
+        return CaptureResult(entries=entries, gaps=gaps, gone=tuple(gone))
 
-    def one(self, path: str, entry: Entry) -> Entry | None:
+    def capture_one(self, path: str, entry: PathEntry) -> PathEntry | None:
         """Return the entry with its content stored, or None. Call `flush` after the last one."""
         if not entry.is_file:
             return self._bare(path, entry)
         try:
-            if (kept := self._unchanged(path, entry)) is not None:
+            if (kept := self._capture_unchanged(path, entry)) is not None:
                 return kept
             for _ in range(TRIES):
                 kept, stable = self._file(path)
@@ -91,13 +95,13 @@ class Capture:
             self._store.put(self._blobs)
         self._blobs, self._pending = [], 0
 
-    def _refusal(self, path: str, entry: Entry, is_named: Callable[[str], bool]) -> str:
+    def _refusal(self, path: str, entry: PathEntry, is_named: Callable[[str], bool]) -> str:
         if entry.is_file and entry.size <= self._cover.least_limit:
             return ""
         named = entry.is_file and is_named(path)
-        return not_kept(path, entry, self._cover, named=named)
+        return reason_not_stored(path, entry, self._cover, named=named)
 
-    def _unchanged(self, path: str, entry: Entry) -> Entry | None:
+    def _capture_unchanged(self, path: str, entry: PathEntry) -> PathEntry | None:
         """The common case: store a small file that is unchanged since the scan in one step."""
         if entry.size > contents.LARGE or entry.fresh:
             return None
@@ -120,17 +124,17 @@ class Capture:
         if self._pending > BATCH_BYTES:
             self.flush()
 
-    def _bare(self, path: str, entry: Entry) -> Entry:
+    def _bare(self, path: str, entry: PathEntry) -> PathEntry:
         if entry.is_link:
             return entry
-        with contextlib.suppress(OSError), contents.opened(path, contents.READ) as descriptor:
+        with contextlib.suppress(OSError), contents.open_file(path, contents.READ) as descriptor:
             if found := contents.attributes_of(descriptor):
                 return _with(entry, attributes=found)
         return entry
 
-    def _file(self, path: str) -> tuple[Entry, bool]:
+    def _file(self, path: str) -> tuple[PathEntry, bool]:
         """Store a file and return None if it changed while it was read."""
-        with contents.opened(path) as descriptor:
+        with contents.open_file(path) as descriptor:
             before = os.fstat(descriptor)
             if before.st_size <= contents.LARGE:
                 data = contents.read_whole(descriptor, before.st_size)
@@ -149,12 +153,12 @@ class Capture:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._store.prepare()
         try:
-            with contents.opened(temporary, flags) as target:
+            with contents.open_file(temporary, flags) as target:
                 entry = entry_of(path, found)
-                if contents.shares(source, target):
+                if contents.try_reflink(source, target):
                     token = contents.stamp_token(contents.BY_STAMP, entry)
                 elif entry.weight > UNHASHED:
-                    contents.copy(source, target, found.st_size)
+                    contents.copy_content(source, target, found.st_size)
                     token = contents.stamp_token(contents.BY_STAMP, entry)
                 else:
                     token = contents.copy_hashed(source, target, found.st_size)
@@ -165,7 +169,7 @@ class Capture:
         self._store.put_object(token, weight)
         return token
 
-    def _again(self, entries: Manifest) -> None:
+    def _capture_databases(self, entries: Manifest) -> None:
         """Read databases again, log first, whose log changed between the two reads."""
         for path in [p for p in entries if p.endswith(PARTNERS)]:
             owner = path.rpartition("-")[0]
@@ -174,15 +178,15 @@ class Capture:
                 if len(pair) < 2 or all(_still(each, entries[each]) for each in pair):
                     break
                 for each in pair:
-                    if kept := self.one(each, entries[each]):
+                    if kept := self.capture_one(each, entries[each]):
                         entries[each] = kept
 
 
-def _size(pair: tuple[str, Entry]) -> int:
+def _size(pair: tuple[str, PathEntry]) -> int:
     return pair[1].size
 
 
-def _is_same(entry: Entry, found: os.stat_result) -> bool:
+def _is_same(entry: PathEntry, found: os.stat_result) -> bool:
     return (
         entry.changed == found.st_ctime_ns
         and entry.modified == found.st_mtime_ns
@@ -192,7 +196,7 @@ def _is_same(entry: Entry, found: os.stat_result) -> bool:
     )
 
 
-def _still(path: str, entry: Entry) -> bool:
+def _still(path: str, entry: PathEntry) -> bool:
     try:
         found = Path(path).stat()
     except OSError:
@@ -201,12 +205,12 @@ def _still(path: str, entry: Entry) -> bool:
 
 
 def _with(
-    entry: Entry,
+    entry: PathEntry,
     *,
     token: bytes = b"",
     attributes: tuple[tuple[str, bytes], ...] = (),
-) -> Entry:
-    return Entry(
+) -> PathEntry:
+    return PathEntry(
         entry.mode,
         entry.size,
         entry.modified,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from hermes.undo.entry import DIGEST_BYTES, Entry, digest
+from hermes.undo.entry import DIGEST_BYTES, PathEntry, digest
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 CHUNK = 1 << 20
@@ -21,7 +21,7 @@ FICLONE = 0x40049409
 HASHED, BY_STAMP, MOVED = b"h", b"s", b"m"
 
 
-def stamp_token(kind: bytes, entry: Entry) -> bytes:
+def stamp_token(kind: bytes, entry: PathEntry) -> bytes:
     """Identify content that is too large to read by the metadata of the file."""
     numbers = (entry.device, entry.inode, entry.size, entry.modified, entry.changed)
     return kind + digest(repr(numbers).encode())
@@ -69,7 +69,7 @@ def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
 def present_token(path: str) -> bytes:
     """Return the token of the present content; b"" when it cannot be read."""
     try:
-        with opened(path) as descriptor:
+        with open_file(path) as descriptor:
             size = os.fstat(descriptor).st_size
             if size <= LARGE:
                 return text_token(read_whole(descriptor, size))
@@ -102,7 +102,7 @@ def copy_hashed(source: int, target: int, size: int) -> bytes:
     return HASHED + made.digest()
 
 
-def copy(source: int, target: int, size: int) -> None:
+def copy_content(source: int, target: int, size: int) -> None:
     """Make the cheapest copy that the file system supports: a reflink, else a copy by the
     kernel."""
     try:
@@ -116,7 +116,7 @@ def copy(source: int, target: int, size: int) -> None:
     os.ftruncate(target, size)
 
 
-def shares(source: int, target: int) -> bool:
+def try_reflink(source: int, target: int) -> bool:
     """Return whether the target now shares the bytes of the source."""
     try:
         fcntl.ioctl(target, FICLONE, source)
@@ -145,7 +145,7 @@ def _pieces(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def opened(path: str | Path, flags: int = READ, mode: int = 0o600) -> Iterator[int]:
+def open_file(path: str | Path, flags: int = READ, mode: int = 0o600) -> Iterator[int]:
     descriptor = os.open(path, flags, mode)
     try:
         yield descriptor

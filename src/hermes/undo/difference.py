@@ -5,21 +5,21 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from hermes.undo.entry import Entry
-from hermes.undo.plan import Plan, Step
-from hermes.undo.store import Store
+from hermes.undo.entry import PathEntry
+from hermes.undo.plan import RestorePlan, RestoreStep
+from hermes.undo.store import CheckpointStore
 
 MOST_BYTES = 200_000
 
 
-def differences(store: Store, plan: Plan, root: str) -> str:
+def unified_diff(store: CheckpointStore, plan: RestorePlan, root: str) -> str:
     """Return one unified diff from the present to the restored state."""
-    return "".join(_one(store, step, root) for step in plan.steps if _is_file(step))
+    return "".join(_diff_step(store, step, root) for step in plan.steps if _is_file(step))
 
 
-def _one(store: Store, step: Step, root: str) -> str:
+def _diff_step(store: CheckpointStore, step: RestoreStep, root: str) -> str:
     name = step.path.removeprefix(root.rstrip("/") + "/")
-    now, then = _present(step), _kept(store, step.target)
+    now, then = _read_present(step), _read_stored(store, step.target)
     if now is None or then is None:
         return f"{name}: not shown (not text, too long, or not kept)\n"
     lines = difflib.unified_diff(
@@ -31,11 +31,11 @@ def _one(store: Store, step: Step, root: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
-def _is_file(step: Step) -> bool:
+def _is_file(step: RestoreStep) -> bool:
     return bool((step.now and step.now.is_file) or (step.target and step.target.is_file))
 
 
-def _present(step: Step) -> str | None:
+def _read_present(step: RestoreStep) -> str | None:
     if step.now is None or not step.now.is_file:
         return ""
     if step.now.size > MOST_BYTES:
@@ -46,7 +46,7 @@ def _present(step: Step) -> str | None:
         return None
 
 
-def _kept(store: Store, entry: Entry | None) -> str | None:
+def _read_stored(store: CheckpointStore, entry: PathEntry | None) -> str | None:
     if entry is None or not entry.is_file:
         return ""
     if entry.size > MOST_BYTES or not entry.token:

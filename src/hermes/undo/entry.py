@@ -18,7 +18,7 @@ DIGEST_BYTES = 20
 FILE, FOLDER, LINK = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PathEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One path at one moment. Tens of thousands are created in a row, so it is a bare record.
     `token` identifies the content in the store, b"" when it is not stored. `target` is the target
     of a symbolic link; `attributes` are the extended ones. An entry is `fresh` when it changed so
@@ -61,9 +61,9 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return min(self.size, self.blocks * 512) if self.blocks else self.size
 
 
-def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> Entry:
+def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> PathEntry:
     target = os.fsencode(Path(path).readlink()) if stat.S_ISLNK(found.st_mode) else b""
-    return Entry(
+    return PathEntry(
         found.st_mode,
         found.st_size,
         found.st_mtime_ns,
@@ -81,7 +81,7 @@ def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> Entry:
     )
 
 
-def look(path: str, now_ns: int = 0) -> Entry | None:
+def read_entry(path: str, now_ns: int = 0) -> PathEntry | None:
     """Return what is there now, without following links; None when nothing is, or it is not
     readable."""
     try:
@@ -90,13 +90,13 @@ def look(path: str, now_ns: int = 0) -> Entry | None:
         return None
 
 
-def look_here(path: str) -> Entry | None:
+def read_entry_without_links(path: str) -> PathEntry | None:
     """Like `look`, but None for a path that goes through a symbolic link."""
     folder = posixpath.dirname(path)
-    return look(path) if os.path.realpath(folder) == folder else None
+    return read_entry(path) if os.path.realpath(folder) == folder else None
 
 
-def same_stamp(one: Entry, other: Entry) -> bool:
+def same_stamp(one: PathEntry, other: PathEntry) -> bool:
     """Return whether the time stamps show no change in between."""
     return (
         one.changed == other.changed
@@ -110,7 +110,7 @@ def same_stamp(one: Entry, other: Entry) -> bool:
     )
 
 
-def differs(one: Entry, other: Entry) -> bool:
+def differs(one: PathEntry, other: PathEntry) -> bool:
     """Return whether a user would see a change. A folder is its mode and owner: its content has its
     own entries. Another hard link only moves the time of the last change."""
     if one.mode != other.mode or (one.owner, one.group) != (other.owner, other.group):
@@ -124,7 +124,7 @@ def differs(one: Entry, other: Entry) -> bool:
     return not same_stamp(one, other)
 
 
-def same_things(one: Entry, other: Entry) -> bool:
+def same_state(one: PathEntry, other: PathEntry) -> bool:
     """Return whether kind, mode and owner are the same, and the content as far as both are
     stored."""
     if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
@@ -141,15 +141,15 @@ def digest(*parts: bytes) -> bytes:
     return made.digest()
 
 
-Manifest = dict[str, Entry]
+Manifest = dict[str, PathEntry]
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(dict[str, Entry])
-_odd_decoder = msgspec.msgpack.Decoder(dict[bytes, Entry])
+_decoder = msgspec.msgpack.Decoder(dict[str, PathEntry])
+_odd_decoder = msgspec.msgpack.Decoder(dict[bytes, PathEntry])
 PLAIN, ODD = b"t", b"b"
 
 
-def packed(manifest: Mapping[str, Entry]) -> bytes:
+def pack_manifest(manifest: Mapping[str, PathEntry]) -> bytes:
     """Names need not be UTF-8; if one is not, all are stored as bytes."""
     try:
         return PLAIN + _encoder.encode(manifest)
@@ -157,7 +157,7 @@ def packed(manifest: Mapping[str, Entry]) -> bytes:
         return ODD + _encoder.encode({os.fsencode(p): entry for p, entry in manifest.items()})
 
 
-def unpacked(raw: bytes) -> Manifest:
+def unpack_manifest(raw: bytes) -> Manifest:
     if raw[:1] == PLAIN:
         return _decoder.decode(raw[1:])
     return {os.fsdecode(path): entry for path, entry in _odd_decoder.decode(raw[1:]).items()}

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 
-class Folders:
+class WritableFolders:
     def __init__(self) -> None:
         self._modes: dict[str, tuple[int, int]] = {}
 

@@ -10,14 +10,14 @@ from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
 from hermes.undo import upkeep
-from hermes.undo.calls import Call, Calls, Change
+from hermes.undo.calls import CallLog, FileChange, RecordedCall
 from hermes.undo.coverage import Coverage, Retention, inside
-from hermes.undo.live import hold
-from hermes.undo.plan import Plan, Planner
-from hermes.undo.protection import Protection, recover
+from hermes.undo.live import lock_session
+from hermes.undo.plan import RestorePlan, RestorePlanner
+from hermes.undo.protection import UndoRecorder, end_dead_call
 from hermes.undo.recovery import end_undo
-from hermes.undo.restore import Restored, Restorer
-from hermes.undo.store import Store
+from hermes.undo.restore import Restorer, RestoreResult
+from hermes.undo.store import CheckpointStore
 
 NOTHING = "There is nothing to undo."
 
@@ -40,7 +40,7 @@ class Checkpoint(Value):
     root: str = ""
 
 
-class Status(Value):
+class StoreStatus(Value):
     folder: str
     total_bytes: int
     contents: int
@@ -51,14 +51,14 @@ class Status(Value):
     newest_at: float | None
 
 
-class History:
+class CheckpointHistory:
     """All methods block, so call them in a thread."""
 
     def __init__(
-        self, store: Store, *, world: World, cover: Coverage, retention: Retention
+        self, store: CheckpointStore, *, world: World, cover: Coverage, retention: Retention
     ) -> None:
         self._store = store
-        self._calls = Calls(store)
+        self._calls = CallLog(store)
         self._world = world
         self._cover = cover
         self._retention = retention
@@ -75,7 +75,7 @@ class History:
         if not self._store.exists:
             return ()
         calls = [call for call in self._calls.of_session(session) if call.changes]
-        undone = _undone(calls)
+        undone = _find_undone(calls)
         groups = [list(group) for _, group in groupby(calls, key=_group)]
         return tuple(
             _checkpoint(number, group, undone) for number, group in enumerate(reversed(groups), 1)
@@ -89,41 +89,43 @@ class History:
         turn: str = "",
         path: str = "",
         overwrite: bool = False,
-    ) -> Plan:
+    ) -> RestorePlan:
         """Plan an undo: to before a checkpoint number, to before a turn, or, without both, to
         before the last turn that is not undone yet. `path` limits it to a file or a folder.
         NotFound, UsageError."""
         self._end_open_calls(session)
         listed = self.checkpoints(session)
-        chosen = _chosen(listed, number, turn)
+        chosen = _choose_checkpoint(listed, number, turn)
         only = (lambda each: inside(each, path)) if path else None
         calls = self._calls.of_session(session)
-        taken = _taken(listed, chosen)
-        found = Planner(calls, taken, overwrite=overwrite or bool(path), only=only).plan()
+        taken = _calls_to_undo(listed, chosen)
+        found = RestorePlanner(calls, taken, overwrite=overwrite or bool(path), only=only).plan()
         if path and not found.steps and not found.kept:
             raise NotFound(f"Nothing has changed {path} since then.")
         return found
 
-    def carry_out(self, plan: Plan, *, session: str, whole: bool = True) -> Restored:
+    def restore(self, plan: RestorePlan, *, session: str, whole: bool = True) -> RestoreResult:
         """Without `whole`, it was limited to a path, and the turns do not count as undone."""
         calls = {call.id: call for call in self._calls.of_session(session)}
         first = calls.get(min(plan.taken, default=0))
         if first is None:
             raise NotFound(NOTHING)
         if not whole:
-            plan = Plan(session=plan.session, steps=plan.steps, kept=plan.kept, lost=plan.lost)
+            plan = RestorePlan(
+                session=plan.session, steps=plan.steps, kept=plan.kept, lost=plan.lost
+            )
         restorer = Restorer(self._store, self._cover, self._world, root=first.root)
         turn = self._world.new_id("undo")
         return restorer.apply(plan, session=session, turn=turn, words=f"undo {first.words}")
 
-    def status(self) -> Status:
+    def status(self) -> StoreStatus:
         calls = self._calls.all() if self._store.exists else []
         contents = 0
         if self._store.exists:
             with self._store.reading() as db:
                 query = "SELECT (SELECT COUNT(*) FROM blobs) + (SELECT COUNT(*) FROM objects)"
                 contents = int(db.execute(query).fetchone()[0])
-        return Status(
+        return StoreStatus(
             folder=str(self._store.folder),
             total_bytes=self._store.total() if self._store.exists else 0,
             contents=contents,
@@ -134,10 +136,10 @@ class History:
             newest_at=calls[-1].at if calls else None,
         )
 
-    def prune(self) -> upkeep.Pruned:
+    def prune(self) -> upkeep.PruneResult:
         return upkeep.prune(self._store, self._retention, self._world.clock.now())
 
-    def clear(self) -> upkeep.Pruned:
+    def clear(self) -> upkeep.PruneResult:
         return upkeep.clear(self._store)
 
     def _end_open_calls(self, session: str) -> None:
@@ -147,7 +149,7 @@ class History:
         left = [call for call in self._calls.left_open(session) if call.kind != "background"]
         if not left:
             return
-        held = hold(self._store, session)
+        held = lock_session(self._store, session)
         if held is None:
             raise UsageError("A command of this session is running; wait until it ends.")
         try:
@@ -155,12 +157,12 @@ class History:
                 if call.kind == "undo":
                     end_undo(self._store, call)
                 else:
-                    recover(self._protection(call), call)
+                    end_dead_call(self._protection(call), call)
         finally:
             os.close(held)
 
-    def _protection(self, call: Call) -> Protection:
-        return Protection(
+    def _protection(self, call: RecordedCall) -> UndoRecorder:
+        return UndoRecorder(
             self._store,
             call.root,
             where=lambda: (call.session, call.turn),
@@ -170,13 +172,13 @@ class History:
         )
 
 
-def _group(call: Call) -> tuple[str, str, int]:
+def _group(call: RecordedCall) -> tuple[str, str, int]:
     """Calls of one turn form a group; so does each undo."""
     alone = call.id if call.kind == "undo" or not call.turn else 0
     return call.session, call.turn, alone
 
 
-def _undone(calls: Iterable[Call]) -> set[int]:
+def _find_undone(calls: Iterable[RecordedCall]) -> set[int]:
     """Return the calls that are undone at present: an undo can itself be undone."""
     by_id = {}
     undone: set[int] = set()
@@ -190,9 +192,9 @@ def _undone(calls: Iterable[Call]) -> set[int]:
     return undone
 
 
-def _checkpoint(number: int, calls: list[Call], undone: set[int]) -> Checkpoint:
-    first: dict[bytes, Change] = {}
-    last: dict[bytes, Change] = {}
+def _checkpoint(number: int, calls: list[RecordedCall], undone: set[int]) -> Checkpoint:
+    first: dict[bytes, FileChange] = {}
+    last: dict[bytes, FileChange] = {}
     for call in calls:
         for change in call.changes:
             first.setdefault(change.name, change)
@@ -217,7 +219,7 @@ def _checkpoint(number: int, calls: list[Call], undone: set[int]) -> Checkpoint:
     )
 
 
-def _chosen(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoint:
+def _choose_checkpoint(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoint:
     if number:
         if number > len(listed):
             raise UsageError(f"There are {len(listed)} checkpoints; {number} is not one of them.")
@@ -234,7 +236,7 @@ def _chosen(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoin
     raise NotFound(NOTHING)
 
 
-def _taken(listed: tuple[Checkpoint, ...], chosen: Checkpoint) -> list[int]:
+def _calls_to_undo(listed: tuple[Checkpoint, ...], chosen: Checkpoint) -> list[int]:
     """Return the calls of the chosen checkpoint and of all newer turns that are not undone yet.
     Newer undos are skipped; only a chosen undo is itself undone."""
     return [

@@ -20,18 +20,18 @@ from hermes.undo.coverage import inside
 How = Literal["any", "deleted", "mode"]
 
 
-class Touch(Value):
+class PathEffect(Value):
     """A path with everything below it, and what can happen to it."""
 
     path: str
     how: How = "any"
 
 
-class Intent(Value):
+class ScriptEffects(Value):
     """`complete` means that nothing but `touches` can change. `names` are the paths in the script
     itself. `sends` describes what leaves the machine."""
 
-    touches: tuple[Touch, ...] = ()
+    touches: tuple[PathEffect, ...] = ()
     names: tuple[str, ...] = ()
     complete: bool = False
     sends: tuple[str, ...] = ()
@@ -40,15 +40,15 @@ class Intent(Value):
     def reads_only(self) -> bool:
         return self.complete and not self.touches
 
-    def informed(self, *, reads_only: bool, touched: Iterable[str], root: str) -> Intent:
+    def with_policy(self, *, reads_only: bool, touched: Iterable[str], root: str) -> ScriptEffects:
         """Add what the policy knows about every command: that it only reads, or which paths outside
         `root` it changes. Everything inside is scanned in any case."""
         if reads_only:
-            return Intent(complete=True, sends=self.sends)
+            return ScriptEffects(complete=True, sends=self.sends)
         outside = (path for path in touched if not inside(path, root))
         return replace(self, names=tuple(dict.fromkeys((*self.names, *outside))))
 
-    def explains(self, path: str, kind: str, *, mode_only: bool) -> bool:
+    def can_explain(self, path: str, kind: str, *, mode_only: bool) -> bool:
         """Return whether such a change of the path can come from this script."""
         if not self.complete:
             return True
@@ -93,30 +93,30 @@ _GLOB = re.compile(r"[*?[]")
 _PATHS = re.compile(r"(?:~|\.{0,2}/|[\w.-]+/)[\w./~@+%-]*")
 
 
-def read_intent(effect: RunCommand, home: str = "") -> Intent:
-    return _Reader(effect, home).intent()
+def read_script_effects(effect: RunCommand, home: str = "") -> ScriptEffects:
+    return _EffectReader(effect, home).intent()
 
 
-class _Reader:
+class _EffectReader:
     def __init__(self, effect: RunCommand, home: str) -> None:
         self._script = effect.script
         # A `cd` may fail or end with its subshell, so earlier folders stay possible.
         self._folders = [effect.cwd]
         self._home = home
-        self._touches: list[Touch] = []
+        self._touches: list[PathEffect] = []
         self._names: list[str] = []
         self._sends: list[str] = []
         self._unsure = bool(_UNSURE.search(effect.script))
 
-    def intent(self) -> Intent:
+    def intent(self) -> ScriptEffects:
         for command in simple_commands(self._script):
             if words := executed(command.words):
                 self._command(words)
             self._written(command.written)
             self._unsure = self._unsure or command.nested
         if self._unsure:
-            self._mentioned()
-        return Intent(
+            self._find_paths()
+        return ScriptEffects(
             touches=tuple(self._touches),
             names=tuple(dict.fromkeys(self._names)),
             complete=not self._unsure,
@@ -194,25 +194,25 @@ class _Reader:
         if not action or (action in GIT_READS and "--output" not in " ".join(rest)):
             return
         how: How = "deleted" if action == "clean" else "any"
-        self._touches += [Touch(path=_repository(folder), how=how) for folder in folders]
+        self._touches += [PathEffect(path=_repository(folder), how=how) for folder in folders]
 
     def _touch(self, texts: tuple[str, ...], how: How = "any") -> None:
         for text in texts:
-            for path in self._expanded(text):
+            for path in self._expand(text):
                 self._names.append(path)
-                self._touches.append(Touch(path=path, how=how))
+                self._touches.append(PathEffect(path=path, how=how))
 
     def _written(self, targets: tuple[str, ...]) -> None:
         for target in targets:
             if target != "/dev/null" and not target.rstrip("-").isdecimal() and target != "-":
                 self._touch((target,))
 
-    def _mentioned(self) -> None:
+    def _find_paths(self) -> None:
         """Return every existing path in the text."""
         for match in _PATHS.finditer(self._script):
             self._names += [path for path in self._paths(match[0]) if os.path.lexists(path)]
 
-    def _expanded(self, text: str) -> Iterator[str]:
+    def _expand(self, text: str) -> Iterator[str]:
         for path in self._paths(text):
             found = [path]
             if _GLOB.search(text):
@@ -221,7 +221,7 @@ class _Reader:
             for each in found:
                 yield each
                 # Through a link, the change appears at its target.
-                yield from {_linked(each), os.path.realpath(each)} - {each}
+                yield from {_resolve_link(each), os.path.realpath(each)} - {each}
 
     def _paths(self, text: str) -> list[str]:
         if text == "~" or text.startswith("~/"):
@@ -230,7 +230,7 @@ class _Reader:
         return list(dict.fromkeys(posixpath.normpath(each) for each in joined))
 
 
-def _linked(path: str) -> str:
+def _resolve_link(path: str) -> str:
     folder, name = posixpath.split(path)
     return posixpath.join(os.path.realpath(folder), name)
 

@@ -6,10 +6,10 @@ import contextlib
 import fcntl
 import os
 
-from hermes.undo.store import Store
+from hermes.undo.store import CheckpointStore
 
 
-def hold(store: Store, session: str) -> int | None:
+def lock_session(store: CheckpointStore, session: str) -> int | None:
     """Mark the session as open here until the descriptor is closed; None when another process has
     it open."""
     folder = store.folder / "live"
@@ -31,7 +31,7 @@ def hold(store: Store, session: str) -> int | None:
         os.close(descriptor)
 
 
-def alive_sessions(store: Store) -> set[str]:
+def open_sessions(store: CheckpointStore) -> set[str]:
     """Return the sessions that are open in some process, and remove stale files."""
     found = set()
     folder = store.folder / "live"

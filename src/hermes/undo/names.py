@@ -19,14 +19,14 @@ _DEFINED = re.compile(r"^(?:(\S+) \(\) *$|alias (?:-- )?([^=\n]+)=)", re.MULTILI
 _WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
 
 
-def may_mislead(script: str, shell: ShellSetup, *, cwd: str, root: str) -> bool:
+def has_redefined_names(script: str, shell: ShellSetup, *, cwd: str, root: str) -> bool:
     if _SET_HERE.search(script):
         return True
     if any(_SET_BEFORE.fullmatch(name) and name != "PATH" for name in shell.variables):
         return True
     if shell.definitions != shell.own and any(n in script for n in _names(shell.definitions)):
         return True
-    return any(_has(folder, script) for folder in _doubtful(shell.path, cwd, root))
+    return any(_has(folder, script) for folder in _writable_path_folders(shell.path, cwd, root))
 
 
 @lru_cache(maxsize=8)
@@ -34,7 +34,7 @@ def _names(definitions: str) -> frozenset[str]:
     return frozenset(one or two for one, two in _DEFINED.findall(definitions))
 
 
-def _doubtful(path: str, cwd: str, root: str) -> list[str]:
+def _writable_path_folders(path: str, cwd: str, root: str) -> list[str]:
     """Return the folders in PATH that an agent writes to."""
     if not path:
         return []

@@ -12,7 +12,7 @@ import struct
 import threading
 from collections.abc import Collection
 
-from hermes.undo.changes import Written
+from hermes.undo.changes import WrittenFile
 
 FAN_CLOEXEC, FAN_NONBLOCK, FAN_UNLIMITED_QUEUE = 0x1, 0x2, 0x10
 FAN_MARK_ADD = 0x1
@@ -25,13 +25,13 @@ MOST_FOLDERS = 3_000
 MOST_EVENTS = 50_000
 
 
-class Observer:
+class WriteObserver:
     """Active between `start` and `stop`. `others` are the processes that do not belong to the
     command."""
 
     def __init__(self, others: Collection[int]) -> None:
         self._others = others
-        self._theirs: set[Written] = set()
+        self._theirs: set[WrittenFile] = set()
         self._watched: set[str] = set()
         self._queue = -1
         self._wake = (-1, -1)
@@ -56,7 +56,7 @@ class Observer:
             name = os.fsencode(folder)
             ctypes.CDLL(None).fanotify_mark(self._queue, FAN_MARK_ADD, MASK, AT_FDCWD, name)
 
-    def stop(self) -> set[Written]:
+    def stop(self) -> set[WrittenFile]:
         """Return the files that others wrote, with times: inode numbers are soon reused."""
         if self._thread is None:
             return set()

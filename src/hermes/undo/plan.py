@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from hermes.codec.values import Value
-from hermes.undo.calls import Call, Change
+from hermes.undo.calls import FileChange, RecordedCall
 from hermes.undo.contents import present_token
-from hermes.undo.entry import Entry, differs, look, look_here, same_things
+from hermes.undo.entry import PathEntry, differs, read_entry, read_entry_without_links, same_state
 
 MAYBE_OTHERS = "it changed while the command ran, possibly by another program"
 CHANGED_SINCE = "it was changed later"
@@ -19,12 +19,12 @@ CHANGED_BETWEEN = "it was changed in between, and that change is kept"
 USED_SINCE = "the repository was used since, so its own files are kept"
 
 
-class Step(Value):
+class RestoreStep(Value):
     """A path changes from its present to its earlier state; None is nothing."""
 
     path: str
-    now: Entry | None
-    target: Entry | None
+    now: PathEntry | None
+    target: PathEntry | None
     back: int
     lost: str = ""
     unseen: bool = False
@@ -37,33 +37,33 @@ class Step(Value):
         return "restore" if self.now is None else "change back"
 
 
-class Kept(Value):
+class KeptPath(Value):
     """A path that stays as it is, and why."""
 
     path: str
     why: str
 
 
-class Plan(Value):
+class RestorePlan(Value):
     """`taken` are the calls that count as undone. `lost` cannot be restored; `notes` is what the
     calls did outside the covered files."""
 
     session: str
-    steps: tuple[Step, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    steps: tuple[RestoreStep, ...] = ()
+    kept: tuple[KeptPath, ...] = ()
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     taken: tuple[int, ...] = ()
     turns: tuple[str, ...] = ()
 
 
-class Planner:
+class RestorePlanner:
     """Plans for the calls of one session, oldest first. With `overwrite`, later changes of others
     are undone too; their contents stay in the store. `only` limits it to paths."""
 
     def __init__(
         self,
-        calls: Sequence[Call],
+        calls: Sequence[RecordedCall],
         taken: Iterable[int],
         *,
         overwrite: bool = False,
@@ -74,13 +74,13 @@ class Planner:
         self._floor = min(self._taken, default=0)
         self._overwrite = overwrite
         self._only = only
-        self._kept: list[Kept] = []
+        self._kept: list[KeptPath] = []
 
-    def plan(self) -> Plan:
+    def plan(self) -> RestorePlan:
         chosen = [call for call in self._calls if call.id in self._taken]
         steps = [step for path in self._paths() if (step := self._walk(path))]
         steps = self._repositories(steps)
-        return Plan(
+        return RestorePlan(
             session=self._calls[-1].session if self._calls else "",
             steps=tuple(sorted(steps, key=lambda step: step.path)),
             kept=tuple(self._kept),
@@ -101,16 +101,16 @@ class Planner:
         return [path for path in found.values() if wanted(path)]
 
     @cached_property
-    def _histories(self) -> dict[str, list[tuple[Call, Change]]]:
+    def _histories(self) -> dict[str, list[tuple[RecordedCall, FileChange]]]:
         """Return changes by path, newest first, down to the oldest call to undo."""
-        found: dict[str, list[tuple[Call, Change]]] = {}
+        found: dict[str, list[tuple[RecordedCall, FileChange]]] = {}
         for call in reversed(self._calls):
             for change in call.changes if call.id >= self._floor else ():
                 found.setdefault(change.path, []).append((call, change))
         return found
 
-    def _walk(self, path: str) -> Step | None:
-        now = look_here(path)
+    def _walk(self, path: str) -> RestoreStep | None:
+        now = read_entry_without_links(path)
         state, lost, unseen, ended, back = now, "", False, 0, 0
         limit: int | None = None
         history = self._histories[path]
@@ -118,11 +118,11 @@ class Planner:
             if limit is not None and call.id >= limit:
                 continue
             if not change.sure and not self._overwrite:
-                self._kept.append(Kept(path=path, why=MAYBE_OTHERS))
+                self._kept.append(KeptPath(path=path, why=MAYBE_OTHERS))
                 break
             if not self._overwrite and not matches(path, state, change.after, now):
                 why = CHANGED_BETWEEN if back else CHANGED_SINCE
-                self._kept.append(Kept(path=path, why=why))
+                self._kept.append(KeptPath(path=path, why=why))
                 break
             if call.kind == "undo" and change.back and call.id not in self._taken:
                 limit = change.back
@@ -134,13 +134,13 @@ class Planner:
                 continue
             state, back = change.before, call.id
             lost, unseen, ended = change.lost, change.unseen, call.body.ended
-        if not back or _is_so(path, now, state):
+        if not back or _is_restored(path, now, state):
             return None
-        return Step(
+        return RestoreStep(
             path=path, now=now, target=state, back=back, lost=lost, unseen=unseen, ended=ended
         )
 
-    def _repositories(self, steps: list[Step]) -> list[Step]:
+    def _repositories(self, steps: list[RestoreStep]) -> list[RestoreStep]:
         """The files of a git repository belong together: when it was used since, existing ones
         stay. Missing objects are restored in any case, because they do no harm."""
         if self._overwrite:
@@ -148,18 +148,20 @@ class Planner:
         tops = {top for step in steps if (top := repository(step.path))}
         used = {top for top in tops if _used_since(top, steps)}
         kept = [s for s in steps if repository(s.path) in used and not _is_missing_object(s)]
-        self._kept += [Kept(path=top, why=USED_SINCE) for top in sorted(used)]
+        self._kept += [KeptPath(path=top, why=USED_SINCE) for top in sorted(used)]
         left_out = {step.path for step in kept}
         return [step for step in steps if step.path not in left_out]
 
 
-def matches(path: str, state: Entry | None, left: Entry | None, now: Entry | None) -> bool:
+def matches(
+    path: str, state: PathEntry | None, left: PathEntry | None, now: PathEntry | None
+) -> bool:
     """Return whether a state is the one that a call left."""
     if state is None or left is None:
         return state is left
     if state.kind != left.kind:
         return False
-    if not differs(state, left) or same_things(state, left):
+    if not differs(state, left) or same_state(state, left):
         return True
     if not state.is_file or state.mode != left.mode:
         return False
@@ -169,13 +171,13 @@ def matches(path: str, state: Entry | None, left: Entry | None, now: Entry | Non
     return not (state.token and left.token) and _same_but_for_links(state, left)
 
 
-def _same_but_for_links(one: Entry, other: Entry) -> bool:
+def _same_but_for_links(one: PathEntry, other: PathEntry) -> bool:
     return (one.inode, one.device, one.size, one.modified, one.mode) == (
         *(other.inode, other.device, other.size, other.modified, other.mode),
     )
 
 
-def _is_so(path: str, now: Entry | None, target: Entry | None) -> bool:
+def _is_restored(path: str, now: PathEntry | None, target: PathEntry | None) -> bool:
     """Return whether the path already has the requested state."""
     if now is None or target is None:
         return now is target
@@ -197,11 +199,11 @@ def repository(path: str) -> str:
     return head + "/.git" if found else ""
 
 
-def _is_missing_object(step: Step) -> bool:
+def _is_missing_object(step: RestoreStep) -> bool:
     return "/.git/objects/" in step.path and step.now is None
 
 
-def _used_since(top: str, steps: Sequence[Step]) -> bool:
+def _used_since(top: str, steps: Sequence[RestoreStep]) -> bool:
     """Return whether a file of the repository is newer than everything that the calls left in it.
     Reading a repository writes its index, so that does not count. What the calls left may have been
     used since, so nothing counts as older than the end of the calls."""
@@ -216,7 +218,7 @@ def _used_since(top: str, steps: Sequence[Step]) -> bool:
             path = posixpath.join(folder, name)
             if path in own or name in ("index", "index.lock", "FETCH_HEAD"):
                 continue
-            entry = look(path)
+            entry = read_entry(path)
             if entry is not None and entry.changed > last:
                 return True
     return False

@@ -9,34 +9,34 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hermes.core.world import World
-from hermes.undo.attribution import is_broad, judge
-from hermes.undo.calls import Body, Call, CallKind, Calls, Change
-from hermes.undo.capture import Capture
-from hermes.undo.changes import Written, compare, with_losses
+from hermes.undo.attribution import attribute_changes, is_broad
+from hermes.undo.calls import CallBody, CallKind, CallLog, FileChange, RecordedCall
+from hermes.undo.capture import ContentCapture
+from hermes.undo.changes import WrittenFile, compare, with_losses
 from hermes.undo.coverage import Coverage, Retention, inside
-from hermes.undo.entry import Manifest, look
-from hermes.undo.guards import guard, release, stand_in
-from hermes.undo.intent import Intent
-from hermes.undo.live import hold
-from hermes.undo.observer import Observer
-from hermes.undo.store import Store
-from hermes.undo.tree import Look, Scanner, not_kept
-from hermes.undo.upkeep import make_room, prune_if_due
-from hermes.undo.windows import Receipt, Window, merged
-from hermes.undo.writers import running
+from hermes.undo.entry import Manifest, read_entry
+from hermes.undo.guards import link_before_removal, link_large_files, release_links
+from hermes.undo.intent import ScriptEffects
+from hermes.undo.live import lock_session
+from hermes.undo.observer import WriteObserver
+from hermes.undo.store import CheckpointStore
+from hermes.undo.tree import ScanResult, TreeScanner, reason_not_stored
+from hermes.undo.upkeep import free_space, prune_if_due
+from hermes.undo.windows import ChangeReceipt, OpenCall, merge_changes
+from hermes.undo.writers import list_pids
 
 Where = Callable[[], tuple[str, str]]
 STOPPED = "Hermes was stopped while it ran."
 
 
-class Protection:
+class UndoRecorder:
     """For one session in one project; not thread-safe. `where` returns the session and the turn;
     `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
     removed when the session closes."""
 
     def __init__(
         self,
-        store: Store,
+        store: CheckpointStore,
         root: str,
         *,
         where: Where,
@@ -47,10 +47,10 @@ class Protection:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.store = store
-        self.calls = Calls(store)
+        self.calls = CallLog(store)
         self.root = root
         self.cover = cover
-        self.background: list[Window] = []
+        self.background: list[OpenCall] = []
         self._where = where
         self._world = world
         self._retention = retention
@@ -66,7 +66,7 @@ class Protection:
 
     # One path: the file tools
 
-    def begin_path(self, kind: CallKind, words: str, path: str) -> Window:
+    def begin_path(self, kind: CallKind, words: str, path: str) -> OpenCall:
         self._start()
         if kind == "write":
             # A write follows a symbolic link, so the target is stored.
@@ -74,30 +74,30 @@ class Protection:
         gaps: dict[str, str] = {}
         guards: tuple[tuple[bytes, bytes], ...] = ()
         with self.store.writing():
-            entry = look(path)
-            if entry is not None and (second := stand_in(self.store, path, entry)):
+            entry = read_entry(path)
+            if entry is not None and (second := link_before_removal(self.store, path, entry)):
                 guards = ((os.fsencode(path), second),)
-                entry = look(path)
+                entry = read_entry(path)
             elif entry is not None:
-                done = self._capture().of({path: entry}, is_named=lambda _: True)
+                done = self._capture().capture_all({path: entry}, is_named=lambda _: True)
                 entry = done.entries.get(path, entry)
                 gaps = done.gaps
-            changes = [Change(os.fsencode(each), None, None) for each in _missing_above(path)]
-            changes.append(Change(os.fsencode(path), entry, entry))
-            body = Body(
+            changes = [FileChange(os.fsencode(each), None, None) for each in _missing_above(path)]
+            changes.append(FileChange(os.fsencode(path), entry, entry))
+            body = CallBody(
                 changes=with_losses(changes, gaps), notes=tuple(gaps.values()), guards=guards
             )
             call_id = self._begin(kind, words, body)
-        self._world.reach("undo.begun")
-        return Window(call_id, body, Intent(complete=True), kind=kind)
+        self._world.kill_point("undo.begun")
+        return OpenCall(call_id, body, ScriptEffects(complete=True), kind=kind)
 
-    def end_path(self, window: Window) -> Receipt:
+    def end_path(self, window: OpenCall) -> ChangeReceipt:
         now = self._now_ns()
         before = {each.path: each.before for each in window.body.changes if each.before}
-        before.update(release(self.store, window.body.guards, before))
+        before.update(release_links(self.store, window.body.guards, before))
         after: Manifest = {}
         for each in window.body.changes:
-            entry = look(each.path, now)
+            entry = read_entry(each.path, now)
             if entry is not None:
                 after[each.path] = entry
         losses = {each.path: each.lost for each in window.body.changes if each.lost}
@@ -106,10 +106,12 @@ class Protection:
 
     # Whole trees: commands
 
-    def begin_command(self, kind: CallKind, words: str, cwd: str, intent: Intent) -> Window:
+    def begin_command(
+        self, kind: CallKind, words: str, cwd: str, intent: ScriptEffects
+    ) -> OpenCall:
         self._start()
-        others = running() - {os.getpid()}
-        observer = _observer(others) if kind == "command" and is_broad(intent) else None
+        others = list_pids() - {os.getpid()}
+        observer = _start_observer(others) if kind == "command" and is_broad(intent) else None
         try:
             window = self._open_window(kind, words, cwd, intent, observer)
         except BaseException:
@@ -117,53 +119,58 @@ class Protection:
                 observer.stop()
             raise
         window.others, window.observer = others, observer
-        self._world.reach("undo.begun")
+        self._world.kill_point("undo.begun")
         return window
 
     def _open_window(
-        self, kind: CallKind, words: str, cwd: str, intent: Intent, observer: Observer | None
-    ) -> Window:
+        self,
+        kind: CallKind,
+        words: str,
+        cwd: str,
+        intent: ScriptEffects,
+        observer: WriteObserver | None,
+    ) -> OpenCall:
         names, spots = self._outside(intent, cwd)
         # Everything that happens in a folder after its scan is observed.
-        found = self._look(names, spots, intent.names, observer.watch if observer else None)
+        found = self._scan(names, spots, intent.names, observer.watch if observer else None)
         if self.root in found.gaps:
             names += [name for name in intent.names if inside(name, self.root)]
-        self._attribute(found.entries)
+        self._record_background(found.entries)
         with self.store.writing():
             # One transaction: no content is removed before something refers to it.
-            before, gaps = self._keep(found, intent.names)
-            guards = guard(self.store, before, gaps)
+            before, gaps = self._store_new(found, intent.names)
+            guards = link_large_files(self.store, before, gaps)
             before.update({path: entry for path, entry, _ in guards})
-            body = Body(
+            body = CallBody(
                 names=tuple(os.fsencode(each) for each in names),
                 spots=tuple(os.fsencode(each) for each in spots),
                 guards=tuple((os.fsencode(path), token) for path, _, token in guards),
             )
             self._save(before)
             call_id = self._begin(kind, words, body, self._manifest)
-        window = Window(call_id, body, intent, kind=kind)
+        window = OpenCall(call_id, body, intent, kind=kind)
         window.before, window.gaps = before, gaps
         return window
 
-    def end_command(self, window: Window) -> Receipt:
-        window.before.update(release(self.store, window.body.guards, window.before))
+    def end_command(self, window: OpenCall) -> ChangeReceipt:
+        window.before.update(release_links(self.store, window.body.guards, window.before))
         self._known = window.before
-        found = self._look(*_places(window.body), window.intent.names)
-        theirs = window.observer.stop() if window.observer else frozenset[Written]()
+        found = self._scan(*_places(window.body), window.intent.names)
+        theirs = window.observer.stop() if window.observer else frozenset[WrittenFile]()
         changes = compare(window.before, found.entries)
-        changes = self._without_others(window, judge(window, changes, theirs))
+        changes = self._drop_other_sessions(window, attribute_changes(window, changes, theirs))
         if self.background:
-            found.entries, _ = self._keep(found, ())
+            found.entries, _ = self._store_new(found, ())
             for other in self.background:
                 other.before = found.entries
         notes = _lost_folders(window, found)
         return self._finish(window, with_losses(changes, window.gaps, found.large), notes)
 
-    def spawned(self, window: Window, process_id: str) -> None:
+    def mark_background(self, window: OpenCall, process_id: str) -> None:
         """From now on, unexplained changes may come from this process."""
         window.process = process_id
         self.calls.update(window.call_id, window.body, process=process_id)
-        window.before.update(release(self.store, window.body.guards, window.before))
+        window.before.update(release_links(self.store, window.body.guards, window.before))
         self.background.append(window)
 
     def sync(self, running: frozenset[str]) -> None:
@@ -171,20 +178,20 @@ class Protection:
         if not self.background:
             return
         names = [name for each in self.background for name in _places(each.body)[0]]
-        found = self._look(names, [], ())
-        self._attribute(found.entries)
+        found = self._scan(names, [], ())
+        self._record_background(found.entries)
         for window in [each for each in self.background if each.process not in running]:
             self.calls.end(window.call_id, window.body)
             self.background.remove(window)
 
-    def look_for_gaps(self, intent: Intent, cwd: str) -> dict[str, str]:
+    def find_gaps(self, intent: ScriptEffects, cwd: str) -> dict[str, str]:
         """Return what a command would find uncovered, without storing anything."""
         names, spots = self._outside(intent, cwd)
-        found = self._look(names, spots, intent.names)
+        found = self._scan(names, spots, intent.names)
         gaps = dict(found.gaps)
         for path, entry in found.entries.items():
             named = any(inside(path, name) for name in intent.names)
-            if not entry.token and (why := not_kept(path, entry, self.cover, named=named)):
+            if not entry.token and (why := reason_not_stored(path, entry, self.cover, named=named)):
                 gaps[path] = why
         return gaps
 
@@ -199,7 +206,7 @@ class Protection:
             self._live = None
         self.store.close()
 
-    def _begin(self, kind: CallKind, words: str, body: Body, manifest: bytes = b"") -> int:
+    def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
         session, turn = self._where()
         return self.calls.begin(
             session=session,
@@ -217,29 +224,29 @@ class Protection:
         if self._live is not None:
             return
         session = self._where()[0]
-        self._live = hold(self.store, session)
+        self._live = lock_session(self.store, session)
         if self._live is not None:
             for call in self.calls.left_open(session):
-                recover(self, call)
+                end_dead_call(self, call)
 
-    def _outside(self, intent: Intent, cwd: str) -> tuple[list[str], list[str]]:
+    def _outside(self, intent: ScriptEffects, cwd: str) -> tuple[list[str], list[str]]:
         """Return paths to scan outside the project, and folders that do not exist yet."""
         names = [name for name in intent.names if not inside(name, self.root)]
         if not inside(cwd, self.root) and cwd not in self.cover.untouched:
             names.append(cwd)
         # A path through a link is scanned a second time as its target.
-        names = [name for name in names if not _is_everybodys(name) and _is_real(name)]
+        names = [name for name in names if not _is_system_folder(name) and _is_real(name)]
         spots = [missing for name in names for missing in _missing_above(name)]
         return names, spots
 
-    def _look(
+    def _scan(
         self,
         names: Iterable[str],
         spots: Iterable[str],
         named: Iterable[str],
         entering: Callable[[str], None] | None = None,
-    ) -> Look:
-        scanner = Scanner(
+    ) -> ScanResult:
+        scanner = TreeScanner(
             self.cover,
             self._known_entries(),
             now_ns=self._now_ns(),
@@ -247,15 +254,15 @@ class Protection:
             large=self._large,
             entering=entering,
         )
-        scanner.tree(self.root)
+        scanner.scan_tree(self.root)
         for name in names:
-            scanner.named(name)
+            scanner.scan_named(name)
         for spot in spots:
-            scanner.spot(spot)
+            scanner.scan_spot(spot)
         # Where the project is too large to scan, named paths in it still are scanned.
         if self.root in scanner.look.gaps:
             for name in named:
-                scanner.named(name, again=True)
+                scanner.scan_named(name, again=True)
         self._large |= scanner.look.large
         return scanner.look
 
@@ -276,7 +283,9 @@ class Protection:
             self._generation = generation
         return self._known
 
-    def _keep(self, found: Look, names: Iterable[str]) -> tuple[Manifest, dict[str, str]]:
+    def _store_new(
+        self, found: ScanResult, names: Iterable[str]
+    ) -> tuple[Manifest, dict[str, str]]:
         named = tuple(names)
         wanted = {path: found.entries[path] for path in found.new if path in found.entries}
         for path in self._unkept:
@@ -285,7 +294,7 @@ class Protection:
                 wanted[path] = entry
         gaps = dict(found.gaps)
         if wanted:
-            done = self._capture().of(
+            done = self._capture().capture_all(
                 wanted, is_named=lambda path: any(inside(path, name) for name in named)
             )
             gaps |= done.gaps
@@ -296,13 +305,13 @@ class Protection:
         self._known = found.entries
         return found.entries, gaps
 
-    def _capture(self) -> Capture:
-        return Capture(self.store, self.cover, self._room, self._now_ns)
+    def _capture(self) -> ContentCapture:
+        return ContentCapture(self.store, self.cover, self._room, self._now_ns)
 
     def _room(self, needed: int) -> int:
         most = self.cover.max_total_bytes
         if self.store.total() + needed > most:
-            make_room(self.store, self._retention, needed, self._world.clock.now())
+            free_space(self.store, self._retention, needed, self._world.clock.now())
         return max(0, most - self.store.total())
 
     def _save(self, manifest: Manifest) -> None:
@@ -310,7 +319,7 @@ class Protection:
             self._manifest = self.store.save_manifest(self.root, manifest, self._world.clock.now())
             self._saved = dict(manifest)
 
-    def _without_others(self, window: Window, changes: list[Change]) -> list[Change]:
+    def _drop_other_sessions(self, window: OpenCall, changes: list[FileChange]) -> list[FileChange]:
         """Drop changes that other sessions made at the same time and recorded themselves."""
         theirs = {
             (change.name, change.after)
@@ -319,53 +328,55 @@ class Protection:
         }
         return [each for each in changes if (each.name, each.after) not in theirs]
 
-    def _attribute(self, entries: Manifest) -> None:
+    def _record_background(self, entries: Manifest) -> None:
         """Record changes since the last scan while background processes run."""
         for window in self.background[-1:]:
-            fresh = judge(window, compare(window.before, entries))
+            fresh = attribute_changes(window, compare(window.before, entries))
             if not window.intent.complete:
                 # They cannot be told from edits of the user.
-                fresh = [Change(c.name, c.before, c.after, False, c.source) for c in fresh]
+                fresh = [FileChange(c.name, c.before, c.after, False, c.source) for c in fresh]
             if fresh:
-                window.body = merged(window.body, with_losses(fresh, window.gaps))
+                window.body = merge_changes(window.body, with_losses(fresh, window.gaps))
                 self.calls.update(window.call_id, window.body)
         for window in self.background:
             window.before = entries
 
     def _finish(
-        self, window: Window, changes: tuple[Change, ...], notes: tuple[str, ...]
-    ) -> Receipt:
-        self._world.reach("undo.ending")
+        self, window: OpenCall, changes: tuple[FileChange, ...], notes: tuple[str, ...]
+    ) -> ChangeReceipt:
+        self._world.kill_point("undo.ending")
         if changes or notes:
-            body = Body(changes=changes, notes=notes, ended=self._now_ns())
+            body = CallBody(changes=changes, notes=notes, ended=self._now_ns())
             self.calls.end(window.call_id, body)
         else:
             self.calls.drop((window.call_id,))
-        return Receipt(call_id=window.call_id, changes=changes, notes=notes)
+        return ChangeReceipt(call_id=window.call_id, changes=changes, notes=notes)
 
 
-def recover(protection: Protection, call: Call) -> None:
+def end_dead_call(protection: UndoRecorder, call: RecordedCall) -> None:
     """End a call whose process died: every difference counts as its change."""
-    window = Window(call.id, call.body, Intent(), kind=call.kind)
+    window = OpenCall(call.id, call.body, ScriptEffects(), kind=call.kind)
     if call.kind in ("write", "delete"):
         protection.end_path(window)
     elif call.kind == "undo":
         protection.calls.end(call.id, call.body)
     else:
         window.before = protection.store.manifest(call.manifest) or {}
-        window.body = Body(names=call.body.names, spots=call.body.spots, guards=call.body.guards)
+        window.body = CallBody(
+            names=call.body.names, spots=call.body.spots, guards=call.body.guards
+        )
         if not window.before:
-            protection.calls.end(call.id, Body(changes=call.changes, notes=(STOPPED,)))
+            protection.calls.end(call.id, CallBody(changes=call.changes, notes=(STOPPED,)))
             return
         protection.end_command(window)
 
 
-def _observer(others: frozenset[int]) -> Observer | None:
-    observer = Observer(others)
+def _start_observer(others: frozenset[int]) -> WriteObserver | None:
+    observer = WriteObserver(others)
     return observer if observer.start() else None
 
 
-def _places(body: Body) -> tuple[list[str], list[str]]:
+def _places(body: CallBody) -> tuple[list[str], list[str]]:
     return [os.fsdecode(each) for each in body.names], [os.fsdecode(each) for each in body.spots]
 
 
@@ -374,7 +385,7 @@ def _missing_above(path: str) -> list[str]:
     return [str(each) for each in reversed(Path(path).parents) if not os.path.lexists(each)]
 
 
-def _is_everybodys(path: str) -> bool:
+def _is_system_folder(path: str) -> bool:
     """Return whether the path is a folder of the system, or one for temporary files as a whole."""
     return path.count("/") < 2 or path.startswith(("/proc/", "/sys/", "/dev/"))
 
@@ -384,7 +395,7 @@ def _is_real(path: str) -> bool:
     return os.path.realpath(folder) == folder
 
 
-def _lost_folders(window: Window, found: Look) -> tuple[str, ...]:
+def _lost_folders(window: OpenCall, found: ScanResult) -> tuple[str, ...]:
     """Return uncovered folders that no longer exist."""
     return tuple(
         why

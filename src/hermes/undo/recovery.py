@@ -6,25 +6,25 @@ import contextlib
 import os
 from pathlib import Path
 
-from hermes.undo.calls import Body, Call, Calls, Change
+from hermes.undo.calls import CallBody, CallLog, FileChange, RecordedCall
 from hermes.undo.contents import present_token
-from hermes.undo.entry import Entry, look
-from hermes.undo.store import Store
+from hermes.undo.entry import PathEntry, read_entry
+from hermes.undo.store import CheckpointStore
 
 
-def end_undo(store: Store, call: Call) -> None:
+def end_undo(store: CheckpointStore, call: RecordedCall) -> None:
     """What it has restored counts as restored, the rest as never begun; files that it had moved
     aside go back."""
     for name, aside in call.body.guards:
         with contextlib.suppress(OSError):
-            _take_in(call, os.fsdecode(name), os.fsdecode(aside))
-    done = [each for change in call.changes if (each := _done(change)) is not None]
-    Calls(store).end(call.id, Body(changes=tuple(done)))
+            _move_back(call, os.fsdecode(name), os.fsdecode(aside))
+    done = [each for change in call.changes if (each := _current_change(change)) is not None]
+    CallLog(store).end(call.id, CallBody(changes=tuple(done)))
 
 
-def _take_in(call: Call, path: str, aside: str) -> None:
+def _move_back(call: RecordedCall, path: str, aside: str) -> None:
     """Move it to its present name, or to the intended one."""
-    found = look(aside)
+    found = read_entry(aside)
     if found is None:
         return
     wanted = [
@@ -40,17 +40,17 @@ def _take_in(call: Call, path: str, aside: str) -> None:
             return
 
 
-def _done(change: Change) -> Change | None:
+def _current_change(change: FileChange) -> FileChange | None:
     """Return the intended change as it is now. A file in neither state counts as changed, so that
     the next undo restores it."""
-    wanted, now = change.after, look(change.path)
-    if _alike(change.path, change.before, now):
+    wanted, now = change.after, read_entry(change.path)
+    if _matches(change.path, change.before, now):
         return None
-    back = change.back if _alike(change.path, wanted, now) else 0
-    return Change(change.name, change.before, now, back=back)
+    back = change.back if _matches(change.path, wanted, now) else 0
+    return FileChange(change.name, change.before, now, back=back)
 
 
-def _alike(path: str, one: Entry | None, now: Entry | None) -> bool:
+def _matches(path: str, one: PathEntry | None, now: PathEntry | None) -> bool:
     if one is None or now is None:
         return one is now
     if one.mode != now.mode:

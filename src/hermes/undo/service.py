@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import convert, plain
 from hermes.core.world import World
-from hermes.undo.settings import CheckpointSettings
+from hermes.undo.settings import UndoSettings
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.undo.history import Checkpoint, History, Status
-    from hermes.undo.plan import Plan
-    from hermes.undo.protection import Protection
-    from hermes.undo.restore import Restored
-    from hermes.undo.upkeep import Pruned
+    from hermes.undo.history import Checkpoint, CheckpointHistory, StoreStatus
+    from hermes.undo.plan import RestorePlan
+    from hermes.undo.protection import UndoRecorder
+    from hermes.undo.restore import RestoreResult
+    from hermes.undo.upkeep import PruneResult
 
 
-def undoing(run: RunContext) -> Undoing:
-    settings = convert(CheckpointSettings, plain(run.settings.checkpoints))
-    return Undoing(run.home.root, run.world, settings, person=run.user_home, state=run.state_dir)
+def make_undo_service(run: RunContext) -> UndoService:
+    settings = convert(UndoSettings, plain(run.settings.checkpoints))
+    return UndoService(
+        run.home.root, run.world, settings, person=run.user_home, state=run.state_dir
+    )
 
 
-class Undoing:
+class UndoService:
     """`folder` is the home of Hermes, which contains the store. Nothing is imported or created
     before it is needed."""
 
     def __init__(
-        self, folder: Path, world: World, settings: CheckpointSettings, *, person: str, state: str
+        self, folder: Path, world: World, settings: UndoSettings, *, person: str, state: str
     ) -> None:
         self._folder = folder / "checkpoints"
         self._world = world
@@ -53,51 +55,51 @@ class Undoing:
         turn: str = "",
         path: str = "",
         overwrite: bool = False,
-    ) -> Plan:
+    ) -> RestorePlan:
         history = self._history()
         return await asyncio.to_thread(
             lambda: history.plan(session, number=number, turn=turn, path=path, overwrite=overwrite)
         )
 
-    async def carry_out(self, plan: Plan, *, session: str, whole: bool = True) -> Restored:
+    async def restore(
+        self, plan: RestorePlan, *, session: str, whole: bool = True
+    ) -> RestoreResult:
         history = self._history()
-        return await asyncio.to_thread(
-            lambda: history.carry_out(plan, session=session, whole=whole)
-        )
+        return await asyncio.to_thread(lambda: history.restore(plan, session=session, whole=whole))
 
-    async def differences(self, plan: Plan, root: str) -> str:
-        from hermes.undo.difference import differences
-        from hermes.undo.store import Store
+    async def differences(self, plan: RestorePlan, root: str) -> str:
+        from hermes.undo.difference import unified_diff
+        from hermes.undo.store import CheckpointStore
 
-        return await asyncio.to_thread(differences, Store(self._folder), plan, root)
+        return await asyncio.to_thread(unified_diff, CheckpointStore(self._folder), plan, root)
 
-    async def status(self) -> Status:
+    async def status(self) -> StoreStatus:
         return await asyncio.to_thread(self._history().status)
 
-    async def prune(self) -> Pruned:
+    async def prune(self) -> PruneResult:
         return await asyncio.to_thread(self._history().prune)
 
-    async def clear(self) -> Pruned:
+    async def clear(self) -> PruneResult:
         return await asyncio.to_thread(self._history().clear)
 
-    def _history(self) -> History:
-        from hermes.undo.history import History
-        from hermes.undo.store import Store
+    def _history(self) -> CheckpointHistory:
+        from hermes.undo.history import CheckpointHistory
+        from hermes.undo.store import CheckpointStore
 
-        return History(
-            Store(self._folder),
+        return CheckpointHistory(
+            CheckpointStore(self._folder),
             world=self._world,
             cover=self._settings.coverage(person=self._person, state=self._state),
             retention=self._settings.retention(),
         )
 
-    def protection(self, root: str, where: Callable[[], tuple[str, str]]) -> Protection:
+    def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> UndoRecorder:
         """For one session in one project; `where` returns session and turn."""
-        from hermes.undo.protection import Protection
-        from hermes.undo.store import Store
+        from hermes.undo.protection import UndoRecorder
+        from hermes.undo.store import CheckpointStore
 
-        return Protection(
-            Store(self._folder),
+        return UndoRecorder(
+            CheckpointStore(self._folder),
             root,
             where=where,
             world=self._world,

@@ -6,7 +6,7 @@ from hermes.codec.values import Value
 from hermes.undo.coverage import MB, Coverage, Retention
 
 
-class CheckpointSettings(Value):
+class UndoSettings(Value):
     """The keys under `checkpoints`. `max_snapshots` counts turns of one project."""
 
     enabled: bool = True

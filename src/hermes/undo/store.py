@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hermes.core.errors import HermesError, NotFound
 from hermes.undo import contents
-from hermes.undo.entry import Manifest, digest, packed, unpacked
+from hermes.undo.entry import Manifest, digest, pack_manifest, unpack_manifest
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class StoreError(HermesError):
     """The checkpoint store failed."""
 
 
-class Store:
+class CheckpointStore:
     """Shared by sessions and processes; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
@@ -70,13 +70,13 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _told():
+        with self._lock, _explain_errors():
             yield self._open()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction."""
-        with self._lock, _told():
+        with self._lock, _explain_errors():
             db = self._open()
             if db.in_transaction:
                 yield db
@@ -158,8 +158,8 @@ class Store:
                 written += os.pwrite(descriptor, data[written:], written)
             return
         try:
-            with contents.opened(self.object_path(token)) as source:
-                contents.copy(source, descriptor, size)
+            with contents.open_file(self.object_path(token)) as source:
+                contents.copy_content(source, descriptor, size)
         except FileNotFoundError as error:
             raise NotFound("This content is no longer in the store.") from error
 
@@ -175,9 +175,9 @@ class Store:
     def save_manifest(self, root: str, manifest: Manifest, at: float) -> bytes:
         """Return its token. The newest manifest of a root tells the next process what is already
         stored."""
-        raw = packed(manifest)
+        raw = pack_manifest(manifest)
         token = digest(raw)
-        root = text(root)
+        root = path_text(root)
         with self.writing() as db:
             held = db.execute("SELECT 1 FROM manifests WHERE token = ?", (token,)).fetchone()
             if not held:
@@ -194,7 +194,7 @@ class Store:
     def manifest(self, token: bytes) -> Manifest | None:
         with self.reading() as db:
             row = db.execute("SELECT data FROM manifests WHERE token = ?", (token,)).fetchone()
-        return unpacked(row[0]) if row else None
+        return unpack_manifest(row[0]) if row else None
 
     def has_manifest(self, token: bytes) -> bool:
         with self.reading() as db:
@@ -203,7 +203,9 @@ class Store:
 
     def newest_manifest(self, root: str) -> Manifest | None:
         with self.reading() as db:
-            row = db.execute("SELECT manifest FROM roots WHERE root = ?", (text(root),)).fetchone()
+            row = db.execute(
+                "SELECT manifest FROM roots WHERE root = ?", (path_text(root),)
+            ).fetchone()
         return self.manifest(row[0]) if row else None
 
     def generation(self) -> int:
@@ -220,13 +222,13 @@ class Store:
             path.unlink(missing_ok=True)
 
 
-def text(name: str) -> str:
+def path_text(name: str) -> str:
     """Convert a name that may not be UTF-8."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _explain_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

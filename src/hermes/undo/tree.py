@@ -7,10 +7,10 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 
 from hermes.undo.coverage import Coverage, inside, name_of, size_words
-from hermes.undo.entry import Entry, Manifest, entry_of
+from hermes.undo.entry import Manifest, PathEntry, entry_of
 
 
-class Look:
+class ScanResult:
     """The result of a scan. `gaps` says, by path, what is not covered and why; `sealed` folders
     could not be opened, so their known content stays. `large` are recreatable folders that contain
     too much; `new` is what was not known in this state."""
@@ -23,11 +23,11 @@ class Look:
         self.new: list[str] = []
 
 
-class TooMany(Exception):
+class TooManyFiles(Exception):
     """There are more files below this folder than the limit."""
 
 
-class Scanner:
+class TreeScanner:
     """One scan. `names` are paths that a command names: they are covered whatever they are called.
     `large` are folders that need not be counted again. `entering` is called with every folder
     before it is scanned."""
@@ -35,7 +35,7 @@ class Scanner:
     def __init__(
         self,
         cover: Coverage,
-        known: Mapping[str, Entry],
+        known: Mapping[str, PathEntry],
         *,
         now_ns: int,
         names: Iterable[str] = (),
@@ -48,9 +48,9 @@ class Scanner:
         self._names = tuple(names)
         self._large = frozenset(large)
         self._entering = entering
-        self.look = Look()
+        self.look = ScanResult()
 
-    def tree(self, top: str) -> None:
+    def scan_tree(self, top: str) -> None:
         """Scan a folder with everything in it."""
         if top in self._cover.untouched:
             self.look.gaps[top] = f"{top} as a whole is not covered, only what a command names."
@@ -58,7 +58,7 @@ class Scanner:
         self._add(top)
         try:
             self._below(top, self._cover.max_files, self.look.entries)
-        except TooMany:
+        except TooManyFiles:
             # A partial scan would look like a loss of the rest.
             for path in [p for p in self.look.entries if inside(p, top)]:
                 del self.look.entries[path]
@@ -68,7 +68,7 @@ class Scanner:
                 "only what a command names is covered."
             )
 
-    def named(self, path: str, *, again: bool = False) -> None:
+    def scan_named(self, path: str, *, again: bool = False) -> None:
         """Scan a path that a command names, with everything in it."""
         if (path in self.look.entries and not again) or path in self._cover.untouched:
             return
@@ -77,10 +77,10 @@ class Scanner:
         if entry is not None and entry.is_folder:
             try:
                 self._below(path, self._cover.max_files, self.look.entries)
-            except TooMany:
+            except TooManyFiles:
                 self.look.gaps[path] = f"{path} contains more than {self._cover.max_files:,} files."
 
-    def spot(self, path: str) -> None:
+    def scan_spot(self, path: str) -> None:
         """Scan a path alone, without its content."""
         if path not in self.look.entries:
             self._add(path)
@@ -92,7 +92,7 @@ class Scanner:
             return
         self.look.entries[path] = self._entry(path, found)
 
-    def _entry(self, path: str, found: os.stat_result) -> Entry:
+    def _entry(self, path: str, found: os.stat_result) -> PathEntry:
         known = self._known.get(path)
         if (
             known is not None
@@ -127,24 +127,24 @@ class Scanner:
                         out[path] = self._entry(path, found)
                     except OSError:
                         continue
-                    if stat.S_ISDIR(found.st_mode) and self._goes_into(path, found, device, out):
+                    if stat.S_ISDIR(found.st_mode) and self._enters(path, found, device, out):
                         folders.append(path)
             if len(out) > most:
-                raise TooMany
+                raise TooManyFiles
 
-    def _goes_into(self, path: str, found: os.stat_result, device: int, out: Manifest) -> bool:
+    def _enters(self, path: str, found: os.stat_result, device: int, out: Manifest) -> bool:
         if path in self._cover.skipped:
             del out[path]
             return False
         if name_of(path) in self._cover.remade and not self._is_named(path):
-            self._remade(path, out)
+            self._scan_recreatable(path, out)
             return False
         if found.st_dev != device:
             self.look.gaps[path] = f"{path} is another file system."
             return False
         return True
 
-    def _remade(self, folder: str, out: Manifest) -> None:
+    def _scan_recreatable(self, folder: str, out: Manifest) -> None:
         """A recreatable folder is covered while it is small."""
         found: Manifest = {}
         if folder not in self._large:
@@ -153,7 +153,7 @@ class Scanner:
                 if sum(entry.weight for entry in found.values()) <= self._cover.small_bytes:
                     out.update(found)
                     return
-            except (TooMany, OSError):
+            except (TooManyFiles, OSError):
                 pass
             self._keep_known(folder, out)
         self.look.large.add(folder)
@@ -178,7 +178,7 @@ class Scanner:
         return any(inside(name, folder) or inside(folder, name) for name in self._names)
 
 
-def not_kept(path: str, entry: Entry, cover: Coverage, *, named: bool) -> str:
+def reason_not_stored(path: str, entry: PathEntry, cover: Coverage, *, named: bool) -> str:
     """Return why the content of a file will not be stored, or ""."""
     limit = cover.limit(path, named=named)
     if entry.is_file and entry.weight > limit:

@@ -12,15 +12,15 @@ from hermes.codec.values import replace
 from hermes.core.effects import DeletePath, Effect, FetchUrl, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import HermesError
 from hermes.core.ports import CommandResult, ProcessInfo, Workspace
-from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedWorkspace
+from hermes.core.wrapped import DelegatingWorkspace, RunOptions, SpawnOptions
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from hermes.undo.calls import CallKind
-    from hermes.undo.intent import Intent
-    from hermes.undo.protection import Protection
-    from hermes.undo.windows import Receipt, Window
+    from hermes.undo.intent import ScriptEffects
+    from hermes.undo.protection import UndoRecorder
+    from hermes.undo.windows import ChangeReceipt, OpenCall
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ SENTENCES = 8
 SHORT = 1_000
 
 
-class Undoable(WrappedWorkspace):
+class UndoableWorkspace(DelegatingWorkspace):
     """`protect` creates the protection with the first change, because many sessions make none.
     `touched` returns what a command does to files; by default its text is read. `heard` receives
     every receipt, `warn` a message when a call cannot be covered; `clean` redacts the description
@@ -39,29 +39,29 @@ class Undoable(WrappedWorkspace):
     def __init__(
         self,
         inner: Workspace,
-        protect: Callable[[], Protection],
+        protect: Callable[[], UndoRecorder],
         *,
         home: str = "",
-        touched: Callable[[RunCommand], Intent] | None = None,
-        heard: Callable[[Receipt], None] = lambda _: None,
+        touched: Callable[[RunCommand], ScriptEffects] | None = None,
+        heard: Callable[[ChangeReceipt], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
         clean: Callable[[str], str] = str,
     ) -> None:
         super().__init__(inner)
         self._protect = protect
-        self._made: Protection | None = None
+        self._made: UndoRecorder | None = None
         self._touched = touched or (lambda effect: _read_intent(effect, home))
         self._heard = heard
         self._warn = warn
         self._clean = clean
         self._one = asyncio.Lock()
 
-    def put_beneath(self, layer: Callable[[Workspace], Workspace]) -> None:
+    def insert_layer(self, layer: Callable[[Workspace], Workspace]) -> None:
         """Insert a layer below, so that its changes can be undone too."""
         self._inner = layer(self._inner)
 
     @property
-    def _protection(self) -> Protection:
+    def _protection(self) -> UndoRecorder:
         if self._made is None:
             self._made = self._protect()
         return self._made
@@ -98,20 +98,20 @@ class Undoable(WrappedWorkspace):
             raise
         if window is not None:
             started = window
-            await self._guarded(lambda: self._protection.spawned(started, info.id))
+            await self._run_guarded(lambda: self._protection.mark_background(started, info.id))
         return info
 
     async def settle(self) -> None:
         """Record what background processes have done so far; for the end of a turn."""
         if self._made is not None and self._made.background:
             running = await self._running()
-            await self._guarded(lambda: self._protection.sync(running))
+            await self._run_guarded(lambda: self._protection.sync(running))
 
     async def close(self) -> None:
         await self.settle()
         await self._inner.close()
         if self._made is not None:
-            await self._guarded(self._made.close)
+            await self._run_guarded(self._made.close)
 
     async def preflight(self, effect: Effect) -> tuple[str, ...]:
         """Return what of this effect could not be undone, one sentence each."""
@@ -120,10 +120,10 @@ class Undoable(WrappedWorkspace):
                 intent = await self._intent(effect)
                 if intent.reads_only:
                     return ()
-                gaps = await self._guarded(
-                    lambda: self._protection.look_for_gaps(intent, effect.cwd)
+                gaps = await self._run_guarded(
+                    lambda: self._protection.find_gaps(intent, effect.cwd)
                 )
-                return _shortened((*intent.sends, *(gaps or {}).values()))
+                return _shorten((*intent.sends, *(gaps or {}).values()))
             case FetchUrl(sends_body=True):
                 return (f"It sends data to {effect.url}; that cannot be undone.",)
             case SignalProcess(action="kill"):
@@ -133,42 +133,46 @@ class Undoable(WrappedWorkspace):
             case _:
                 return ()
 
-    async def _intent(self, effect: RunCommand) -> Intent:
+    async def _intent(self, effect: RunCommand) -> ScriptEffects:
         """Reading a short script is faster than waking a thread."""
         if len(effect.script) <= SHORT:
             return self._read(effect)
         return await asyncio.to_thread(self._read, effect)
 
-    def _read(self, effect: RunCommand) -> Intent:
+    def _read(self, effect: RunCommand) -> ScriptEffects:
         intent = self._touched(effect)
         if not intent.complete:
             return intent
-        from hermes.undo.names import may_mislead  # needed with the first command only
+        from hermes.undo.names import has_redefined_names  # needed with the first command only
 
-        misled = may_mislead(effect.script, self._inner.shell, cwd=effect.cwd, root=self.root)
+        misled = has_redefined_names(
+            effect.script, self._inner.shell, cwd=effect.cwd, root=self.root
+        )
         return replace(intent, complete=False) if misled else intent
 
-    async def _begin_path(self, kind: CallKind, path: str) -> Window | None:
+    async def _begin_path(self, kind: CallKind, path: str) -> OpenCall | None:
         words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
-        return await self._guarded(lambda: self._protection.begin_path(kind, words, path))
+        return await self._run_guarded(lambda: self._protection.begin_path(kind, words, path))
 
-    async def _begin(self, effect: RunCommand, intent: Intent, kind: CallKind) -> Window | None:
+    async def _begin(
+        self, effect: RunCommand, intent: ScriptEffects, kind: CallKind
+    ) -> OpenCall | None:
         await self.settle()
         # Redact before cutting: half a secret would not be recognized.
         words = " ".join(self._clean(effect.script).split())[:WORDS]
-        return await self._guarded(
+        return await self._run_guarded(
             lambda: self._protection.begin_command(kind, words, effect.cwd, intent)
         )
 
-    async def _end(self, window: Window | None, end: Callable[[Window], Receipt]) -> None:
+    async def _end(self, window: OpenCall | None, end: Callable[[OpenCall], ChangeReceipt]) -> None:
         """Also after a cancellation: what the call did until then counts."""
         if window is None:
             return
-        receipt = await asyncio.shield(self._guarded(lambda: end(window)))
+        receipt = await asyncio.shield(self._run_guarded(lambda: end(window)))
         if receipt is not None and (receipt.changes or receipt.notes):
             self._heard(receipt)
 
-    async def _guarded(self, work: Callable[[], T]) -> T | None:
+    async def _run_guarded(self, work: Callable[[], T]) -> T | None:
         """One at a time, in a thread. A broken store stops no work, but is reported."""
         async with self._one:
             try:
@@ -183,13 +187,13 @@ class Undoable(WrappedWorkspace):
         return frozenset(each.id for each in found if each.status == "running")
 
 
-def _read_intent(effect: RunCommand, home: str) -> Intent:
-    from hermes.undo.intent import read_intent  # needed with the first command only
+def _read_intent(effect: RunCommand, home: str) -> ScriptEffects:
+    from hermes.undo.intent import read_script_effects  # needed with the first command only
 
-    return read_intent(effect, home)
+    return read_script_effects(effect, home)
 
 
-def _shortened(sentences: tuple[str, ...]) -> tuple[str, ...]:
+def _shorten(sentences: tuple[str, ...]) -> tuple[str, ...]:
     if len(sentences) <= SENTENCES:
         return sentences
     return (*sentences[:SENTENCES], f"And {len(sentences) - SENTENCES} more.")

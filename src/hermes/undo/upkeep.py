@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from hermes.codec.values import Value
-from hermes.undo.calls import Call, Calls, Change
+from hermes.undo.calls import CallLog, FileChange, RecordedCall
 from hermes.undo.coverage import Retention
-from hermes.undo.live import alive_sessions
-from hermes.undo.store import Store
+from hermes.undo.live import open_sessions
+from hermes.undo.store import CheckpointStore
 
 DAY = 86_400.0
 # Files on their way into the store have no row yet.
@@ -21,7 +21,7 @@ SQUEEZED_AT_ONCE = 2_000
 WORTH_SQUEEZING = 512
 
 
-class Pruned(Value):
+class PruneResult(Value):
     """How many turns and bytes were removed, and what stays."""
 
     turns: int = 0
@@ -32,22 +32,22 @@ class Pruned(Value):
 Group = tuple[str, str, str]
 
 
-def prune(store: Store, retention: Retention, now: float) -> Pruned:
+def prune(store: CheckpointStore, retention: Retention, now: float) -> PruneResult:
     """Drop turns by number, age and size, then every unreferenced content."""
     if not store.exists:
-        return Pruned()
+        return PruneResult()
     before = store.total()
     turns = _drop_turns(store, retention, now)
     sweep(store)
-    squeeze(store)
+    compress(store)
     while store.total() > retention.max_total_bytes and _drop_oldest(store):
         turns += 1
         sweep(store)
     after = store.total()
-    return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
+    return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
-def prune_if_due(store: Store, retention: Retention, now: float, hours: float) -> None:
+def prune_if_due(store: CheckpointStore, retention: Retention, now: float, hours: float) -> None:
     """Prune at most once in this many hours, for all processes together."""
     with store.writing() as db:
         row = db.execute("SELECT value FROM meta WHERE key = 'pruned_at'").fetchone()
@@ -57,20 +57,20 @@ def prune_if_due(store: Store, retention: Retention, now: float, hours: float) -
     prune(store, retention, now)
 
 
-def make_room(store: Store, retention: Retention, needed: int, now: float) -> None:
+def free_space(store: CheckpointStore, retention: Retention, needed: int, now: float) -> None:
     """Free this many bytes, if removing old turns can do that."""
     prune(store, retention, now)
     while store.total() + needed > retention.max_total_bytes and _drop_oldest(store):
         sweep(store)
 
 
-def clear(store: Store) -> Pruned:
+def clear(store: CheckpointStore) -> PruneResult:
     """Remove everything except what open sessions need."""
     if not store.exists:
-        return Pruned()
+        return PruneResult()
     before = store.total()
-    alive = alive_sessions(store)
-    calls = Calls(store)
+    alive = open_sessions(store)
+    calls = CallLog(store)
     gone = [call for call in calls.all() if call.session not in alive]
     with store.writing() as db:
         calls.drop(call.id for call in gone)
@@ -79,24 +79,24 @@ def clear(store: Store) -> Pruned:
     sweep(store, grace_seconds=0 if not alive else UNCLAIMED_SECONDS)
     after = store.total()
     turns = len({(call.session, call.turn) for call in gone})
-    return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
+    return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
-def _groups(store: Store) -> list[tuple[Group, list[Call]]]:
+def _groups(store: CheckpointStore) -> list[tuple[Group, list[RecordedCall]]]:
     """Return the calls of each turn, ordered by the start of the turn."""
-    calls = sorted(Calls(store).all(), key=_group)
+    calls = sorted(CallLog(store).all(), key=_group)
     grouped = [(key, list(members)) for key, members in groupby(calls, key=_group)]
     return sorted(grouped, key=lambda pair: pair[1][0].id)
 
 
-def _group(call: Call) -> Group:
+def _group(call: RecordedCall) -> Group:
     return (call.root, call.session, call.turn or f"#{call.id}")
 
 
-def _drop_turns(store: Store, retention: Retention, now: float) -> int:
+def _drop_turns(store: CheckpointStore, retention: Retention, now: float) -> int:
     groups = _groups(store)
     newest = _newest_of_sessions(groups)
-    alive = alive_sessions(store)
+    alive = open_sessions(store)
     count: dict[str, int] = {}
     gone = []
     for key, calls in reversed(groups):
@@ -106,25 +106,25 @@ def _drop_turns(store: Store, retention: Retention, now: float) -> int:
         old = now - calls[-1].at > retention.retention_days * DAY
         if old or count[key[0]] > retention.max_snapshots:
             gone.append(calls)
-    Calls(store).drop(call.id for calls in gone for call in calls)
+    CallLog(store).drop(call.id for calls in gone for call in calls)
     return len(gone)
 
 
-def _drop_oldest(store: Store) -> bool:
+def _drop_oldest(store: CheckpointStore) -> bool:
     """Drop one turn; never the newest of an open session, nor the newest of all."""
     groups = _groups(store)
     newest = _newest_of_sessions(groups)
-    alive = alive_sessions(store)
+    alive = open_sessions(store)
     for key, calls in groups[:-1]:
         if key not in newest or key[1] not in alive:
-            Calls(store).drop(call.id for call in calls)
+            CallLog(store).drop(call.id for call in calls)
             return True
     return _drop_idle_manifest(store)
 
 
-def _drop_idle_manifest(store: Store) -> bool:
+def _drop_idle_manifest(store: CheckpointStore) -> bool:
     """Drop copies of a project without recorded calls and open sessions."""
-    alive = alive_sessions(store)
+    alive = open_sessions(store)
     with store.writing() as db:
         kept = {row[0] for row in db.execute("SELECT DISTINCT root FROM calls")}
         idle = [r[0] for r in db.execute("SELECT root FROM roots ORDER BY at") if r[0] not in kept]
@@ -134,21 +134,21 @@ def _drop_idle_manifest(store: Store) -> bool:
     return True
 
 
-def _newest_of_sessions(groups: Iterable[tuple[Group, list[Call]]]) -> set[Group]:
+def _newest_of_sessions(groups: Iterable[tuple[Group, list[RecordedCall]]]) -> set[Group]:
     newest: dict[str, Group] = {}
     for key, _ in groups:
         newest[key[1]] = key
     return set(newest.values())
 
 
-def sweep(store: Store, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
+def sweep(store: CheckpointStore, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
     """Remove every content that no call and no newest manifest refers to."""
     with store.writing() as db:
         db.execute(
             "DELETE FROM manifests WHERE token NOT IN (SELECT manifest FROM roots) AND token NOT IN"
             " (SELECT manifest FROM calls WHERE state = 'open' AND manifest IS NOT NULL)"
         )
-        used = _used(store, db)
+        used = _used_tokens(store, db)
         gone = [r[0] for r in db.execute("SELECT token FROM blobs") if r[0] not in used]
         large = [r[0] for r in db.execute("SELECT token FROM objects") if r[0] not in used]
         db.executemany("DELETE FROM blobs WHERE token = ?", [(each,) for each in gone])
@@ -167,27 +167,27 @@ def sweep(store: Store, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def _used(store: Store, db: sqlite3.Connection) -> set[bytes]:
+def _used_tokens(store: CheckpointStore, db: sqlite3.Connection) -> set[bytes]:
     used: set[bytes] = set()
     for (token,) in db.execute("SELECT token FROM manifests").fetchall():
         manifest = store.manifest(token) or {}
         used.update(entry.token for entry in manifest.values() if entry.token)
-    for call in Calls(store).all():
+    for call in CallLog(store).all():
         used.update(token for change in call.changes for token in tokens_of(change))
         used.update(token for _, token in call.body.guards)
     return used
 
 
-def tokens_of(change: Change) -> list[bytes]:
+def tokens_of(change: FileChange) -> list[bytes]:
     entries = (change.before, change.after)
     return [entry.token for entry in entries if entry is not None and entry.token]
 
 
-def _sweep_files(store: Store, grace_seconds: float) -> None:
+def _sweep_files(store: CheckpointStore, grace_seconds: float) -> None:
     """Remove files without a row that a dead process left."""
     with store.reading() as db:
         held = {row[0] for row in db.execute("SELECT token FROM objects")}
-        for call in Calls(store).all():
+        for call in CallLog(store).all():
             held.update(token for _, token in call.body.guards)
     names = {store.object_path(token).name for token in held}
     newest = store.folder / "store.db-wal"
@@ -200,7 +200,7 @@ def _sweep_files(store: Store, grace_seconds: float) -> None:
                 path.unlink()
 
 
-def squeeze(store: Store, most: int = SQUEEZED_AT_ONCE) -> int:
+def compress(store: CheckpointStore, most: int = SQUEEZED_AT_ONCE) -> int:
     """Compress contents where it helps; return the bytes saved."""
     won = 0
     with store.writing() as db:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value
-from hermes.undo.calls import Body, CallKind, Change
+from hermes.undo.calls import CallBody, CallKind, FileChange
 from hermes.undo.entry import Manifest
-from hermes.undo.intent import Intent
-from hermes.undo.observer import Observer
+from hermes.undo.intent import ScriptEffects
+from hermes.undo.observer import WriteObserver
 
 
-class Receipt(Value):
+class ChangeReceipt(Value):
     """What a call did to files. `notes` is what undo will not be able to restore."""
 
     call_id: int = 0
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class Window:
-    def __init__(self, call_id: int, body: Body, intent: Intent, *, kind: CallKind) -> None:
+class OpenCall:
+    def __init__(
+        self, call_id: int, body: CallBody, intent: ScriptEffects, *, kind: CallKind
+    ) -> None:
         self.call_id = call_id
         self.body = body
         self.intent = intent
@@ -27,7 +29,7 @@ class Window:
         self.gaps: dict[str, str] = {}
         self.others: frozenset[int] = frozenset()
         self.process = ""
-        self.observer: Observer | None = None
+        self.observer: WriteObserver | None = None
 
     def is_folder(self, path: str) -> bool:
         """As far as known: an unscanned path may be a folder."""
@@ -35,16 +37,16 @@ class Window:
         return entry is None or entry.is_folder
 
 
-def merged(body: Body, fresh: tuple[Change, ...]) -> Body:
+def merge_changes(body: CallBody, fresh: tuple[FileChange, ...]) -> CallBody:
     changes = {each.name: each for each in body.changes}
     for each in fresh:
         old = changes.get(each.name)
         if old is not None:
-            each = Change(
+            each = FileChange(
                 *(each.name, old.before, each.after, old.sure and each.sure, each.source),
                 *(0, old.lost),
             )
         changes[each.name] = each
-    return Body(
+    return CallBody(
         tuple(changes.values()), body.notes, body.taken, body.names, body.spots, body.guards
     )

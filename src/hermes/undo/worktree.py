@@ -28,7 +28,7 @@ class Worktree(Value):
     copied: tuple[str, ...] = ()
 
 
-class Left(Value):
+class WorktreeOutcome(Value):
     """Whether a worktree was removed, or kept and why."""
 
     removed: bool
@@ -54,23 +54,29 @@ def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
     return Worktree(path=path, branch=branch, repository=top, copied=copied)
 
 
-def leave_worktree(worktree: Worktree, env: Mapping[str, str]) -> Left:
+def remove_worktree(worktree: Worktree, env: Mapping[str, str]) -> WorktreeOutcome:
     """Remove it when nothing would be lost: no uncommitted change, and no commit that exists
     nowhere else. Otherwise keep it and say where."""
     path, branch = worktree.path, worktree.branch
     if not Path(path).is_dir():
-        return Left(removed=True, words="")
+        return WorktreeOutcome(removed=True, words="")
     if _git(path, env, "status", "--porcelain", "--untracked-files=all"):
-        return Left(removed=False, words=f"{path} has uncommitted changes and is kept ({branch}).")
+        return WorktreeOutcome(
+            removed=False, words=f"{path} has uncommitted changes and is kept ({branch})."
+        )
     alone = _git(path, env, "rev-list", "HEAD", "--not", f"--exclude={branch}", "--branches",
                  "--remotes", "--max-count=1")  # fmt: skip
     if alone:
-        return Left(removed=False, words=f"{branch} has commits of its own; {path} is kept.")
+        return WorktreeOutcome(
+            removed=False, words=f"{branch} has commits of its own; {path} is kept."
+        )
     if _run(worktree.repository, env, "worktree", "remove", "--force", path)[0]:
-        return Left(removed=False, words=f"git cannot remove {path}; it is kept.")
+        return WorktreeOutcome(removed=False, words=f"git cannot remove {path}; it is kept.")
     _run(worktree.repository, env, "branch", "-qD", branch)
     _remove_if_empty(Path(worktree.repository, FOLDER))
-    return Left(removed=True, words=f"The worktree {branch} had nothing new and was removed.")
+    return WorktreeOutcome(
+        removed=True, words=f"The worktree {branch} had nothing new and was removed."
+    )
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -91,7 +97,7 @@ def _exclude(top: str) -> None:
 
 def _copy_included(top: str, path: str) -> Iterator[str]:
     """Copy only what lies in the project."""
-    for name in _included(top):
+    for name in _read_included(top):
         source, target = Path(top, name), Path(path, name)
         if target.exists() or not source.exists():
             continue
@@ -103,7 +109,7 @@ def _copy_included(top: str, path: str) -> Iterator[str]:
         yield name
 
 
-def _included(top: str) -> Iterator[str]:
+def _read_included(top: str) -> Iterator[str]:
     """Return paths and patterns, one per line, as in a .gitignore."""
     try:
         lines = Path(top, INCLUDE).read_text().splitlines()

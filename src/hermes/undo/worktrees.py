@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import child_environment
 from hermes.core.errors import UsageError
-from hermes.undo.worktree import Worktree, leave_worktree, make_worktree
+from hermes.undo.worktree import Worktree, make_worktree, remove_worktree
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 
-class Worktrees:
+class SessionWorktrees:
     """The worktrees of one process, by session."""
 
     def __init__(self, run: RunContext) -> None:
@@ -36,7 +36,7 @@ class Worktrees:
         made = self._made.pop(session_id, None)
         if made is None:
             return ""
-        return (await asyncio.to_thread(leave_worktree, made, self._env)).words
+        return (await asyncio.to_thread(remove_worktree, made, self._env)).words
 
 
 def _git_environment(env: Mapping[str, str]) -> dict[str, str]:

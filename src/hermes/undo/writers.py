@@ -6,13 +6,13 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from hermes.undo.changes import Place
+from hermes.undo.changes import FileId
 
 PROC = Path("/proc")
 MOST_DESCRIPTORS = 20_000
 
 
-def running() -> frozenset[int]:
+def list_pids() -> frozenset[int]:
     """Return all pids; empty without /proc."""
     try:
         return frozenset(int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208
@@ -20,17 +20,17 @@ def running() -> frozenset[int]:
         return frozenset()
 
 
-def open_for_writing(pids: Collection[int], wanted: Collection[Place]) -> set[Place]:
+def open_for_writing(pids: Collection[int], wanted: Collection[FileId]) -> set[FileId]:
     """Return those of the wanted files that one of the processes has open for writing."""
-    found: set[Place] = set()
+    found: set[FileId] = set()
     if not wanted:
         return found
     looked = 0
     for pid in pids:
         for name in _descriptors(pid):
             looked += 1
-            place = _place(pid, name)
-            if place in wanted and place not in found and _writes(pid, name):
+            place = _descriptor_file(pid, name)
+            if place in wanted and place not in found and _is_writable(pid, name):
                 found.add(place)
         if looked > MOST_DESCRIPTORS:
             break
@@ -44,7 +44,7 @@ def _descriptors(pid: int) -> Iterator[str]:
         return
 
 
-def _place(pid: int, name: str) -> Place:
+def _descriptor_file(pid: int, name: str) -> FileId:
     try:
         found = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
     except OSError:
@@ -52,7 +52,7 @@ def _place(pid: int, name: str) -> Place:
     return found.st_dev, found.st_ino
 
 
-def _writes(pid: int, name: str) -> bool:
+def _is_writable(pid: int, name: str) -> bool:
     try:
         text = Path(f"/proc/{pid}/fdinfo/{name}").read_text()
     except OSError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.effects import FetchUrl
 from hermes.core.gated import NoWeb
-from hermes.core.ports import Fetched, Fetcher
+from hermes.core.ports import Fetcher, FetchResponse
 from hermes.core.wrapped import FetchOptions
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class LazyFetcher:
         self._rules = rules
         self._fetcher: Fetcher | None = None
 
-    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> FetchResponse:
         if self._fetcher is None:
             from hermes.web.fetcher import WebFetcher
 

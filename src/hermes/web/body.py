@@ -5,30 +5,30 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
-from hermes.providers.http11 import Exchange, ProtocolError
+from hermes.providers.http11 import HttpExchange, ProtocolError
 
 
-class Body(NamedTuple):
+class ResponseBody(NamedTuple):
     data: bytes
     cut: bool
 
 
-async def read_body(exchange: Exchange, max_bytes: int, seconds: float) -> Body:
+async def read_body(exchange: HttpExchange, max_bytes: int, seconds: float) -> ResponseBody:
     """Return the first `max_bytes` of the body. A small compressed body may expand to any size, so
     decompression stops at the limit."""
-    unpacker = _unpacker(exchange.headers.get("content-encoding", ""))
+    unpacker = _make_decompressor(exchange.headers.get("content-encoding", ""))
     data = bytearray()
     while piece := await exchange.read(seconds):
         if unpacker is None:
             data += piece
         else:
-            data += _unpacked(unpacker, piece, max_bytes + 1 - len(data))
+            data += _decompress(unpacker, piece, max_bytes + 1 - len(data))
         if len(data) > max_bytes:
-            return Body(bytes(data[:max_bytes]), cut=True)
-    return Body(bytes(data), cut=False)
+            return ResponseBody(bytes(data[:max_bytes]), cut=True)
+    return ResponseBody(bytes(data), cut=False)
 
 
-def _unpacker(encoding: str) -> zlib._Decompress | None:
+def _make_decompressor(encoding: str) -> zlib._Decompress | None:
     match encoding.strip().lower():
         case "" | "identity":
             return None
@@ -39,7 +39,7 @@ def _unpacker(encoding: str) -> zlib._Decompress | None:
             raise ProtocolError(f"the response is compressed as {other}")
 
 
-def _unpacked(unpacker: zlib._Decompress, piece: bytes, most: int) -> bytes:
+def _decompress(unpacker: zlib._Decompress, piece: bytes, most: int) -> bytes:
     try:
         return unpacker.decompress(piece, max(1, most))
     except zlib.error as error:

@@ -11,10 +11,15 @@ from urllib.parse import unquote
 
 from hermes.core.effects import Ask, Deny, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
-from hermes.core.ports import Fetched
+from hermes.core.ports import FetchResponse
 from hermes.policy.urls.judging import Passage, Urls
 from hermes.policy.urls.parsing import Target
-from hermes.providers.http11 import Address, Exchange, ProtocolError, open_connection
+from hermes.providers.http11 import (
+    ConnectionTarget,
+    HttpExchange,
+    ProtocolError,
+    open_http_connection,
+)
 from hermes.version import __version__
 from hermes.web.body import read_body
 
@@ -33,7 +38,7 @@ class _Request:
         self.headers = {name.lower(): value for name, value in headers.items()}
         self.body = body
 
-    def redirected(self, status: int, before: Target, after: Target) -> None:
+    def follow_redirect(self, status: int, before: Target, after: Target) -> None:
         """As in browsers: only 307 and 308 repeat the request, and secrets stay with their
         server."""
         if status in (301, 302, 303) and self.method != "HEAD":
@@ -65,7 +70,7 @@ class WebFetcher:
         max_bytes: int = 5_000_000,
         timeout: float = 30,
         passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> Fetched:
+    ) -> FetchResponse:
         method = effect.method.upper()
         if method not in METHODS:
             raise ToolError(f"{effect.method!r} is not an HTTP method.")
@@ -84,7 +89,7 @@ class WebFetcher:
         max_bytes: int,
         seconds: float,
         passing: Callable[[FetchUrl], None],
-    ) -> Fetched:
+    ) -> FetchResponse:
         while True:
             target = _open(passage)
             answer = await self._ask(target, passage.connect, request, max_bytes, seconds)
@@ -93,16 +98,16 @@ class WebFetcher:
                 return answer
             passage = await self._urls.redirect(passage, location)
             there = _open(passage)
-            request.redirected(answer.status, target, there)
+            request.follow_redirect(answer.status, target, there)
             passing(FetchUrl(url=there.url, method=request.method, sends_body=bool(request.body)))
 
     async def _ask(
         self, target: Target, connect: str, request: _Request, max_bytes: int, seconds: float
-    ) -> Fetched:
+    ) -> FetchResponse:
         address = self._address(target, connect)
         trust = self._certificates() if address.secure else None
         try:
-            connection = await open_connection(address, trust, seconds)
+            connection = await open_http_connection(address, trust, seconds)
             try:
                 sent = self._headers(target, request)
                 exchange = await connection.request(
@@ -129,11 +134,11 @@ class WebFetcher:
         given = {n: v for n, v in request.headers.items() if n not in ("host", "content-length")}
         return {**found, **given, "connection": "close"}
 
-    def _address(self, target: Target, connect: str) -> Address:
+    def _address(self, target: Target, connect: str) -> ConnectionTarget:
         host = target.host.address or target.host.name
         direct = any(host == name or host.endswith(f".{name}") for name in self._no_proxy)
         proxied = self._proxy and not direct and "*" not in self._no_proxy
-        return Address(
+        return ConnectionTarget(
             host=host,
             port=target.port,
             secure=target.scheme == "https",
@@ -160,13 +165,15 @@ def _open(passage: Passage) -> Target:
 
 
 async def _answer(
-    target: Target, request: _Request, exchange: Exchange, max_bytes: int, seconds: float
-) -> Fetched:
+    target: Target, request: _Request, exchange: HttpExchange, max_bytes: int, seconds: float
+) -> FetchResponse:
     redirected = exchange.status in REDIRECTS and "location" in exchange.headers
     if request.method == "HEAD" or redirected:
-        return Fetched(url=target.url, status=exchange.status, headers=exchange.headers, body=b"")
+        return FetchResponse(
+            url=target.url, status=exchange.status, headers=exchange.headers, body=b""
+        )
     body = await read_body(exchange, max_bytes, seconds)
-    return Fetched(
+    return FetchResponse(
         url=target.url,
         status=exchange.status,
         headers=exchange.headers,

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 from hermes.core.tools import ToolContext
 
 
-class Hit(Value):
+class SearchHit(Value):
     """One search result."""
 
     url: str
@@ -18,7 +18,7 @@ class Hit(Value):
     position: int = 0
 
 
-class Page(Value):
+class WebPage(Value):
     """A page as Markdown, or why it could not be read."""
 
     url: str
@@ -37,16 +37,16 @@ class WebProvider(Protocol):
     @property
     def origin(self) -> str: ...
 
-    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[Hit]: ...
+    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[SearchHit]: ...
 
-    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[Page]: ...
+    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[WebPage]: ...
 
 
-class Web:
+class WebProviders:
     """What the tools get from `ToolContext.kept`: the providers, where there are any."""
 
     def __init__(
         self, searching: WebProvider | None = None, reading: WebProvider | None = None
     ) -> None:
-        self.searching = searching
-        self.reading = reading
+        self.search_provider = searching
+        self.extract_provider = reading

@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import Fetched
+from hermes.core.ports import FetchResponse
 
 _SILENT = frozenset(
     "script style noscript template svg iframe object head nav footer aside form button".split()
@@ -21,18 +21,18 @@ _LOOKED_AT = 2_048
 _TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
 
 
-def readable(page: Fetched) -> str:
+def extract_text(page: FetchResponse) -> str:
     """ToolError for an error response, and for content that is not text."""
     if page.status >= 400:
         raise ToolError(f"the server answered {page.status}.")
     kind = page.headers.get("content-type", "text/plain").lower()
     if not any(part in kind for part in _TEXTS):
         raise ToolError(f"it is not text ({kind.partition(';')[0]}).")
-    text = decoded(page.body, kind)
-    return words_of(text) if "html" in kind else text.strip()
+    text = decode_body(page.body, kind)
+    return extract_words(text) if "html" in kind else text.strip()
 
 
-def decoded(body: bytes, content_type: str) -> str:
+def decode_body(body: bytes, content_type: str) -> str:
     """Decode as the header says, else as the page itself says, else as UTF-8."""
     beginning = body[:_LOOKED_AT].decode("latin-1")
     named = _CHARSET.search(content_type) or _CHARSET.search(beginning)
@@ -42,7 +42,7 @@ def decoded(body: bytes, content_type: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-def words_of(html: str) -> str:
+def extract_words(html: str) -> str:
     """Return the readable text; headings, lists and code keep their shape."""
     reader = _Reader()
     reader.feed(html)
@@ -95,12 +95,14 @@ class _Reader(HTMLParser):
 
     def text(self) -> str:
         lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
-        body = re.sub(r"\n{3,}", "\n\n", "\n".join(_unindented(line) for line in lines)).strip()
+        body = re.sub(
+            r"\n{3,}", "\n\n", "\n".join(_strip_leading_space(line) for line in lines)
+        ).strip()
         title = " ".join("".join(self._title).split())
         known = not title or body.startswith((f"# {title}", title))
         return body if known else f"{title}\n\n{body}".strip()
 
 
-def _unindented(line: str) -> str:
+def _strip_leading_space(line: str) -> str:
     """A single space at the beginning belongs to the line before it."""
     return line[1:] if line.startswith(" ") and not line.startswith("  ") else line

@@ -11,8 +11,8 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import CallServer, Effect, FetchUrl
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
-from hermes.web.provider import Page, Web
+from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
+from hermes.web.provider import WebPage, WebProviders
 
 MOST_HITS = 100
 MOST_PAGES = 5
@@ -27,7 +27,7 @@ async def web_search(
     limit: Annotated[int, "1 to 100"] = 5,
 ) -> ToolOutput:
     """Search the web: titles, URLs and descriptions."""
-    provider = ctx.kept(Web).searching
+    provider = ctx.kept(WebProviders).search_provider
     if provider is None:
         raise ToolError(NO_PROVIDER.format(does="searches the web"))
     if not query.strip():
@@ -44,18 +44,18 @@ async def web_extract(
     char_limit: Annotated[int, "Characters per page, at least 2000"] = 15_000,
 ) -> ToolOutput:
     """Read web pages as Markdown."""
-    provider = ctx.kept(Web).reading
+    provider = ctx.kept(WebProviders).extract_provider
     if provider is None:
         raise ToolError(NO_PROVIDER.format(does="reads web pages"))
     if not 1 <= len(urls) <= MOST_PAGES:
         raise ToolError(f"Give one to {MOST_PAGES} URLs.")
     pages = await provider.extract(ctx, urls)
     most = max(char_limit, LEAST_CHARS)
-    told = [await _shown(ctx, page, most) for page in pages]
+    told = [await _format_page(ctx, page, most) for page in pages]
     return _output({"results": told}, provider.origin)
 
 
-async def _shown(ctx: ToolContext, page: Page, most: int) -> JsonObject:
+async def _format_page(ctx: ToolContext, page: WebPage, most: int) -> JsonObject:
     """Return the beginning and the end of a long page, and store the whole page in a file."""
     told: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
     if page.error:
@@ -71,11 +71,11 @@ def _output(told: JsonObject, origin: str) -> ToolOutput:
     return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=origin)
 
 
-def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
+def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
     """Return the same tool with its effects: the provider and the pages. Queries run in parallel,
     because they change nothing."""
 
-    def effects(_place: Place, arguments: JsonObject) -> Iterator[Effect]:
+    def effects(_place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         for url in _urls(arguments):
             yield FetchUrl(url=url)
         yield CallServer(

@@ -13,7 +13,7 @@ from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import Clock
 from hermes.workspaces.process_log import ProcessLog
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.watch import Watch
+from hermes.workspaces.watch import OutputWatch
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ Follow = Callable[
 ]
 
 
-class Background:
+class BackgroundProcess:
     def __init__(
         self,
         record: ProcessRecord,
         folder: ProcessFolder,
-        watch: Watch,
+        watch: OutputWatch,
         clock: Clock,
-        on_end: Callable[[Background], None],
+        on_end: Callable[[BackgroundProcess], None],
     ) -> None:
         self.record = record
         self.folder = folder
@@ -56,7 +56,7 @@ class Background:
         if self._forget:
             self._forget()
 
-    def conclude(self, code: int) -> None:
+    def mark_ended(self, code: int) -> None:
         """Record an end that no watch reported."""
         self.release()
         self._end(code)
@@ -87,7 +87,7 @@ class Background:
             total_lines=total_lines,
         )
 
-    def fresh_text(self) -> str:
+    def read_new_output(self) -> str:
         """Return the output since the last call."""
         text, position = self.log.text_from(self.record.polled, final=not self.running)
         if position != self.record.polled:
@@ -101,20 +101,20 @@ class Background:
         except OSError:
             log.warning("process log not trimmed", extra={"process": self.record.id})
 
-    def fresh_hits(self) -> Sequence[str]:
+    def find_new_hits(self) -> Sequence[str]:
         if self._watch.disabled:
             return []
         text, position = self.log.text_from(self.record.watched, final=not self.running)
         self.record = replace(self.record, watched=position)
-        return self._watch.hits(text)
+        return self._watch.find_hits(text)
 
-    def last_hits(self) -> Sequence[str]:
-        return [*self.fresh_hits(), *self._watch.last_hits()]
+    def find_last_hits(self) -> Sequence[str]:
+        return [*self.find_new_hits(), *self._watch.find_last_hits()]
 
-    def admits_hits(self) -> bool:
+    def may_report_hits(self) -> bool:
         """Return whether hits may be reported. Too many disable the watch, and then the end is
         reported."""
-        admitted = self._watch.admits(self._clock.monotonic())
+        admitted = self._watch.may_notify(self._clock.monotonic())
         if self._watch.disabled and self.record.watch:
             self.update(watch=(), notify=True)
         return admitted

@@ -67,11 +67,11 @@ def spawn(
     )
 
 
-def onto(source: int, target: int) -> FileAction:
+def dup2_action(source: int, target: int) -> FileAction:
     return (os.POSIX_SPAWN_DUP2, source, target)
 
 
-def opened(target: int, path: str, flags: int) -> FileAction:
+def open_action(target: int, path: str, flags: int) -> FileAction:
     return (os.POSIX_SPAWN_OPEN, target, path, flags, 0)
 
 
@@ -90,13 +90,13 @@ class ExitWatch:
         else:
             threading.Thread(target=self._wait_in_thread, daemon=True).start()
 
-    def forget(self) -> None:
+    def cancel(self) -> None:
         """Cancel the callback; a child is still reaped when it ends."""
         self._ended = lambda _code: None
 
     def close(self) -> None:
         """Stop watching, without reaping."""
-        self.forget()
+        self.cancel()
         if self._pidfd >= 0:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -161,18 +161,18 @@ class Child:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._held: list[int] = []
-        self._sources: list[_Source] = []
-        self._feed: _Feed | None = None
+        self._sources: list[_OutputPipe] = []
+        self._feed: _InputPipe | None = None
         passed: list[int] = []
         try:
             actions = (
                 self._terminal(sink) if pty else self._pipes(sink, errors, feed, source, passed)
             )
             if password:
-                actions += self._aside(password, passed, pty=pty)
+                actions += self._password_actions(password, passed, pty=pty)
             self.pid = spawn(program, argv, env, actions)
         except BaseException:
-            self._let_go()
+            self._close_pipes()
             raise
         finally:
             for descriptor in passed:
@@ -182,9 +182,9 @@ class Child:
         for each in self._sources:
             each.begin()
         if feed:
-            self.give(feed)
+            self.send_input(feed)
 
-    def give(self, data: bytes) -> None:
+    def send_input(self, data: bytes) -> None:
         """Send all of the input, for a program that was started with an empty `feed`."""
         if self._feed:
             self._feed.begin(data)
@@ -193,7 +193,7 @@ class Child:
         self, *, timeout: float | None, stop: asyncio.Event | None = None
     ) -> Literal["ended", "timeout", "stopped"]:
         """Wait and return why the waiting ended; the program may still run."""
-        return await first_of(self.ended, timeout=timeout, stop=stop)
+        return await wait_for_first(self.ended, timeout=timeout, stop=stop)
 
     async def end(self, *, grace_seconds: float) -> None:
         """End it with everything that it started; without grace, at once. It is reaped before this
@@ -207,34 +207,40 @@ class Child:
         """Read what is left in the pipes and close them."""
         for source in self._sources:
             source.drain()
-        self._let_go()
+        self._close_pipes()
 
     def _pipes(
         self, sink: Sink, errors: Sink | None, feed: bytes | None, source: int, passed: list[int]
     ) -> list[FileAction]:
-        actions = [onto(source, 0) if source >= 0 else opened(0, os.devnull, os.O_RDONLY)]
+        actions = [
+            dup2_action(source, 0) if source >= 0 else open_action(0, os.devnull, os.O_RDONLY)
+        ]
         if feed is not None:
             far_end, near_end = os.pipe()
             passed.append(far_end)
-            self._feed = _Feed(near_end, self._loop)
-            actions = [onto(far_end, 0)]
+            self._feed = _InputPipe(near_end, self._loop)
+            actions = [dup2_action(far_end, 0)]
         output = self._source(sink, passed)
         complaints = output if errors is None else self._source(errors, passed)
-        return [*actions, onto(output, 1), onto(complaints, 2)]
+        return [*actions, dup2_action(output, 1), dup2_action(complaints, 2)]
 
     def _source(self, sink: Sink, passed: list[int]) -> int:
         source, far_end = os.pipe()
         passed.append(far_end)
-        self._sources.append(_Source(source, sink, self._loop))
+        self._sources.append(_OutputPipe(source, sink, self._loop))
         return far_end
 
     def _terminal(self, sink: Sink) -> list[FileAction]:
         """The new session opens the terminal first, so it becomes the controlling terminal."""
         far_end = self._new_terminal()
-        self._sources.append(_Source(os.dup(self._held[0]), sink, self._loop))
-        return [opened(0, os.ttyname(far_end), os.O_RDWR), onto(0, 1), onto(0, 2)]
+        self._sources.append(_OutputPipe(os.dup(self._held[0]), sink, self._loop))
+        return [
+            open_action(0, os.ttyname(far_end), os.O_RDWR),
+            dup2_action(0, 1),
+            dup2_action(0, 2),
+        ]
 
-    def _aside(self, data: bytes, passed: list[int], *, pty: bool) -> list[FileAction]:
+    def _password_actions(self, data: bytes, passed: list[int], *, pty: bool) -> list[FileAction]:
         """Write before the program starts: the password fits into a pipe. sudo remembers it per
         terminal, so a controlling terminal is needed."""
         reading, writing = os.pipe()
@@ -242,9 +248,9 @@ class Child:
         os.write(writing, data)
         os.close(writing)
         if pty:
-            return [onto(reading, PASSWORD_FD)]
-        controlling = opened(PASSWORD_FD, os.ttyname(self._new_terminal()), os.O_RDWR)
-        return [controlling, onto(reading, PASSWORD_FD)]
+            return [dup2_action(reading, PASSWORD_FD)]
+        controlling = open_action(PASSWORD_FD, os.ttyname(self._new_terminal()), os.O_RDWR)
+        return [controlling, dup2_action(reading, PASSWORD_FD)]
 
     def _new_terminal(self) -> int:
         near_end, far_end = os.openpty()
@@ -253,7 +259,7 @@ class Child:
         os.write(near_end, b"\x04")  # end of input for readers
         return far_end
 
-    def _let_go(self) -> None:
+    def _close_pipes(self) -> None:
         for part in (*self._sources, self._feed):
             if part:
                 part.close()
@@ -266,7 +272,7 @@ class Child:
             self.ended.set_result(-1 if code is None else code)
 
 
-class _Source:
+class _OutputPipe:
     """Reads one output stream of a program."""
 
     def __init__(self, descriptor: int, sink: Sink, loop: asyncio.AbstractEventLoop) -> None:
@@ -306,7 +312,7 @@ class _Source:
         return bool(data)
 
 
-class _Feed:
+class _InputPipe:
     """Writes the input of a program."""
 
     def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -317,7 +323,7 @@ class _Feed:
 
     def begin(self, data: bytes) -> None:
         self._rest = memoryview(data)
-        self._loop.add_writer(self._descriptor, self._on_room)
+        self._loop.add_writer(self._descriptor, self._on_writable)
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -325,7 +331,7 @@ class _Feed:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _on_room(self) -> None:
+    def _on_writable(self) -> None:
         try:
             self._rest = self._rest[os.write(self._descriptor, self._rest) :]
         except BlockingIOError:
@@ -336,7 +342,7 @@ class _Feed:
             self.close()
 
 
-async def first_of(
+async def wait_for_first(
     ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
 ) -> Literal["ended", "timeout", "stopped"]:
     waits: set[asyncio.Future[Any]] = {ended}

@@ -8,7 +8,7 @@ from hermes.codec.values import Value
 from hermes.policy.shell.simple_commands import executed, simple_commands
 
 
-class Meaning(Value):
+class ExitCodeMeaning(Value):
     """`harmless` codes answer a question; nothing went wrong."""
 
     words: str
@@ -17,48 +17,48 @@ class Meaning(Value):
 
 _GREPS = ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack")
 
-_OF_PROGRAM: dict[str, dict[int, Meaning]] = {
-    **{name: {1: Meaning(words=f"{name} found nothing", harmless=True)} for name in _GREPS},
+_OF_PROGRAM: dict[str, dict[int, ExitCodeMeaning]] = {
+    **{name: {1: ExitCodeMeaning(words=f"{name} found nothing", harmless=True)} for name in _GREPS},
     **{
-        name: {1: Meaning(words="the condition is false", harmless=True)}
+        name: {1: ExitCodeMeaning(words="the condition is false", harmless=True)}
         for name in ("test", "[", "[[")
     },
-    "diff": {1: Meaning(words="the files differ", harmless=True)},
-    "cmp": {1: Meaning(words="the files differ", harmless=True)},
-    "pgrep": {1: Meaning(words="no such process", harmless=True)},
-    "which": {1: Meaning(words="not found on PATH", harmless=True)},
-    "find": {1: Meaning(words="find could not read everything")},
+    "diff": {1: ExitCodeMeaning(words="the files differ", harmless=True)},
+    "cmp": {1: ExitCodeMeaning(words="the files differ", harmless=True)},
+    "pgrep": {1: ExitCodeMeaning(words="no such process", harmless=True)},
+    "which": {1: ExitCodeMeaning(words="not found on PATH", harmless=True)},
+    "find": {1: ExitCodeMeaning(words="find could not read everything")},
     "pytest": {
-        1: Meaning(words="some tests failed"),
-        2: Meaning(words="the test run was interrupted"),
-        4: Meaning(words="wrong pytest arguments"),
-        5: Meaning(words="no tests were found"),
+        1: ExitCodeMeaning(words="some tests failed"),
+        2: ExitCodeMeaning(words="the test run was interrupted"),
+        4: ExitCodeMeaning(words="wrong pytest arguments"),
+        5: ExitCodeMeaning(words="no tests were found"),
     },
     "curl": {
-        6: Meaning(words="the host name was not found"),
-        7: Meaning(words="no connection to the host"),
-        22: Meaning(words="the server answered with an HTTP error"),
-        28: Meaning(words="the request took too long"),
-        35: Meaning(words="the TLS handshake failed"),
-        60: Meaning(words="the certificate was not accepted"),
+        6: ExitCodeMeaning(words="the host name was not found"),
+        7: ExitCodeMeaning(words="no connection to the host"),
+        22: ExitCodeMeaning(words="the server answered with an HTTP error"),
+        28: ExitCodeMeaning(words="the request took too long"),
+        35: ExitCodeMeaning(words="the TLS handshake failed"),
+        60: ExitCodeMeaning(words="the certificate was not accepted"),
     },
-    "make": {2: Meaning(words="a make target failed")},
-    "timeout": {124: Meaning(words="`timeout` ended the command")},
-    "git": {128: Meaning(words="git refused; see its message")},
+    "make": {2: ExitCodeMeaning(words="a make target failed")},
+    "timeout": {124: ExitCodeMeaning(words="`timeout` ended the command")},
+    "git": {128: ExitCodeMeaning(words="git refused; see its message")},
 }
 
 _OF_SHELL = {
-    126: Meaning(words="found but not executable"),
-    127: Meaning(words="command not found"),
-    137: Meaning(words="killed, possibly out of memory"),
-    139: Meaning(words="crashed: segmentation fault"),
+    126: ExitCodeMeaning(words="found but not executable"),
+    127: ExitCodeMeaning(words="command not found"),
+    137: ExitCodeMeaning(words="killed, possibly out of memory"),
+    139: ExitCodeMeaning(words="crashed: segmentation fault"),
 }
 
 
-def meaning(script: str, code: int) -> Meaning | None:
+def explain_exit_code(script: str, code: int) -> ExitCodeMeaning | None:
     """Explain by the program that returned the code, if it is unambiguous, else by shell
     conventions."""
-    words = _last_words(script)
+    words = _last_command(script)
     program = words[0] if words else ""
     if words[1:3] == ("-m", "pytest"):
         program = "pytest"
@@ -66,18 +66,18 @@ def meaning(script: str, code: int) -> Meaning | None:
         return known
     if known := _OF_SHELL.get(code):
         return known
-    return _of_signal(code)
+    return _explain_signal(code)
 
 
-def _of_signal(code: int) -> Meaning | None:
+def _explain_signal(code: int) -> ExitCodeMeaning | None:
     try:
         name = signal.Signals(code - 128).name
     except ValueError:
         return None
-    return Meaning(words=f"ended by {name}")
+    return ExitCodeMeaning(words=f"ended by {name}")
 
 
-def _last_words(script: str) -> tuple[str, ...]:
+def _last_command(script: str) -> tuple[str, ...]:
     """Return the words of the last command, unless `&&` or `||` leave open whether it ran."""
     commands = simple_commands(script)
     if not commands or any(command.end in ("&&", "||") for command in commands[-2:-1]):

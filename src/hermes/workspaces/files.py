@@ -28,9 +28,9 @@ def find_program(name: str, search_path: str) -> str | None:
     return None
 
 
-def info_of(path: str) -> FileInfo | None:
+def file_info(path: str) -> FileInfo | None:
     """Return what is at a path, following links, or None."""
-    with advice(path):
+    with explain_errors(path):
         try:
             found = Path(path).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -42,14 +42,14 @@ def info_of(path: str) -> FileInfo | None:
 
 def list_folder(path: str) -> tuple[FileInfo, ...]:
     """List a folder by name; entries that cannot be read have the kind "other"."""
-    with advice(path):
+    with explain_errors(path):
         names = sorted(entry.name for entry in Path(path).iterdir())
     return tuple(_entry(str(Path(path, name))) for name in names)
 
 
 def _entry(path: str) -> FileInfo:
     try:
-        found = info_of(path)
+        found = file_info(path)
     except ToolError:
         found = None
     return found or FileInfo(path=path, kind="other", size=0, modified_ns=0)
@@ -62,17 +62,17 @@ def _kind(found: os.stat_result) -> Literal["file", "folder", "other"]:
 
 
 def read_file(path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
-    with advice(path):
+    with explain_errors(path):
         # Opening a pipe would wait for its writer, so check first.
         found = Path(path).stat()
         refuse_special(path, _kind(found))
         if found.st_size > max_bytes:
-            raise too_large(path, found.st_size)
+            raise too_large_error(path, found.st_size)
         return Path(path).read_bytes()
 
 
 def write_file(path: str, data: bytes) -> None:
-    with advice(path):
+    with explain_errors(path):
         target = Path(os.path.realpath(path))
         mode = None
         with contextlib.suppress(FileNotFoundError):
@@ -85,7 +85,7 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def delete_file(path: str) -> None:
-    with advice(path):
+    with explain_errors(path):
         target = Path(path)
         if target.is_dir() and not target.is_symlink():
             target.rmdir()
@@ -93,7 +93,7 @@ def delete_file(path: str) -> None:
             target.unlink()
 
 
-def too_large(path: str, size: int) -> ToolError:
+def too_large_error(path: str, size: int) -> ToolError:
     return ToolError(
         f"{path} is too large to read whole ({size:,} bytes). "
         "Read parts of it with terminal: head, tail, sed -n, grep."
@@ -117,7 +117,7 @@ def _refuse_device(path: str) -> None:
 
 
 @contextlib.contextmanager
-def advice(path: str) -> Iterator[None]:
+def explain_errors(path: str) -> Iterator[None]:
     """Turn a system error into advice for the model."""
     try:
         yield

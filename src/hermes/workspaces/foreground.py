@@ -52,7 +52,7 @@ _ENDLESS = re.compile(
 _INQUIRY = frozenset(("--help", "--version", "-h", "-V"))
 
 
-def objection(script: str) -> str | None:
+def find_objection(script: str) -> str | None:
     """Return why the script cannot run in the foreground, with advice, or None."""
     commands = simple_commands(script)
     for command in commands:
@@ -62,7 +62,7 @@ def objection(script: str) -> str | None:
                 f"'{words[0]}' hides a process from the tools. "
                 "Run the command itself with background=true."
             )
-        if command.end != "&" and _endless(words):
+        if command.end != "&" and _runs_forever(words):
             return (
                 f"'{' '.join(words)[:80]}' does not end on its own. Run it with background=true, "
                 "then read it with the process tool."
@@ -72,18 +72,18 @@ def objection(script: str) -> str | None:
     return None
 
 
-def _endless(words: tuple[str, ...]) -> bool:
+def _runs_forever(words: tuple[str, ...]) -> bool:
     if not words or _INQUIRY & {*words}:
         return False
     line = " ".join(words)
     return bool(_ENDLESS.match(_RUNNERS.sub("", line, count=1) if _RUNNERS.match(line) else line))
 
 
-def feeds_sudo(script: str) -> bool:
+def pipes_password_to_sudo(script: str) -> bool:
     """Return whether a script passes a password to sudo itself."""
-    return any(map(_feeds_sudo, simple_commands(script)))
+    return any(map(_pipes_password, simple_commands(script)))
 
 
-def _feeds_sudo(command: SimpleCommand) -> bool:
+def _pipes_password(command: SimpleCommand) -> bool:
     given = sudo_options(command.words) or ()
     return any(word == "--stdin" or re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", word) for word in given)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
-from hermes.workspaces.bash_text import argument, given_inside, opening, quoted
-from hermes.workspaces.child import ExitWatch, FileAction, onto
-from hermes.workspaces.confinement.reserved import Guards
-from hermes.workspaces.confinement.sandbox import Cell
+from hermes.workspaces.bash_text import fit_argument, pass_variables_inside, shell_quote, start_code
+from hermes.workspaces.child import ExitWatch, FileAction, dup2_action
+from hermes.workspaces.confinement.reserved import CombinedGuard
+from hermes.workspaces.confinement.sandbox import CommandSandbox
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.process_tree import end_tree, identity, started_with
+from hermes.workspaces.process_tree import end_tree, find_by_argument, identity
 from hermes.workspaces.shell_state import ShellState
 
 GRACE_SECONDS = 0.5
@@ -54,7 +54,7 @@ class LocalKeeper:
     def __init__(self, runner: LocalRunner, *, preface: str = "") -> None:
         self._runner = runner
         self._preface = preface
-        self._guards: dict[str, Guards] = {}
+        self._guards: dict[str, CombinedGuard] = {}
 
     async def start(
         self,
@@ -66,28 +66,38 @@ class LocalKeeper:
         pty: bool,
         unconfined: bool = False,
     ) -> tuple[int, str]:
-        line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
+        line = start_code(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
         env = self._runner.environment(state)
-        line += given_inside(env)
+        line += pass_variables_inside(env)
         cell = self._runner.sandbox.cell(script, unconfined=unconfined)
         if guard := cell.guard():
             self._guards[folder.path.name] = guard
-        pid = self._begin(cell, f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)
+        pid = self._begin(cell, f"{line}builtin eval {shell_quote(script)}", env, folder, pty=pty)
         return pid, identity(pid) or ""
 
     def _begin(
-        self, cell: Cell, line: str, env: dict[str, str], folder: ProcessFolder, *, pty: bool
+        self,
+        cell: CommandSandbox,
+        line: str,
+        env: dict[str, str],
+        folder: ProcessFolder,
+        *,
+        pty: bool,
     ) -> int:
         """The keeper can be found by the folder among its arguments."""
         program = self._runner.program()
         os.mkfifo(folder.stdin, 0o600)
-        word = argument(line, folder.script)
+        word = fit_argument(line, folder.script)
         inner = (program, "--norc", "--noprofile", "-c", word)
         words = (str(folder.path), *cell.wrap(inner, readable=(str(folder.script),)))
         reading, writing = _pipe_ends(folder.stdin)
         output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        actions: list[FileAction] = [onto(reading, 0), onto(output, 1), onto(output, 2)]
-        actions.append(onto(writing, _WAY_IN))
+        actions: list[FileAction] = [
+            dup2_action(reading, 0),
+            dup2_action(output, 1),
+            dup2_action(output, 2),
+        ]
+        actions.append(dup2_action(writing, _WAY_IN))
         own = [str(file) for file in (folder.exit, folder.ready, folder.script)]
         passed = [reading, writing, output]
         keeper: tuple[str, ...] = ("bash", "--norc", "--noprofile", "-c", KEEPER, "bash")
@@ -95,7 +105,7 @@ class LocalKeeper:
             if pty:
                 ends = os.openpty()
                 passed += ends
-                actions += (onto(ends[1], 6), onto(ends[0], 7))
+                actions += (dup2_action(ends[1], 6), dup2_action(ends[0], 7))
                 own.append(os.ttyname(ends[1]))
                 words = (words[0], own[-1], *words[1:])
                 program, env = sys.executable, {**env, "TERM": "xterm-256color"}
@@ -106,7 +116,7 @@ class LocalKeeper:
                 os.close(descriptor)
 
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
-        if record.pid or not (pid := started_with(str(folder.path))):
+        if record.pid or not (pid := find_by_argument(str(folder.path))):
             return record
         return replace(record, pid=pid, identity=identity(pid) or "")
 
@@ -127,7 +137,7 @@ class LocalKeeper:
             watch.close()
             end(None)
             return None
-        return watch.forget
+        return watch.cancel
 
     def _look_at_reserved(self, folder: ProcessFolder) -> None:
         guard = self._guards.pop(folder.path.name, None)

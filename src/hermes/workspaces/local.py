@@ -15,13 +15,13 @@ from hermes.core.ports import (
     CommandResult,
     FileInfo,
     ProcessInfo,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     ShellSetup,
 )
 from hermes.core.world import World
 from hermes.workspaces import files
-from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.confinement.protection import ConfinementReport
 from hermes.workspaces.confinement.sandbox import Confinement, Sandbox
 from hermes.workspaces.keeper import LocalKeeper
 from hermes.workspaces.local_runner import LocalRunner
@@ -114,10 +114,10 @@ class LocalWorkspace:
         if path == "~" or path.startswith("~/"):
             path = home + path[1:]
         elif path.startswith("~"):
-            path = str(_another_home(path))
+            path = str(_resolve_other_home(path))
         return os.path.realpath(Path(self.cwd, path))
 
-    async def protection(self) -> Protection:
+    async def protection(self) -> ConfinementReport:
         """Return how commands are confined now."""
         return await asyncio.to_thread(self._runtime.sandbox.protection)
 
@@ -126,7 +126,7 @@ class LocalWorkspace:
         self._runtime.sandbox.grant_network(granted)
 
     async def stat(self, path: str) -> FileInfo | None:
-        return await asyncio.to_thread(files.info_of, path)
+        return await asyncio.to_thread(files.file_info, path)
 
     async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
         return await asyncio.to_thread(files.list_folder, path)
@@ -140,7 +140,7 @@ class LocalWorkspace:
     async def delete(self, path: str) -> None:
         await asyncio.to_thread(files.delete_file, path)
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         return await self._searching.find(query)
 
     async def run(
@@ -190,7 +190,7 @@ class LocalWorkspace:
         """End leftovers of foreground commands. Background processes run on, and the next workspace
         with this state folder takes them over."""
         if "_runtime" in self.__dict__:
-            await self._runtime.processes.shut()
+            await self._runtime.processes.release()
             await self._runtime.shell.close()
 
 
@@ -231,7 +231,7 @@ class CommandRuntime:
         )
 
 
-def _another_home(path: str) -> Path:
+def _resolve_other_home(path: str) -> Path:
     """Look up `~name/…` in the user database."""
     try:
         return Path(path).expanduser()

@@ -12,13 +12,18 @@ from pathlib import Path
 
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.bash_text import argument, given_inside, opening, recorded
+from hermes.workspaces.bash_text import (
+    fit_argument,
+    pass_variables_inside,
+    record_state,
+    start_code,
+)
 from hermes.workspaces.child import Child, Sink
-from hermes.workspaces.confinement.sandbox import Cell, Sandbox
+from hermes.workspaces.confinement.sandbox import CommandSandbox, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
-from hermes.workspaces.runner import Finished
-from hermes.workspaces.shell_state import AftermathReader, ShellState
+from hermes.workspaces.runner import CommandOutcome
+from hermes.workspaces.shell_state import ShellState, SnapshotReader
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
@@ -52,7 +57,7 @@ class LocalRunner:
         self._program = program
         self.sandbox = sandbox
         self._numbers = count()
-        self._reader = AftermathReader()
+        self._reader = SnapshotReader()
         self._leftovers: set[int] = set()
 
     @cached_property
@@ -65,7 +70,7 @@ class LocalRunner:
         """Return the environment of the next command."""
         return {**state.environment(self.env), **self._secret_env()}
 
-    def privileged(self, *, unconfined: bool) -> bool:
+    def can_use_sudo(self, *, unconfined: bool) -> bool:
         return not self.sandbox.confines or (unconfined and not self.sandbox.scope.safe)
 
     def program(self) -> str:
@@ -76,7 +81,7 @@ class LocalRunner:
 
     async def prepare(self) -> Mapping[str, str]:
         if self.sandbox.wanted:
-            await asyncio.to_thread(self.sandbox.enter)
+            await asyncio.to_thread(self.sandbox.prepare)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for stale in self._folder.glob("after-*"):
             stale.unlink(missing_ok=True)
@@ -103,21 +108,21 @@ class LocalRunner:
         preface: str = "",
         password: bytes = b"",
         unconfined: bool = False,
-    ) -> Finished:
+    ) -> CommandOutcome:
         if not Path(cwd).is_dir():  # noqa: ASYNC240
-            return Finished(how="nowhere", code=1)
+            return CommandOutcome(how="nowhere", code=1)
         cell = self.sandbox.cell(script, unconfined=unconfined)
         guard = cell.guard()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
-        line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
-        line = argument(
-            line + recorded(script, str(note), self._secret_env()), note.with_suffix(".sh")
+        line = start_code(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
+        line = fit_argument(
+            line + record_state(script, str(note), self._secret_env()), note.with_suffix(".sh")
         )
         safe = ", ".join(self.sandbox.scope.safe)
-        refusals = _Refusals(KEPT_IN.format(safe=safe) if safe else CONFINED)
+        refusals = _RefusalDetector(KEPT_IN.format(safe=safe) if safe else CONFINED)
         if cell.confines:
             sinks = (*sinks, refusals.look)
-        child = await self._start(cell, line, state, _through(sinks), pty=pty, password=password)
+        child = await self._start(cell, line, state, _wrap_sinks(sinks), pty=pty, password=password)
         try:
             how = await child.wait(timeout=timeout, stop=stop)
             if how != "ended":
@@ -130,16 +135,23 @@ class LocalRunner:
         self._remember_leftovers(child.pid)
         remarks = (*(_remarks(guard.undo()) if guard else ()), *refusals.remarks())
         if how == "ended":
-            return Finished(how=how, code=child.ended.result(), after=after, remarks=remarks)
-        return Finished(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
+            return CommandOutcome(how=how, code=child.ended.result(), after=after, remarks=remarks)
+        return CommandOutcome(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
 
     async def _start(
-        self, cell: Cell, line: str, state: ShellState, sink: Sink, *, pty: bool, password: bytes
+        self,
+        cell: CommandSandbox,
+        line: str,
+        state: ShellState,
+        sink: Sink,
+        *,
+        pty: bool,
+        password: bytes,
     ) -> Child:
         """Retry a start that failed, which has no effect; a command that ran never runs again."""
         program = self.program()
         env = self.environment(state)
-        inside = given_inside(env)
+        inside = pass_variables_inside(env)
         words = cell.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
@@ -150,7 +162,7 @@ class LocalRunner:
             try:
                 return Child(words[0], argv, env, sink, pty=pty, password=password, spawn=start)
             except (OSError, ValueError) as error:
-                if not _passing(error):
+                if not _is_transient(error):
                     raise ToolError(_start_advice(error)) from error
             await self._world.clock.sleep(pause)
         raise ToolError("The machine cannot start another process now. Try again later.")
@@ -171,7 +183,7 @@ class LocalRunner:
         self._leftovers.clear()
 
 
-class _Refusals:
+class _RefusalDetector:
     """Detects that the system refused something to a confined command, which may not know why."""
 
     def __init__(self, remark: str) -> None:
@@ -193,7 +205,7 @@ def _remarks(names: Sequence[str]) -> tuple[str, ...]:
     return (f"[Reverted, because these names are reserved: {shown}. Ask the user.]",)
 
 
-def _through(sinks: Sequence[Sink]) -> Sink:
+def _wrap_sinks(sinks: Sequence[Sink]) -> Sink:
     def sink(data: bytes) -> None:
         for one in sinks:
             one(data)
@@ -201,7 +213,7 @@ def _through(sinks: Sequence[Sink]) -> Sink:
     return sink
 
 
-def _passing(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     shortage = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
     return isinstance(error, OSError) and error.errno in shortage
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from hermes.core.ports import ProcessNotice
 
 
-class Notices:
+class NoticeQueue:
     def __init__(self) -> None:
         self._waiting: dict[str, ProcessNotice] = {}
         self._arrived = asyncio.Event()

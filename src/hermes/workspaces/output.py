@@ -50,7 +50,7 @@ class OutputWindow:
 
     def text(self) -> str:
         """Return all of it, or head and tail around a line with the number of omitted bytes."""
-        if len(self._tail) <= self._tail_size and self._kept() == self.total_bytes:
+        if len(self._tail) <= self._tail_size and self._kept_text() == self.total_bytes:
             return plain_text(bytes(self._head + self._tail))
         head = _until_line_end(bytes(self._head))
         tail = _from_line_start(bytes(self._tail[-self._tail_size or len(self._tail) :]))
@@ -61,13 +61,13 @@ class OutputWindow:
             opening += "\n"
         return opening + marker + plain_text(tail)
 
-    def _kept(self) -> int:
+    def _kept_text(self) -> int:
         return len(self._head) + len(self._tail)
 
 
 def _until_line_end(head: bytes) -> bytes:
     end = head.rfind(b"\n", max(0, len(head) - LINE_REACH_BYTES))
-    return head[: end + 1] if end >= 0 else _without_torn_end(head)
+    return head[: end + 1] if end >= 0 else _drop_partial_character(head)
 
 
 def _from_line_start(tail: bytes) -> bytes:
@@ -80,7 +80,7 @@ def _from_line_start(tail: bytes) -> bytes:
     return tail[torn:]
 
 
-def _without_torn_end(raw: bytes) -> bytes:
+def _drop_partial_character(raw: bytes) -> bytes:
     """Drop the bytes of an incomplete last character."""
     for size in range(1, min(4, len(raw) + 1)):
         lead = raw[-size]
@@ -94,7 +94,7 @@ def _without_torn_end(raw: bytes) -> bytes:
 
 def complete_characters(raw: bytes) -> bytes:
     """Return the part of a stream that more bytes cannot change."""
-    return _without_torn_end(raw)
+    return _drop_partial_character(raw)
 
 
 class LiveText:

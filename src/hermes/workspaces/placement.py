@@ -10,14 +10,14 @@ from hermes.config.child_environment import child_environment
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.policy.safe_roots import safe_roots
 from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.terminal_settings import described, is_far
+from hermes.workspaces.terminal_settings import describe_backend, is_remote_backend
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.workspaces.confinement.protection import Protection
+    from hermes.workspaces.confinement.protection import ConfinementReport
 
 
-def confinement_of(run: RunContext) -> Confinement:
+def confinement_settings(run: RunContext) -> Confinement:
     terminal = run.settings.terminal
     return Confinement(
         wanted=terminal.confinement,
@@ -36,32 +36,32 @@ def command_environment(run: RunContext) -> dict[str, str]:
 
 def start_folder(terminal: TerminalSettings, wanted: str) -> str:
     """Return the folder of a new session; on a remote machine, its path there."""
-    if not is_far(terminal):
+    if not is_remote_backend(terminal):
         return str(Path(wanted or terminal.cwd).expanduser().resolve())
-    from hermes.workspaces.far.backends import far_folder
+    from hermes.workspaces.far.backends import remote_folder
 
-    return far_folder(terminal)
+    return remote_folder(terminal)
 
 
-async def protection_of(run: RunContext) -> Protection:
+async def describe_protection(run: RunContext) -> ConfinementReport:
     """Return what would confine the commands of a new session. Starts and contacts nothing."""
     terminal = run.settings.terminal
-    if is_far(terminal):
-        from hermes.workspaces.far.backends import far_protection
+    if is_remote_backend(terminal):
+        from hermes.workspaces.far.backends import remote_protection
 
-        return far_protection(run)
+        return remote_protection(run)
     from hermes.workspaces.confinement.sandbox import Sandbox
 
     root, state = start_folder(terminal, ""), run.home.sessions / "none"
-    sandbox = Sandbox(confinement_of(run), root, state, command_environment(run))
+    sandbox = Sandbox(confinement_settings(run), root, state, command_environment(run))
     return await asyncio.to_thread(sandbox.protection)
 
 
 async def describe_placement(run: RunContext) -> str:
     """Return where commands run and what confines them, for a banner."""
-    if words := described(run.settings.terminal):
+    if words := describe_backend(run.settings.terminal):
         return words
-    found = await protection_of(run)
+    found = await describe_protection(run)
     return f"commands confined ({found.kind})" if found.confined else "commands not confined"
 
 

@@ -38,7 +38,7 @@ class ProcessLog:
     def text_from(self, position: int, *, final: bool) -> tuple[str, int]:
         """Return the output since `position`, as far as it is kept, and the position after it. An
         incomplete last character is held back unless `final` is set."""
-        raw, start = self._kept()
+        raw, start = self._read_kept()
         fresh = raw[max(0, position - start) :]
         if not final:
             fresh = complete_characters(fresh)
@@ -46,24 +46,24 @@ class ProcessLog:
 
     def lines(self) -> list[str]:
         """Return the kept lines, the last one possibly unfinished."""
-        return plain_text(self._kept()[0]).splitlines()
+        return plain_text(self._read_kept()[0]).splitlines()
 
     def tail(self, characters: int) -> str:
-        return plain_text(self._kept()[0])[-characters:]
+        return plain_text(self._read_kept()[0])[-characters:]
 
     def trim(self) -> bool:
         """Shorten a long file; return whether it was shortened."""
         size = self._size()
         if size < self._trim_at_bytes:
             return False
-        raw, _ = self._kept()
+        raw, _ = self._read_kept()
         replace_file(self._older, raw, durable=False, folders=False)
         # The process appends, so it continues at the new end. What it wrote since the read is lost.
         os.truncate(self.path, 0)
         self.trimmed_bytes += size
         return True
 
-    def _kept(self) -> tuple[bytes, int]:
+    def _read_kept(self) -> tuple[bytes, int]:
         """Return the newest bytes, from the start of a line, and the position of the first."""
         end = self.end
         # One extra byte shows whether a line begins right after it.

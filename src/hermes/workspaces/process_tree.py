@@ -18,7 +18,7 @@ LOOK_AGAIN_SECONDS = 0.01
 KILL_SECONDS = 0.5
 
 
-class Running(Value):
+class ProcessIdentity(Value):
     """A process that has not ended. `identity` tells it from a later one with the same pid."""
 
     pid: int
@@ -31,37 +31,35 @@ class Running(Value):
 def identity(pid: int) -> str | None:
     """Return the process that has this pid now, or None."""
     found = (
-        _running(pid)
-        if _has_proc()
-        else next((r for r in listed_processes() if r.pid == pid), None)
+        _running(pid) if _has_proc() else next((r for r in scan_with_ps() if r.pid == pid), None)
     )
     return found.identity if found else None
 
 
-def started_with(argument: str) -> int:
+def find_by_argument(argument: str) -> int:
     """Return the pid of a running process with this argument, or 0."""
     if not _has_proc():
         lines = (line.split(None, 1) for line in _ps("pid=", "args="))
         return next((int(pid) for pid, *words in lines if argument in "".join(words)), 0)
-    return next((one.pid for one in _scanned() if argument in _arguments(one.pid)), 0)
+    return next((one.pid for one in _scan_proc() if argument in _arguments(one.pid)), 0)
 
 
-def members(root: int) -> list[Running]:
+def list_members(root: int) -> list[ProcessIdentity]:
     """Return `root`, everything in its session or group, and all their descendants."""
     if root <= 1 or root == os.getpgrp():
         raise ValueError(f"{root} is no process that was started here")
-    table = {one.pid: one for one in (_scanned() if _has_proc() else listed_processes())}
+    table = {one.pid: one for one in (_scan_proc() if _has_proc() else scan_with_ps())}
     found = {pid for pid, one in table.items() if root in (pid, one.session, one.group)}
     while more := {p for p, one in table.items() if one.parent in found and p not in found}:
         found |= more
     return [table[pid] for pid in sorted(found - {os.getpid(), 1})]
 
 
-def kill_now(root: int) -> list[Running]:
+def kill_now(root: int) -> list[ProcessIdentity]:
     """Kill the tree without waiting; return what was in it."""
-    found: dict[int, Running] = {}
+    found: dict[int, ProcessIdentity] = {}
     # A stopped process starts nothing more, and stays the parent of its children.
-    while fresh := [one for one in members(root) if one.pid not in found]:
+    while fresh := [one for one in list_members(root) if one.pid not in found]:
         _signal(root, fresh, signal.SIGSTOP)
         found |= {one.pid: one for one in fresh}
     _kill(_alive(list(found.values())), signal.SIGKILL)
@@ -70,21 +68,21 @@ def kill_now(root: int) -> list[Running]:
 
 async def end_tree(root: int, *, grace_seconds: float) -> None:
     """Terminate the tree and, after the grace period, kill it. Return when none of it runs."""
-    tree: list[Running] = members(root)
+    tree: list[ProcessIdentity] = list_members(root)
     was = {one.pid: one.identity for one in tree}.get(root)
     try:
         if grace_seconds:
             _signal(root, tree, signal.SIGTERM)
-            await _gone(tree, grace_seconds)
+            await _wait_until_gone(tree, grace_seconds)
     finally:
         # Kill what joined meanwhile, unless the pid belongs to another process by now.
         if identity(root) in (None, was):
             tree += kill_now(root)
         _kill(_alive(tree), signal.SIGKILL)
-    await _gone(tree, KILL_SECONDS)
+    await _wait_until_gone(tree, KILL_SECONDS)
 
 
-async def _gone(tree: list[Running], seconds: float) -> bool:
+async def _wait_until_gone(tree: list[ProcessIdentity], seconds: float) -> bool:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while alive := _alive(tree):
@@ -95,18 +93,18 @@ async def _gone(tree: list[Running], seconds: float) -> bool:
     return True
 
 
-def _alive(tree: list[Running]) -> list[Running]:
+def _alive(tree: list[ProcessIdentity]) -> list[ProcessIdentity]:
     return [one for one in tree if identity(one.pid) == one.identity]
 
 
-def _signal(root: int, tree: list[Running], number: signal.Signals) -> None:
+def _signal(root: int, tree: list[ProcessIdentity], number: signal.Signals) -> None:
     """Signal the group at once, so that no process can be born in between; then the others."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(root, number)
     _kill([one for one in tree if one.group != root], number)
 
 
-def _kill(tree: list[Running], number: signal.Signals) -> None:
+def _kill(tree: list[ProcessIdentity], number: signal.Signals) -> None:
     for one in tree:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(one.pid, number)
@@ -116,7 +114,7 @@ def _has_proc() -> bool:
     return PROC.joinpath("self/stat").exists()
 
 
-def _scanned() -> Iterator[Running]:
+def _scan_proc() -> Iterator[ProcessIdentity]:
     with os.scandir(PROC) as entries:
         names = [entry.name for entry in entries if entry.name.isdecimal()]
     for name in names:
@@ -124,7 +122,7 @@ def _scanned() -> Iterator[Running]:
             yield found
 
 
-def _running(pid: int) -> Running | None:
+def _running(pid: int) -> ProcessIdentity | None:
     try:
         raw = PROC.joinpath(str(pid), "stat").read_bytes()
     except OSError:
@@ -133,7 +131,7 @@ def _running(pid: int) -> Running | None:
     state, parent, group, session, *rest = raw[raw.rindex(b")") + 2 :].split()
     if state in b"ZXx":
         return None
-    return Running(
+    return ProcessIdentity(
         pid=pid,
         parent=int(parent),
         group=int(group),
@@ -159,13 +157,13 @@ def _boot() -> str:
         return ""
 
 
-def listed_processes() -> Iterator[Running]:
+def scan_with_ps() -> Iterator[ProcessIdentity]:
     """Return the same table where there is no /proc; `ps` does not show sessions everywhere, but
     groups."""
     for line in _ps("pid=", "ppid=", "pgid=", "stat=", "lstart="):
         pid, parent, group, state, started = line.split(None, 4)
         if not state.startswith("Z"):
-            yield Running(
+            yield ProcessIdentity(
                 pid=int(pid), parent=int(parent), group=int(group), session=0, identity=started
             )
 

@@ -13,12 +13,12 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
-from hermes.workspaces.background import Background
-from hermes.workspaces.notices import Notices
+from hermes.workspaces.background import BackgroundProcess
+from hermes.workspaces.notices import NoticeQueue
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
 from hermes.workspaces.shell import Shell
 from hermes.workspaces.shell_state import ShellState
-from hermes.workspaces.watch import OverallLimit, Watch
+from hermes.workspaces.watch import NoticeLimit, OutputWatch
 
 LOOK_SECONDS = 0.25
 # A slow remote machine reports the end of a process late.
@@ -35,7 +35,7 @@ class ProcessLimits(Value):
     input_seconds: float = 5.0
 
 
-class Keeper(Protocol):
+class ProcessKeeper(Protocol):
     """Starts processes that outlive Hermes, and reaches them again. Their output and exit code
     arrive in their folder, wherever they run."""
 
@@ -82,7 +82,7 @@ class SessionProcesses:
         folder: Path,
         *,
         shell: Shell,
-        keeper: Keeper,
+        keeper: ProcessKeeper,
         world: World,
         limits: ProcessLimits | None = None,
     ) -> None:
@@ -91,9 +91,9 @@ class SessionProcesses:
         self._keeper = keeper
         self._world = world
         self._limits = limits or ProcessLimits()
-        self._processes: dict[str, Background] = {}
-        self._overall = OverallLimit()
-        self._news = Notices()
+        self._processes: dict[str, BackgroundProcess] = {}
+        self._overall = NoticeLimit()
+        self._news = NoticeQueue()
         self._looking: asyncio.Task[None] | None = None
         self._taking_up = asyncio.Lock()
         self._taken_up = False
@@ -108,9 +108,9 @@ class SessionProcesses:
         pty: bool,
         unconfined: bool = False,
     ) -> ProcessInfo:
-        await self._take_up()
-        await self._make_room()
-        cwd, state = await self._shell.standing(cwd)
+        await self._resume_all()
+        await self._enforce_limit()
+        cwd, state = await self._shell.current_state(cwd)
         process_id = self._world.new_id("proc")
         folder = ProcessFolder(self._folder / process_id)
         record = ProcessRecord(
@@ -133,20 +133,20 @@ class SessionProcesses:
         except BaseException:
             folder.remove()
             raise
-        self._world.reach("process.spawned")
+        self._world.kill_point("process.spawned")
         record = replace(record, pid=pid, identity=identity)
         folder.write(record)
-        return self._look_after(record, folder).info()
+        return self._follow(record, folder).info()
 
     async def list(self) -> tuple[ProcessInfo, ...]:
-        await self._take_up()
+        await self._resume_all()
         await self._forget_old()
         return tuple(p.info(p.log.tail(PREVIEW_CHARACTERS)) for p in self._processes.values())
 
     async def poll(self, process_id: str) -> ProcessInfo:
         process = await self._find(process_id)
-        text = process.fresh_text()
-        return self._told(process).info(text)
+        text = process.read_new_output()
+        return self._mark_reported(process).info(text)
 
     async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
         process = await self._find(process_id)
@@ -188,13 +188,13 @@ class SessionProcesses:
                 async with asyncio.timeout(GRACE_SECONDS):
                     await process.ended.wait()
             if process.running:
-                process.conclude(128 + signal.SIGKILL)
+                process.mark_ended(128 + signal.SIGKILL)
             elif process.record.exit_code is None:
                 process.update(exit_code=128 + signal.SIGKILL)
-        return self._told(process).info()
+        return self._mark_reported(process).info()
 
     async def notices(self) -> AsyncIterator[ProcessNotice]:
-        await self._take_up()
+        await self._resume_all()
         async for notice in self._news.stream():
             yield notice
             # Marked only now: a reader that stopped in between gets it again, under the same key.
@@ -207,7 +207,7 @@ class SessionProcesses:
     def any_running(self) -> bool:
         return any(process.running for process in self._processes.values())
 
-    async def shut(self) -> None:
+    async def release(self) -> None:
         """Stop watching the processes; they run on."""
         if self._looking:
             self._looking.cancel()
@@ -218,13 +218,13 @@ class SessionProcesses:
         self._processes.clear()
         self._taken_up = False
 
-    async def _find(self, process_id: str) -> Background:
-        await self._take_up()
+    async def _find(self, process_id: str) -> BackgroundProcess:
+        await self._resume_all()
         if found := self._processes.get(process_id):
             return found
         raise NotFound(f"No process has the id {process_id}.", near=tuple(self._processes))
 
-    async def _open_for_input(self, process_id: str) -> Background:
+    async def _open_for_input(self, process_id: str) -> BackgroundProcess:
         process = await self._find(process_id)
         if not process.running:
             raise ToolError(f"{process_id} has ended; it takes no input.")
@@ -232,7 +232,7 @@ class SessionProcesses:
             raise ToolError(f"The input of {process_id} is closed.")
         return process
 
-    async def _take_up(self) -> None:
+    async def _resume_all(self) -> None:
         """Resume what an earlier Hermes left, running or ended."""
         if self._taken_up:
             return
@@ -242,46 +242,46 @@ class SessionProcesses:
             folders = [ProcessFolder(path) for path in paths if path.name not in known]
             found = [(record, folder) for folder in folders if (record := folder.read())]
             for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
-                self._look_after(await self._keeper.find(record, folder), folder)
+                self._follow(await self._keeper.find(record, folder), folder)
             self._taken_up = True
 
-    def _look_after(self, record: ProcessRecord, folder: ProcessFolder) -> Background:
-        watch = Watch(record.watch, self._overall)
-        process = Background(record, folder, watch, self._world.clock, self._on_end)
+    def _follow(self, record: ProcessRecord, folder: ProcessFolder) -> BackgroundProcess:
+        watch = OutputWatch(record.watch, self._overall)
+        process = BackgroundProcess(record, folder, watch, self._world.clock, self._on_end)
         self._processes[record.id] = process
         process.begin(self._keeper.follow)
         if process.running and not (self._looking and not self._looking.done()):
-            self._looking = asyncio.create_task(self._look(), name="background processes")
+            self._looking = asyncio.create_task(self._watch_output(), name="background processes")
         return process
 
-    async def _look(self) -> None:
+    async def _watch_output(self) -> None:
         """Check watched words and long logs while anything runs."""
         while running := [p for p in self._processes.values() if p.running]:
             for process in running:
                 process.trim()
-                self._report_hits(process, process.fresh_hits())
+                self._report_hits(process, process.find_new_hits())
             await self._world.clock.sleep(LOOK_SECONDS)
 
-    def _on_end(self, process: Background) -> None:
-        self._report_hits(process, process.last_hits())
+    def _on_end(self, process: BackgroundProcess) -> None:
+        self._report_hits(process, process.find_last_hits())
         if process.record.notify and not process.record.told:
             self._news.add(process.end_notice(_ended_key(process.record.id)))
 
-    def _report_hits(self, process: Background, hits: Sequence[str]) -> None:
-        if not hits or not process.admits_hits():
+    def _report_hits(self, process: BackgroundProcess, hits: Sequence[str]) -> None:
+        if not hits or not process.may_report_hits():
             return
         number = process.record.notices + 1
         process.update(notices=number, watched=process.record.watched)
         self._news.add(process.hit_notice(f"{process.record.id}:watch:{number}", hits))
 
-    def _told(self, process: Background) -> Background:
+    def _mark_reported(self, process: BackgroundProcess) -> BackgroundProcess:
         """Whoever sees the end needs no notice of it."""
         if not process.running and not process.record.told:
             process.update(told=True)
             self._news.drop(_ended_key(process.record.id))
         return process
 
-    async def _make_room(self) -> None:
+    async def _enforce_limit(self) -> None:
         await self._forget_old()
         most = self._limits.processes
         if len(self._processes) < most:
@@ -300,7 +300,7 @@ class SessionProcesses:
             if age > (limits.finished_seconds if told else limits.untold_seconds):
                 await self._forget(process)
 
-    async def _forget(self, process: Background) -> None:
+    async def _forget(self, process: BackgroundProcess) -> None:
         del self._processes[process.record.id]
         self._news.drop(_ended_key(process.record.id))
         await self._keeper.remove(process.record, process.folder)

@@ -8,24 +8,24 @@ from typing import Literal, Protocol
 
 from hermes.codec.values import Value
 from hermes.workspaces.child import Sink
-from hermes.workspaces.shell_state import Aftermath, ShellState
+from hermes.workspaces.shell_state import ShellSnapshot, ShellState
 
 
-class Finished(Value):
+class CommandOutcome(Value):
     """How a command ended: `nowhere` means that its folder does not exist and it never began. Only
     a command that ended normally has an aftermath. `remarks` are notes for the reader of the
     output."""
 
     how: Literal["ended", "timeout", "stopped", "nowhere"]
     code: int
-    after: Aftermath | None = None
+    after: ShellSnapshot | None = None
     remarks: tuple[str, ...] = ()
 
 
 class Runner(Protocol):
     """Runs scripts, each in its own bash. A script that may have started never runs twice."""
 
-    def privileged(self, *, unconfined: bool) -> bool:
+    def can_use_sudo(self, *, unconfined: bool) -> bool:
         """Return whether a command can become another user at all."""
         ...
 
@@ -46,7 +46,7 @@ class Runner(Protocol):
         preface: str = "",
         password: bytes = b"",
         unconfined: bool = False,
-    ) -> Finished:
+    ) -> CommandOutcome:
         """`preface` is a line of bash before the script; `password` can be read once from
         descriptor PASSWORD_FD and is stored nowhere. An `unconfined` command runs without the
         sandbox."""

@@ -16,12 +16,12 @@ from hermes.config.child_environment import child_environment
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult, ShellSetup
 from hermes.workspaces import shell_state
-from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.bash_text import shell_quote
 from hermes.workspaces.child import Sink
 from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.output import LiveText, OutputWindow
-from hermes.workspaces.runner import Finished, Runner
-from hermes.workspaces.shell_state import ShellState, merged
+from hermes.workspaces.runner import CommandOutcome, Runner
+from hermes.workspaces.shell_state import ShellState, merge_states
 from hermes.workspaces.sudo import Check, Sudo, uses_sudo
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Shell:
         self._preparing = asyncio.Lock()
         self._prepared = False
         self._snapshot = folder / "snapshot.json"
-        stored = shell_state.load(self._snapshot) if settings.persistent else None
+        stored = shell_state.load_state(self._snapshot) if settings.persistent else None
         self._state = stored or ShellState(cwd=root)
         self._new = stored is None
 
@@ -87,11 +87,11 @@ class Shell:
         """Return a variable as set by commands, or None."""
         return self._state.changed.get(name)
 
-    async def standing(self, cwd: str) -> tuple[str, ShellState]:
+    async def current_state(self, cwd: str) -> tuple[str, ShellState]:
         """Return folder and state for a new process that starts where the shell is."""
         await self._prepare(asyncio.Event())
         if not await self._runner.is_folder(cwd):
-            cwd = await self._elsewhere(cwd)
+            cwd = await self._fallback_folder(cwd)
         return cwd, self._state
 
     async def run(
@@ -113,7 +113,7 @@ class Shell:
         if on_output:
             sinks.append(LiveText(on_output).add)
         before = self._state
-        finished = Finished(how="stopped", code=130)
+        finished = CommandOutcome(how="stopped", code=130)
         execute = partial(
             self._execute,
             script,
@@ -126,14 +126,16 @@ class Shell:
         if not stop.is_set():
             finished = await execute(cwd)
         if finished.how == "nowhere":
-            cwd = await self._elsewhere(cwd)
+            cwd = await self._fallback_folder(cwd)
             before = self._state
             finished = await execute(cwd)
         if finished.after and self._settings.persistent:
-            self._adopt(merged(self._state, before, finished.after, cwd=cwd, start=self._start))
+            self._adopt(
+                merge_states(self._state, before, finished.after, cwd=cwd, start=self._start)
+            )
         return self._result(window, finished)
 
-    def _result(self, window: OutputWindow, finished: Finished) -> CommandResult:
+    def _result(self, window: OutputWindow, finished: CommandOutcome) -> CommandResult:
         text = window.text()
         remarks = (*finished.remarks, *((INTERRUPTED,) if finished.how == "stopped" else ()))
         if remarks:
@@ -157,10 +159,10 @@ class Shell:
         stop: asyncio.Event,
         pty: bool,
         unconfined: bool,
-    ) -> Finished:
+    ) -> CommandOutcome:
         preface, password = self._settings.limits.in_bash(), b""
-        if self._sudo and self._runner.privileged(unconfined=unconfined) and uses_sudo(script):
-            more, password = await self._sudo.opening(self._aside_check(cwd, stop))
+        if self._sudo and self._runner.can_use_sudo(unconfined=unconfined) and uses_sudo(script):
+            more, password = await self._sudo.prepare(self._password_check(cwd, stop))
             preface += more
         return await self._runner.run(
             script,
@@ -175,7 +177,7 @@ class Shell:
             unconfined=unconfined,
         )
 
-    def _aside_check(self, cwd: str, stop: asyncio.Event) -> Check:
+    def _password_check(self, cwd: str, stop: asyncio.Event) -> Check:
         """Return a function that runs our own line with a password and returns its success."""
 
         async def succeeds(line: str, password: bytes) -> bool:
@@ -192,7 +194,7 @@ class Shell:
 
         return succeeds
 
-    async def _elsewhere(self, cwd: str) -> str:
+    async def _fallback_folder(self, cwd: str) -> str:
         """Return a folder to use instead of a missing one: a command removed the shell's folder, or
         a caller named one that never existed."""
         if cwd != self.cwd:
@@ -205,7 +207,7 @@ class Shell:
         if state != self._state:
             self._state = state
             if self._settings.persistent:
-                shell_state.save(self._snapshot, state)
+                shell_state.save_state(self._snapshot, state)
 
     async def _prepare(self, stop: asyncio.Event) -> None:
         if self._prepared:
@@ -223,7 +225,7 @@ class Shell:
 
     async def _read_start_files(self, files: Sequence[str], stop: asyncio.Event) -> None:
         """Their output is dropped; when they take too long, the session continues without them."""
-        reads = (f"[[ -f {quoted(file)} ]] && builtin . {quoted(file)}" for file in files)
+        reads = (f"[[ -f {shell_quote(file)} ]] && builtin . {shell_quote(file)}" for file in files)
         finished = await self._runner.run(
             "; ".join(("PS1='$ '", *reads)),
             self.cwd,
@@ -238,7 +240,7 @@ class Shell:
             return
         visible = child_environment(finished.after.exports, self._settings.passthrough)
         now, after = self._state, replace(finished.after, exports=visible)
-        begun = merged(now, now, after, cwd=after.cwd, start=self._start)
+        begun = merge_states(now, now, after, cwd=after.cwd, start=self._start)
         self._adopt(replace(begun, own=begun.definitions))
 
     async def close(self) -> None:

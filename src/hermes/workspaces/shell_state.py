@@ -39,7 +39,7 @@ class ShellState(Value):
         return {k: v for k, v in start.items() if k not in self.removed} | self.changed
 
 
-class Aftermath(Value):
+class ShellSnapshot(Value):
     """What one command left: its folder, exported variables, functions and aliases."""
 
     cwd: str
@@ -47,7 +47,7 @@ class Aftermath(Value):
     definitions: str
 
 
-class AftermathReader:
+class SnapshotReader:
     """Reads aftermaths. Most commands export the same variables as the one before; those are not
     parsed again."""
 
@@ -55,7 +55,7 @@ class AftermathReader:
         self._raw = b""
         self._exports: dict[str, str] = {}
 
-    def take(self, path: Path) -> Aftermath | None:
+    def take(self, path: Path) -> ShellSnapshot | None:
         """Read and remove the note; None when the command was killed or replaced its shell. The
         script file of a very long command is removed too."""
         path.with_suffix(".sh").unlink(missing_ok=True)
@@ -66,31 +66,31 @@ class AftermathReader:
             return None
         return self.read(raw)
 
-    def read(self, raw: bytes) -> Aftermath | None:
+    def read(self, raw: bytes) -> ShellSnapshot | None:
         """Return None for an incomplete note."""
         parts = raw.split(b"\0")
         if len(parts) != 4 or parts[3] != b".":
             return None
         cwd, exports, definitions, _ = parts
         if exports != self._raw:
-            self._raw, self._exports = exports, parsed(exports)
-        return Aftermath(
+            self._raw, self._exports = exports, parse_exports(exports)
+        return ShellSnapshot(
             cwd=os.fsdecode(cwd.removesuffix(b"\n")),
             exports=self._exports,
             definitions=os.fsdecode(definitions),
         )
 
 
-def parsed(exports: bytes) -> dict[str, str]:
+def parse_exports(exports: bytes) -> dict[str, str]:
     """Parse the output of `export -p`: one variable per line, whatever its value contains."""
     found = {}
     for line in exports.split(b"\n"):
         if (match := _EXPORT.fullmatch(line)) and (name := match[1].decode()) not in _BOOKKEEPING:
-            found[name] = os.fsdecode(_unquoted(match[2]))
+            found[name] = os.fsdecode(_unquote(match[2]))
     return found
 
 
-def _unquoted(word: bytes) -> bytes:
+def _unquote(word: bytes) -> bytes:
     if word.startswith(b"$'"):
         return _ANSI_QUOTED.sub(_ansi_byte, word[2:-1])
     if word.startswith(b'"'):
@@ -107,8 +107,8 @@ def _ansi_byte(match: re.Match[bytes]) -> bytes:
     return _ANSI_LETTERS.get(code, code)
 
 
-def merged(
-    now: ShellState, before: ShellState, after: Aftermath, *, cwd: str, start: Mapping[str, str]
+def merge_states(
+    now: ShellState, before: ShellState, after: ShellSnapshot, *, cwd: str, start: Mapping[str, str]
 ) -> ShellState:
     """Merge into `now` what a command changed that began in `cwd` with the state `before`. Commands
     may overlap: one that changed nothing undoes nothing of the others."""
@@ -126,14 +126,14 @@ def merged(
     )
 
 
-def load(path: Path) -> ShellState | None:
+def load_state(path: Path) -> ShellState | None:
     try:
         return decode(ShellState, path.read_bytes())
     except (FileNotFoundError, DecodeError):
         return None
 
 
-def save(path: Path, state: ShellState) -> None:
+def save_state(path: Path, state: ShellState) -> None:
     """A state with a name or value that is not UTF-8 cannot be written and stays in memory."""
     with contextlib.suppress(UnicodeEncodeError):
         replace_file(path, encode(state), durable=False, folders=False)

@@ -39,7 +39,7 @@ class Sudo:
     def __repr__(self) -> str:
         return f"Sudo(known={bool(self._password)})"
 
-    async def opening(self, check: Check) -> tuple[str, bytes]:
+    async def prepare(self, check: Check) -> tuple[str, bytes]:
         """Return the bash to run before a script with sudo, and the password that it reads; both
         are empty when sudo needs no password or there is none."""
         if self._is_free:
@@ -48,7 +48,7 @@ class Sudo:
             self._is_free = True
             return "", b""
         for _ in range(ATTEMPTS):
-            password = self._password or await self._asked()
+            password = self._password or await self._ask_password()
             if not password:
                 break
             line = password + b"\n"
@@ -58,6 +58,6 @@ class Sudo:
             self._password = b""
         return "", b""
 
-    async def _asked(self) -> bytes:
+    async def _ask_password(self) -> bytes:
         answer = await self._ask() if self._ask else None
         return (answer or "").encode()

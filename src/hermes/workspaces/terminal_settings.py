@@ -19,11 +19,11 @@ SUDO_SECONDS = 45.0
 SUDO_QUESTION = "Password for sudo (not shown, stored or sent)"
 
 
-def is_far(terminal: TerminalSettings) -> bool:
+def is_remote_backend(terminal: TerminalSettings) -> bool:
     return terminal.backend != "local"
 
 
-def described(terminal: TerminalSettings) -> str:
+def describe_backend(terminal: TerminalSettings) -> str:
     """Return where commands run, in a few words; "" for this machine."""
     match terminal.backend:
         case "local":
@@ -59,7 +59,7 @@ def shell_settings(terminal: TerminalSettings) -> ShellSettings:
     )
 
 
-def sudo_of(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
+def make_sudo(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
     """The password that the user enters stays in this process."""
 
     async def ask() -> str | None:

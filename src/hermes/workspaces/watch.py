@@ -8,13 +8,13 @@ OVERALL_SECONDS = 10.0
 OVERALL_CAP = 15
 
 
-class OverallLimit:
+class NoticeLimit:
     """The limit on notices of all watched processes together."""
 
     def __init__(self) -> None:
         self._times: list[float] = []
 
-    def admits(self, now: float) -> bool:
+    def may_notify(self, now: float) -> bool:
         self._times = [time for time in self._times if now - time < OVERALL_SECONDS]
         if len(self._times) >= OVERALL_CAP:
             return False
@@ -22,11 +22,11 @@ class OverallLimit:
         return True
 
 
-class Watch:
+class OutputWatch:
     """The watched words of one process. After three windows in a row with dropped hits, the words
     count as noise and `disabled` is true."""
 
-    def __init__(self, words: tuple[str, ...], overall: OverallLimit) -> None:
+    def __init__(self, words: tuple[str, ...], overall: NoticeLimit) -> None:
         self.disabled = not words
         self._words = words
         self._overall = overall
@@ -35,7 +35,7 @@ class Watch:
         self._strikes = 0
         self._rest = ""
 
-    def hits(self, text: str) -> list[str]:
+    def find_hits(self, text: str) -> list[str]:
         """Return the complete lines of the output that contain one of the words."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > 8_000:
@@ -44,11 +44,11 @@ class Watch:
             return []
         return [line for line in lines if any(word in line for word in self._words)]
 
-    def last_hits(self) -> list[str]:
+    def find_last_hits(self) -> list[str]:
         """Return hits in the unfinished last line."""
-        return self.hits("\n")
+        return self.find_hits("\n")
 
-    def admits(self, now: float) -> bool:
+    def may_notify(self, now: float) -> bool:
         """Return whether a notice of new hits may go out now."""
         start = self._window_start
         if start is not None and now - start < APART_SECONDS:
@@ -57,7 +57,7 @@ class Watch:
         if self.disabled:
             return False
         self._window_start = now
-        return self._overall.admits(now) or self._drop()
+        return self._overall.may_notify(now) or self._drop()
 
     def _drop(self) -> bool:
         self._dropped = True

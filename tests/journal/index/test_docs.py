@@ -56,14 +56,14 @@ def test_sets_combine_like_sets(left: set[int], right: set[int]) -> None:
 def test_numbers_are_told_apart_by_any_kind_of_set(some: set[int], found: set[int]) -> None:
     for kept in (docs(found), found, sets.as_bitmap(stored(found), COUNT)):
         assert sets.among(some, kept) == some & found
-        assert sets.apart(some, kept) == some - found
+        assert sets.not_among(some, kept) == some - found
 
 
 @given(numbers, st.integers(0, 7))
 def test_a_bitmap_takes_in_the_number_after_its_last(found: set[int], odd: int) -> None:
     count = COUNT + odd
     bitmap = sets.as_bitmap(stored(found, count), count)
-    assert set(sets.members(sets.extended(bitmap, count))) == {*found, count}
+    assert set(sets.members(sets.extend(bitmap, count))) == {*found, count}
 
 
 @given(st.lists(numbers, max_size=5))
@@ -114,7 +114,7 @@ def test_joined_parts_are_stored_as_if_they_had_been_one(parts: list[tuple[int, 
     pairs = list(zip(starts, parts, strict=True))
     together = [(start, stored(found, count), count) for start, (count, found) in pairs]
     whole = {start + n for start, (_, found) in pairs for n in found}
-    assert sets.joined(together, total) == stored(whole, total)
+    assert sets.join(together, total) == stored(whole, total)
 
 
 def test_everything() -> None:

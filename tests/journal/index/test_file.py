@@ -10,9 +10,9 @@ import pytest
 
 from hermes.journal.index.file import (
     EMPTY,
-    Damaged,
+    IndexDamaged,
     IndexFile,
-    Unavailable,
+    IndexUnavailable,
     create,
     discard,
 )
@@ -68,7 +68,7 @@ def test_nothing_is_kept_of_what_was_not_finished(path: Path) -> None:
 def test_a_changed_block_is_noticed(path: Path) -> None:
     filled(path)
     change(path, "UPDATE blocks SET data = CAST(replace(data, '3', '4') AS BLOB) WHERE key > 0")
-    with closing(IndexFile(path)) as file, pytest.raises(Damaged):
+    with closing(IndexFile(path)) as file, pytest.raises(IndexDamaged):
         file.block(1, "terms", 3)
 
 
@@ -76,7 +76,7 @@ def test_blocks_that_changed_places_are_noticed(path: Path) -> None:
     filled(path)
     change(path, "UPDATE blocks SET key = 7 WHERE substr(data, 5) = x'626c6f636b2031'")
     change(path, "UPDATE blocks SET key = key - 1 WHERE substr(data, 5) = x'626c6f636b2032'")
-    with closing(IndexFile(path)) as file, pytest.raises(Damaged):
+    with closing(IndexFile(path)) as file, pytest.raises(IndexDamaged):
         file.block(1, "terms", 1)
 
 
@@ -84,24 +84,24 @@ def test_a_missing_block_is_noticed(path: Path) -> None:
     filled(path)
     change(path, "DELETE FROM blocks WHERE substr(data, 5) = x'626c6f636b2033'")
     with closing(IndexFile(path)) as file:
-        with pytest.raises(Damaged):
+        with pytest.raises(IndexDamaged):
             file.block(1, "terms", 3)
-        with pytest.raises(Damaged):
+        with pytest.raises(IndexDamaged):
             list(file.blocks(1, "terms", 0, 5))
-        with pytest.raises(Damaged):
+        with pytest.raises(IndexDamaged):
             list(file.blocks(1, "terms", 0, 6))
 
 
 def test_a_missing_manifest_is_noticed(path: Path) -> None:
     filled(path)
     change(path, "DELETE FROM blocks WHERE key = 0")
-    with closing(IndexFile(path)) as file, pytest.raises(Damaged):
+    with closing(IndexFile(path)) as file, pytest.raises(IndexDamaged):
         file.manifest()
 
 
 def test_a_file_that_is_no_database_is_noticed(path: Path) -> None:
     path.write_bytes(b"these are not the bytes of a database " * 400)
-    with pytest.raises(Damaged):
+    with pytest.raises(IndexDamaged):
         IndexFile(path)
 
 
@@ -112,15 +112,15 @@ def test_a_file_that_calls_itself_too_new_to_write_is_noticed(path: Path) -> Non
     path.write_bytes(data)
     with closing(IndexFile(path)) as file:
         assert file.block(1, "terms", 3) == b"block 3"
-        with pytest.raises(Damaged), file.writing():
+        with pytest.raises(IndexDamaged), file.writing():
             file.put(1, "terms", 3, b"other")
 
 
 def test_a_place_where_no_file_can_be_is_told_from_damage(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, no folder")
-    with pytest.raises(Unavailable):
+    with pytest.raises(IndexUnavailable):
         create(tmp_path / "home" / "index.db")
-    with pytest.raises(Unavailable):
+    with pytest.raises(IndexUnavailable):
         IndexFile(tmp_path / "home" / "index.db")
 
 

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related
+from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related_words
 
 
 def test_forms_that_no_ending_makes() -> None:
-    assert set(related("go").forms) >= {"went", "gone"}
-    assert "buy" in related("bought").forms
-    assert "children" in related("child").forms
+    assert set(related_words("go").forms) >= {"went", "gone"}
+    assert "buy" in related_words("bought").forms
+    assert "children" in related_words("child").forms
 
 
 def test_near_words_count_for_a_part() -> None:
-    near = dict(related("gift").near)
+    near = dict(related_words("gift").near)
     assert 0 < near["present"] < 1
 
 
 def test_a_kind_has_members_and_its_plural_too() -> None:
-    assert "violin" in dict(related("instrument").near)
-    assert "violin" in dict(related("instruments").near)
+    assert "violin" in dict(related_words("instrument").near)
+    assert "violin" in dict(related_words("instruments").near)
 
 
 def test_an_entry_counts_less_for_the_words_that_it_names() -> None:
-    assert dict(related("violin").near)["instrument"] < dict(related("instrument").near)["violin"]
+    assert (
+        dict(related_words("violin").near)["instrument"]
+        < dict(related_words("instrument").near)["violin"]
+    )
 
 
 def test_a_word_is_not_near_to_itself() -> None:
     for word in ("run", "marry", "photo", "trip", "dog"):
-        known = related(word)
+        known = related_words(word)
         assert word not in known.forms
         assert not {word, *known.forms} & set(dict(known.near))
 
 
 def test_unknown_words_are_themselves() -> None:
-    assert related("quux") == ((), ())
-    assert related("") == ((), ())
+    assert related_words("quux") == ((), ())
+    assert related_words("") == ((), ())
 
 
 def test_small_words_say_nothing() -> None:

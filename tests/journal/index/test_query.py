@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.query import LONGEST_QUERY, MOST_CLAUSES, Atom, Clause, loosened, parse
+from hermes.journal.index.query import LONGEST_QUERY, MOST_CLAUSES, Atom, QueryClause, loosen, parse
 
 
 def shapes(query: str) -> list[tuple[str, str, list[str]]]:
@@ -55,14 +55,14 @@ def test_a_long_run_is_asked_for_by_its_pairs() -> None:
 
 def test_a_word_can_be_loosened_once() -> None:
     (clause,) = parse("journ")
-    (wide,) = loosened(clause)
+    (wide,) = loosen(clause)
     assert wide.atoms == (Atom(text="journ", how="part"),)
-    assert loosened(wide) == []
+    assert loosen(wide) == []
 
 
 def test_a_sequence_is_loosened_to_its_words() -> None:
     (clause,) = parse("ead_fil")
-    wide, *words = loosened(clause)
+    wide, *words = loosen(clause)
     assert wide.atoms == (Atom(text="ead", how="part"), Atom(text="fil", how="prefix"))
     assert [word.word for word in words] == ["ead", "fil"]
 
@@ -92,8 +92,8 @@ def test_ten_thousand_random_strings_are_queries() -> None:
             assert_sound(clause)
 
 
-def assert_sound(clause: Clause) -> None:
+def assert_sound(clause: QueryClause) -> None:
     assert clause.word
     assert clause.atoms
     assert all(atom.text and atom.text.encode() for atom in clause.atoms)
-    assert all(isinstance(wide, Clause) for wide in loosened(clause))
+    assert all(isinstance(wide, QueryClause) for wide in loosen(clause))

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.question import Question, softened, understood
+from hermes.journal.index.question import Question, parse_question, soften
 
 NOW = 1_700_000_000.0
 
 
 def words(query: str) -> list[str]:
-    return [clause.word for clause in understood(query, NOW).clauses]
+    return [clause.word for clause in parse_question(query, NOW).clauses]
 
 
 @pytest.mark.parametrize(
@@ -36,23 +36,23 @@ def test_small_words_are_left_out_unless_there_are_no_others(
 
 
 def test_a_name_is_meant_as_it_stands() -> None:
-    name, word = understood("What is Anna baking?", NOW).clauses
+    name, word = parse_question("What is Anna baking?", NOW).clauses
     assert (name.name, name.near, name.atoms[0].how) == (True, (), "exact")
     assert word.near
     assert not word.name
 
 
 def test_words_in_quotes_are_a_wish_beside_others() -> None:
-    assert [c.rule for c in understood('"blue fish"', NOW).clauses] == ["must"]
-    asked = understood('Who painted "blue fish"?', NOW)
+    assert [c.rule for c in parse_question('"blue fish"', NOW).clauses] == ["must"]
+    asked = parse_question('Who painted "blue fish"?', NOW)
     assert {c.rule for c in asked.clauses} == {"may"}
     assert [c.word for c in asked.clauses] == ["painted", "blue fish", "blue", "fish"]
 
 
 def test_softened_clauses_leave_all_as_a_wish() -> None:
-    clauses = understood("red AND boat NOT paint", NOW).clauses
+    clauses = parse_question("red AND boat NOT paint", NOW).clauses
     assert [c.rule for c in clauses] == ["must", "must", "not"]
-    assert [c.rule for c in softened(clauses)] == ["may", "may", "not"]
+    assert [c.rule for c in soften(clauses)] == ["may", "may", "not"]
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def test_softened_clauses_leave_all_as_a_wish() -> None:
     ],
 )
 def test_the_kind_of_answer_is_known(query: str, asks: str) -> None:
-    assert understood(query, NOW).asks == asks
+    assert parse_question(query, NOW).asks == asks
 
 
 def test_nothing_is_a_question_too() -> None:
-    assert understood(" ?! ", NOW) == Question(clauses=())
+    assert parse_question(" ?! ", NOW) == Question(clauses=())
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_question(text: str) -> None:
-    asked = understood(text, NOW)
+    asked = parse_question(text, NOW)
     assert all(clause.atoms for clause in asked.clauses)
     assert len(asked.clauses) <= 200

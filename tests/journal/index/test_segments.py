@@ -14,16 +14,16 @@ from hermes.codec.json import encode
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import (
     BEGINS,
-    Draft,
+    SegmentBuilder,
     merge,
     role_term,
     session_term,
     size_term,
     without,
 )
-from hermes.journal.index.file import IndexFile, Place, SegmentInfo, create
+from hermes.journal.index.file import IndexFile, JournalPosition, SegmentInfo, create
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.texts import Row
+from hermes.journal.index.texts import EventRow
 from tests.journal.index.diary import event_of
 
 WORDS = ["apple", "apples", "apply", "banana", "band", "zebra", "数据库", "a", "b7", "naïve"]
@@ -37,13 +37,13 @@ def file(tmp_path: Path) -> Iterator[IndexFile]:
         yield file
 
 
-def row(id: int, text: str) -> Row:
+def row(id: int, text: str) -> EventRow:
     body = encode(event_of(text, "user"))
-    return Row(id, f"s{id % 3}", id, "message_received", 1_000.0 + id, body)
+    return EventRow(id, f"s{id % 3}", id, "message_received", 1_000.0 + id, body)
 
 
-def written(file: IndexFile, number: int, rows: list[Row]) -> SegmentInfo:
-    draft = Draft()
+def written(file: IndexFile, number: int, rows: list[EventRow]) -> SegmentInfo:
+    draft = SegmentBuilder()
     for one in rows:
         draft.add(one)
     return draft.write(file, number)
@@ -85,7 +85,7 @@ def test_messages_are_found_by_term_stem_beginning_and_part(file: IndexFile) -> 
 def test_rows_without_words_take_no_place(file: IndexFile) -> None:
     rows = [row(1, "apple"), row(2, ""), row(3, "banana")]
     info = written(file, 1, rows)
-    assert (info.docs, info.last) == (2, Place(id=3, session_id="s0", n=3))
+    assert (info.docs, info.last) == (2, JournalPosition(id=3, session_id="s0", n=3))
     assert Segment(file, info).ids() == [1, 3]
 
 
@@ -147,7 +147,9 @@ def test_sizes_and_beginnings_are_bitmaps_in_every_segment(file: IndexFile) -> N
         Segment(file, written(file, 2, rows[300:])),
     ]
     whole = Segment(file, merge(file, 3, small))
-    thin = Segment(file, without(file, 4, whole, {0, 1}, Place(id=899, session_id="s", n=1)))
+    thin = Segment(
+        file, without(file, 4, whole, {0, 1}, JournalPosition(id=899, session_id="s", n=1))
+    )
     for segment in (*small, whole, thin):
         for term in (BEGINS, size_term(0), size_term(1)):
             assert isinstance(segment.docs(term.encode()), bytes)

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from hermes.codec.json import encode
 from hermes.journal.index.query import parse
-from hermes.journal.index.rank import Judge, message_of
+from hermes.journal.index.rank import MessageScorer, message_of
 from hermes.journal.index.snippet import snippet
-from hermes.journal.index.texts import Row
+from hermes.journal.index.texts import EventRow
 from tests.journal.index.diary import event_of
 
 
 def shown(text: str, query: str) -> str:
     clauses = parse(query)
-    row = Row(1, "s", 1, "message_received", 0.0, encode(event_of(text, "user")))
-    judged = Judge(clauses, range(1, len(clauses) + 1), 0.0).judge(message_of(row))
+    row = EventRow(1, "s", 1, "message_received", 0.0, encode(event_of(text, "user")))
+    judged = MessageScorer(clauses, range(1, len(clauses) + 1), 0.0).judge(message_of(row))
     assert judged is not None
     return snippet(judged.text, judged.spans())
 

@@ -14,11 +14,11 @@ from hermes.core.messages import (
     Usage,
     user_says,
 )
-from hermes.journal.index.texts import LONGEST_TEXT, Row, text_of
+from hermes.journal.index.texts import LONGEST_TEXT, EventRow, text_of
 
 
-def row(event: object, kind: str) -> Row:
-    return Row(1, "s1", 1, kind, 0.0, encode(event))
+def row(event: object, kind: str) -> EventRow:
+    return EventRow(1, "s1", 1, kind, 0.0, encode(event))
 
 
 def test_the_words_of_a_person_are_found_and_pictures_are_not() -> None:
@@ -46,9 +46,9 @@ def test_what_a_tool_answered_is_found() -> None:
 
 def test_other_events_and_damaged_ones_have_no_words() -> None:
     assert text_of(row(TurnStarted(takes=(1,)), "turn_started")) == ""
-    assert text_of(Row(1, "s1", 1, "message_received", 0.0, '{"message": {"par')) == ""
-    assert text_of(Row(1, "s1", 1, "reply_added", 0.0, "[]")) == ""
-    assert text_of(Row(1, "s1", 1, "reply_added", 0.0, b"\xff\xfe")) == ""
+    assert text_of(EventRow(1, "s1", 1, "message_received", 0.0, '{"message": {"par')) == ""
+    assert text_of(EventRow(1, "s1", 1, "reply_added", 0.0, "[]")) == ""
+    assert text_of(EventRow(1, "s1", 1, "reply_added", 0.0, b"\xff\xfe")) == ""
 
 
 def test_of_a_very_long_text_the_beginning_is_found() -> None:

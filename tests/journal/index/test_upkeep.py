@@ -14,7 +14,7 @@ import pytest
 
 from hermes.journal.index import upkeep
 from hermes.journal.index.build import MOST_DOCS
-from hermes.journal.index.file import IndexFile, Manifest, Place, SegmentInfo
+from hermes.journal.index.file import IndexFile, IndexManifest, JournalPosition, SegmentInfo
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.segment import Segment
 from hermes.journal.index.source import JournalFile
@@ -32,7 +32,7 @@ print(len(asyncio.run(index.search(sys.argv[3], limit=1000))), flush=True)
 
 
 def segment(docs: int, *, closed: bool = False) -> SegmentInfo:
-    place = Place(id=1, session_id="s", n=1)
+    place = JournalPosition(id=1, session_id="s", n=1)
     return SegmentInfo(
         number=docs, docs=docs, leaves=1, oldest=0, newest=0, last=place, closed=closed
     )
@@ -43,7 +43,7 @@ def due(*sizes: int, thorough: bool = False) -> list[int]:
     return [info.docs for info in upkeep.merge_due(infos, Sizes(), thorough=thorough)]
 
 
-def manifest(path: Path) -> Manifest:
+def manifest(path: Path) -> IndexManifest:
     with closing(IndexFile(path)) as file:
         return file.manifest()
 

@@ -18,7 +18,7 @@ from hermes.core.commands import Say
 from hermes.core.events import Record, ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls
@@ -60,11 +60,11 @@ class Talk:
                 self.arrange(app)
                 session = await self.session(app, attended=attended)
                 await session.send(Say(text=text))
-                await session.settled()
+                await session.wait_until_idle()
                 return await app.journal.read(session.id)
 
     async def session(self, app: App, *, attended: bool = False) -> Session:
-        opening = Opening(source="cli", attended=attended, cwd=str(self.home.parent))
+        opening = SessionRequest(source="cli", attended=attended, cwd=str(self.home.parent))
         session = await app.open(opening)
         self.news += app.news
         return session

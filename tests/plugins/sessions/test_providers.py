@@ -88,7 +88,7 @@ async def test_pages_that_the_policy_keeps_closed_are_not_asked_of_a_provider(ta
 async def test_without_a_provider_there_are_no_tools_for_the_web_or_for_speech(talk: Talk) -> None:
     async with start({}, home=str(talk.home)) as app:
         await talk.session(app)
-        assert app.tools.known(TOOLS) == ()
+        assert app.tools.filter_known(TOOLS) == ()
 
 
 async def test_a_text_is_spoken_and_heard_from_file_to_file(talk: Talk) -> None:
@@ -160,7 +160,7 @@ async def _asked(talk: Talk, text: str) -> str:
         async with start({}, home=str(talk.home)) as app:
             session = await talk.session(app)
             await session.send(Say(text=text))
-            await session.settled()
+            await session.wait_until_idle()
         return json.dumps(server.requests[-1].body["messages"][-1])
 
 
@@ -191,7 +191,7 @@ async def test_a_context_engine_selects_answers_its_tool_and_is_one_for_each_ses
     assert json.loads(answer.text)["tokens"] >= 0
     async with start({}, home=str(talk.home)) as app:
         one, two = await talk.session(app), await talk.session(app)
-        engines = app.plugged.engines
+        engines = app.plugins.engines
         assert engines.of(one.id) is not engines.of(two.id)
 
 
@@ -207,7 +207,7 @@ async def test_results_that_an_engine_leaves_out_are_missing_in_that_request_alo
         async with start({}, home=str(talk.home)) as app:
             session = await talk.session(app)
             await session.send(Say(text="go"))
-            await session.settled()
+            await session.wait_until_idle()
             kept = await app.journal.read(session.id)
         bodies = [json.dumps(each.body["messages"]) for each in server.requests]
     assert "the words of the file" in bodies[1]
@@ -229,8 +229,8 @@ async def test_a_provider_of_another_category_is_not_taken(talk: Talk) -> None:
     )
     await asyncio.to_thread(talk.hermes, "plugins", "enable", "odd")
     async with start({}, home=str(talk.home)) as app:
-        await app.plugged.offer()
-        assert "category: web" in app.plugged.plugins.state("odd").fault
+        await app.plugins.offer()
+        assert "category: web" in app.plugins.plugins.state("odd").fault
         assert app.tools.find("web_search") is None
 
 

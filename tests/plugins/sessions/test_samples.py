@@ -16,8 +16,8 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.start import start
-from hermes.commands.catalogue import COMMANDS, EXTRA
-from hermes.commands.registry import Registry, Shown
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.registry import CommandRegistry, ShowText
 from hermes.core.effects import CallServer
 from hermes.core.events import ToolIntended
 from hermes.testing.steps import calls, says
@@ -92,8 +92,8 @@ async def test_a_hook_of_a_plugin_is_called_with_a_copy(talk: Talk) -> None:
     await enable(talk, "diary")
     hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.hooks = lambda: hooks
-        await app.plugged.offer()
+        app.plugins.hooks = lambda: hooks
+        await app.plugins.offer()
         [(owner, hook, callback)] = hooks.held
         assert (owner, hook) == ("plugin:diary", "post_tool_call")
         payload = {"tool_name": "terminal", "session_id": "s", "args": {"path": Path("/x")}}
@@ -108,9 +108,9 @@ async def test_a_hook_that_nobody_fires_fails_its_plugin_alone(talk: Talk) -> No
     await enable(talk, "odd", "weather")
     hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.hooks = lambda: hooks
-        await app.plugged.offer()
-        states = {each.found.key: each.status for each in app.plugged.plugins.states}
+        app.plugins.hooks = lambda: hooks
+        await app.plugins.offer()
+        states = {each.found.key: each.status for each in app.plugins.plugins.states}
         assert (states["odd"], states["weather"]) == ("error", "loaded")
         assert "did you mean post_tool_call" in "".join(app.news)
     assert hooks.held == []
@@ -122,7 +122,7 @@ class Place:
     def __init__(self, app: App, session: object) -> None:
         self.app = app
         self.session = session
-        self.registry = Registry(COMMANDS, "cli", extra=EXTRA)
+        self.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
 
 
 async def test_commands_of_a_plugin_work_in_the_chat(talk: Talk) -> None:
@@ -131,11 +131,11 @@ async def test_commands_of_a_plugin_work_in_the_chat(talk: Talk) -> None:
     async with start({}, home=str(talk.home)) as app:
         here = Place(app, await talk.session(app))
         said = await here.registry.run("/dice 1", here)  # type: ignore[arg-type]
-        assert said == Shown(text="You threw 1 of 1.")
+        assert said == ShowText(text="You threw 1 of 1.")
         names = await here.registry.complete("/di", here)  # type: ignore[arg-type]
         assert "dice" in {each.text for each in names}
         listed = await here.registry.run("/plugins", here)  # type: ignore[arg-type]
-        assert isinstance(listed, Shown)
+        assert isinstance(listed, ShowText)
         assert "dice" in listed.text
         assert "loaded" in listed.text
 
@@ -177,8 +177,8 @@ async def test_an_image_provider_of_a_plugin_draws_from_its_own_process(talk: Ta
     await enable(talk, "image_gen/squares")
     images = Images()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.images = lambda: (images, Drawing)
-        await app.plugged.offer()
+        app.plugins.images = lambda: (images, Drawing)
+        await app.plugins.offer()
         provider, source = images.held["squares"]
         assert isinstance(provider, Drawing)
         assert source == "user"

@@ -14,9 +14,9 @@ import pytest
 
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import World
-from hermes.providers.embedded.engines import Engines
+from hermes.providers.embedded.engines import EnginePool
 from hermes.providers.embedded.provider import EmbeddedModel
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from tests.providers.embedded.gguf_files import write_model
 
 WEIGHTS = Path(__file__).parents[3] / ".venv" / "weights" / "smollm2.gguf"
@@ -30,7 +30,7 @@ async def heard(model: EmbeddedModel, prompt: Prompt) -> list[Delta | Reply]:
 class Played:
     """A model file whose runtime plays a script."""
 
-    def __init__(self, folder: Path, http: Http, engines: Engines) -> None:
+    def __init__(self, folder: Path, http: HttpClient, engines: EnginePool) -> None:
         self.folder = folder
         self._http = http
         self.engines = engines
@@ -69,18 +69,18 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    made = Http()
+async def http() -> AsyncIterator[HttpClient]:
+    made = HttpClient()
     yield made
     await made.aclose()
 
 
 @pytest.fixture
 async def played(
-    tmp_path: Path, http: Http, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Played]:
     monkeypatch.setenv("PYTHONPATH", str(RUNTIME))
-    engines = Engines()
+    engines = EnginePool()
     yield Played(tmp_path, http, engines)
     await engines.close()
 
@@ -93,8 +93,8 @@ def weights() -> Path:
 
 
 @pytest.fixture(scope="session")
-def engines() -> Iterator[Engines]:
+def engines() -> Iterator[EnginePool]:
     """Shared by all tests of the real model: it is loaded once."""
-    made = Engines()
+    made = EnginePool()
     yield made
     asyncio.run(made.close())

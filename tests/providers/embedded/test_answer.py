@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, TextDelta
-from hermes.providers.embedded.answer import ImposedAnswer
+from hermes.providers.embedded.answer import ConstrainedReply
 
 
 def read(*pieces: str, stop: StopReason = "done") -> tuple[list[Delta], AssistantMessage]:
-    answer = ImposedAnswer()
+    answer = ConstrainedReply()
     deltas = [delta for piece in pieces for delta in answer.feed(piece)]
     deltas += answer.finish()
     whole = AssistantMessage(parts=(Text(text="".join(pieces)),), stop=stop)
@@ -62,7 +62,7 @@ def test_a_call_comes_out_as_it_was_meant_however_it_is_cut(
 
 
 def test_text_is_shown_while_it_grows() -> None:
-    answer = ImposedAnswer()
+    answer = ConstrainedReply()
     shown = [list(answer.feed(piece)) for piece in ('{"te', 'xt": "Hel', "lo", "\\", "n!", '"}')]
     texts = ["".join(d.text for d in deltas if isinstance(d, TextDelta)) for deltas in shown]
     assert texts == ["", "Hel", "lo", "", "\n!", ""]
@@ -112,7 +112,7 @@ def test_nothing_is_nothing() -> None:
 
 
 def test_reasoning_stays_before_the_call() -> None:
-    answer = ImposedAnswer()
+    answer = ConstrainedReply()
     raw = '{"tool": "ls", "arguments": {}}'
     list(answer.feed(raw))
     thought = Reasoning(text="hm")

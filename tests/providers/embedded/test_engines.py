@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError, ProviderError
-from hermes.providers.embedded.engines import Engines, default_threads
-from hermes.providers.embedded.weights import describe
+from hermes.providers.embedded.engines import EnginePool, default_threads
+from hermes.providers.embedded.weights import describe_model_file
 from tests.providers.embedded.conftest import Played
 from tests.providers.embedded.gguf_files import write_model
 
@@ -72,10 +72,10 @@ async def test_a_process_that_died_is_replaced(played: Played) -> None:
     weights = played.model([]).weights
     first = await played.engines.start(weights)
     os.kill(first.pid, signal.SIGKILL)
-    assert first.ending() == "was killed by the system, most likely for lack of memory"
+    assert first.describe_exit() == "was killed by the system, most likely for lack of memory"
     second = await played.engines.start(weights)
     assert second.pid != first.pid
-    assert played.engines.running(weights) is second
+    assert played.engines.find_running(weights) is second
 
 
 async def test_the_process_ends_with_ours(played: Played, tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ async def test_without_the_runtime_the_extra_is_named(
 ) -> None:
     (tmp_path / "xllamacpp.py").write_text("raise ImportError('not here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    engines = Engines()
+    engines = EnginePool()
     with pytest.raises(ConfigError, match=r"pip install 'hermes-agent\[local\]'"):
-        await engines.start(describe(write_model(tmp_path / "m.gguf", parameters=9)))
+        await engines.start(describe_model_file(write_model(tmp_path / "m.gguf", parameters=9)))
     await engines.close()
 
 

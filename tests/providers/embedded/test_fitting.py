@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.core.messages import AssistantMessage, Message, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
-from hermes.providers.embedded.fitting import CUT, Fitting
+from hermes.providers.embedded.fitting import CUT, PromptFitter
 
 
 def talk(*texts: str) -> tuple[Message, ...]:
@@ -24,7 +24,7 @@ def words(prompt: Prompt) -> list[str]:
     return [m.text for m in prompt.messages if isinstance(m, UserMessage | AssistantMessage)]
 
 
-def estimated(fitting: Fitting, prompt: Prompt) -> int:
+def estimated(fitting: PromptFitter, prompt: Prompt) -> int:
     return fitting.tokens(prompt.system) + sum(fitting.tokens(text) + 8 for text in words(prompt))
 
 
@@ -36,7 +36,7 @@ def estimated(fitting: Fitting, prompt: Prompt) -> int:
 def test_whatever_is_said_it_fits_and_ends_with_the_newest_message(
     window: int, system: str, texts: list[str]
 ) -> None:
-    fitting = Fitting(window)
+    fitting = PromptFitter(window)
     prompt = Prompt(system=system, messages=talk(*texts))
     made = fitting.fit(prompt, most_tokens=100)
     assert estimated(fitting, made) <= fitting.budget + len(CUT)
@@ -51,11 +51,11 @@ def test_whatever_is_said_it_fits_and_ends_with_the_newest_message(
 
 def test_what_fits_is_sent_as_it_is() -> None:
     prompt = Prompt(system="Be brief.", messages=talk("a", "b", "c"), max_tokens=7)
-    assert Fitting(4096).fit(prompt, most_tokens=512) == prompt
+    assert PromptFitter(4096).fit(prompt, most_tokens=512) == prompt
 
 
 def test_the_beginning_stays_put_while_the_conversation_grows_after_a_cut() -> None:
-    fitting = Fitting(1024)
+    fitting = PromptFitter(1024)
     texts: list[str] = []
     starts: list[Message] = []
     for number in range(60):
@@ -64,21 +64,21 @@ def test_the_beginning_stays_put_while_the_conversation_grows_after_a_cut() -> N
         starts.append(made.messages[0])
     moves = sum(before != after for before, after in itertools.pairwise(starts))
     assert 2 <= moves <= 12
-    assert fitting.shortened
+    assert fitting.is_cut
 
 
 def test_a_conversation_that_was_rewound_is_seen_from_its_beginning_again() -> None:
-    fitting = Fitting(512)
+    fitting = PromptFitter(512)
     long = talk(*(f"{number} " + "word " * 50 for number in range(20)))
     fitting.fit(Prompt(system="", messages=long), most_tokens=64)
-    assert fitting.shortened
+    assert fitting.is_cut
     short = long[:2]
     assert fitting.fit(Prompt(system="", messages=short), most_tokens=64).messages == short
-    assert not fitting.shortened
+    assert not fitting.is_cut
 
 
 def test_the_answer_gets_what_the_window_leaves() -> None:
-    fitting = Fitting(1024)
+    fitting = PromptFitter(1024)
     prompt = Prompt(system="", messages=talk("word " * 450))
     made = fitting.fit(prompt, most_tokens=4096)
     assert made.messages == prompt.messages
@@ -88,7 +88,7 @@ def test_the_answer_gets_what_the_window_leaves() -> None:
 
 
 def test_the_count_of_the_model_corrects_the_guess() -> None:
-    fitting = Fitting(4096)
+    fitting = PromptFitter(4096)
     prompt = Prompt(system="x" * 4000, messages=talk("hi"))
     before = fitting.tokens("x" * 4000)
     fitting.learn(prompt, 1016)
@@ -97,7 +97,7 @@ def test_the_count_of_the_model_corrects_the_guess() -> None:
 
 
 def test_every_refusal_leads_to_a_shorter_prompt() -> None:
-    fitting = Fitting(1024)
+    fitting = PromptFitter(1024)
     prompt = Prompt(system="", messages=talk("你好" * 2000))
     sizes = []
     for body in ('{"n_prompt_tokens":2950,"n_ctx":1024}', "too long", "too long"):

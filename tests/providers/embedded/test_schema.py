@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.prompt import ToolSpec
-from hermes.providers.embedded.schema import answer_schema, simplified
+from hermes.providers.embedded.schema import answer_schema, simplify
 
 WORDS: JsonObject = {
     "type": "object",
@@ -64,7 +64,7 @@ def test_only_what_makes_the_shape_is_kept() -> None:
         },
         "required": ["mode", "gone"],
     }
-    assert simplified(schema) == {
+    assert simplify(schema) == {
         "type": "object",
         "properties": {
             "pattern": {"type": "string"},
@@ -96,7 +96,7 @@ def test_references_are_followed_and_circles_end() -> None:
             "either": {"oneOf": [{"$ref": "#/$defs/Name"}, {"type": "integer"}]},
         },
     }
-    made = simplified(schema)["properties"]
+    made = simplify(schema)["properties"]
     assert made["name"] == {"type": "string"}
     assert made["lost"] == {}
     assert made["either"] == {"anyOf": [{"type": "string"}, {"type": "integer"}]}

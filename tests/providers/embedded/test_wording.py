@@ -12,7 +12,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.embedded.wording import in_words, with_tools_in_words
+from hermes.providers.embedded.wording import with_tools_as_text, without_tools
 
 LS = ToolSpec(name="ls", description="List files.", parameters={"type": "object"})
 CALL = ToolCall(id="c1", name="ls", arguments={"path": "."})
@@ -40,7 +40,7 @@ def assistant(text: str) -> AssistantMessage:
 
 
 def test_a_model_without_tools_is_told_results_but_no_calls() -> None:
-    assert in_words(PROMPT) == Prompt(
+    assert without_tools(PROMPT) == Prompt(
         system="Be brief.",
         messages=(
             user_says("What is here?"),
@@ -54,7 +54,7 @@ def test_a_model_without_tools_is_told_results_but_no_calls() -> None:
 
 
 def test_a_model_with_tools_sees_its_own_answers_in_the_form_it_must_use() -> None:
-    made = with_tools_in_words(PROMPT)
+    made = with_tools_as_text(PROMPT)
     assert made.messages == (
         user_says("What is here?"),
         assistant('{"tool":"ls","arguments":{"path":"."}}'),
@@ -70,6 +70,6 @@ def test_a_model_with_tools_sees_its_own_answers_in_the_form_it_must_use() -> No
 
 def test_the_beginning_does_not_move_when_the_conversation_grows() -> None:
     shorter = Prompt(system=PROMPT.system, messages=PROMPT.messages[:3], tools=PROMPT.tools)
-    before, after = with_tools_in_words(shorter), with_tools_in_words(PROMPT)
+    before, after = with_tools_as_text(shorter), with_tools_as_text(PROMPT)
     assert after.system == before.system
     assert after.messages[:3] == before.messages

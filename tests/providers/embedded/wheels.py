@@ -5,10 +5,10 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from hermes.providers.embedded.installable import Installable
+from hermes.providers.embedded.installable import InstallableModel
 
 
-def write_wheel(folder: Path, model: Installable, content: bytes, *, member: str = "") -> Path:
+def write_wheel(folder: Path, model: InstallableModel, content: bytes, *, member: str = "") -> Path:
     folder.mkdir(exist_ok=True)
     stem = f"{model.package.replace('-', '_')}-{model.version}"
     info = f"{stem}.dist-info"

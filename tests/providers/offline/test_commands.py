@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.offline.commands import Entry, command, joined, listed, listing, named, quoted
-from hermes.providers.offline.language import load
+from hermes.providers.offline.commands import (
+    ListedFile,
+    build_command,
+    find_command,
+    join_path,
+    list_command,
+    parse_listing,
+    quote_path,
+)
+from hermes.providers.offline.language import load_language
 from hermes.providers.offline.shell_lines import may_be_command, shell_line
 
-WORDS = load("en").sentence_words
+WORDS = load_language("en").sentence_words
 
 
 @pytest.mark.parametrize(
@@ -28,26 +36,26 @@ WORDS = load("en").sentence_words
     ],
 )
 def test_a_path_is_one_harmless_word(path: str, word: str) -> None:
-    assert quoted(path) == word
+    assert quote_path(path) == word
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1))
 def test_whatever_a_path_holds_the_shell_sees_one_argument(path: str) -> None:
-    words = shlex.split(command("rm", paths=(path,)))
+    words = shlex.split(build_command("rm", paths=(path,)))
     assert len(words) == 2
     assert not words[1].startswith("-")
     assert words[1].removeprefix("./") == path.removeprefix("./")
 
 
 def test_the_present_folder_needs_no_name() -> None:
-    assert listing(".") == "ls -1p"
-    assert listing("src", flags="-lA") == "ls -lA src"
+    assert list_command(".") == "ls -1p"
+    assert list_command("src", flags="-lA") == "ls -lA src"
 
 
 def test_a_name_is_looked_up_without_wildcards() -> None:
-    assert named("a.txt") == "find . -maxdepth 1 -name a.txt"
-    assert named("src/a*[1].py") == "find src -maxdepth 1 -name 'a\\*\\[1].py'"
-    assert named("/etc") == "find / -maxdepth 1 -name etc"
+    assert find_command("a.txt") == "find . -maxdepth 1 -name a.txt"
+    assert find_command("src/a*[1].py") == "find src -maxdepth 1 -name 'a\\*\\[1].py'"
+    assert find_command("/etc") == "find / -maxdepth 1 -name etc"
 
 
 @pytest.mark.parametrize(
@@ -55,13 +63,13 @@ def test_a_name_is_looked_up_without_wildcards() -> None:
     [(".", "a", "a"), ("src", "a", "src/a"), ("src/", "a", "src/a"), ("src", "/a", "/a")],
 )
 def test_names_are_joined_to_their_folder(folder: str, name: str, expected: str) -> None:
-    assert joined(folder, name) == expected
+    assert join_path(folder, name) == expected
 
 
 def test_a_short_listing_gives_paths_for_tools() -> None:
-    assert listed("ls -1p src", "a.py\nlib/") == (
-        Entry(name="a.py", path="src/a.py"),
-        Entry(name="lib/", path="src/lib", is_folder=True),
+    assert parse_listing("ls -1p src", "a.py\nlib/") == (
+        ListedFile(name="a.py", path="src/a.py"),
+        ListedFile(name="lib/", path="src/lib", is_folder=True),
     )
 
 
@@ -75,7 +83,7 @@ def test_a_short_listing_gives_paths_for_tools() -> None:
     ],
 )
 def test_a_long_listing_is_read_in_any_form_of_date(line: str) -> None:
-    (entry,) = listed("ls -lA", f"total 4\n{line}")
+    (entry,) = parse_listing("ls -lA", f"total 4\n{line}")
     assert (entry.name, entry.size, entry.owner, entry.is_folder) == (
         "my notes.txt",
         2048,
@@ -86,18 +94,18 @@ def test_a_long_listing_is_read_in_any_form_of_date(line: str) -> None:
 
 
 def test_a_link_is_listed_under_its_own_name() -> None:
-    (entry,) = listed("ls -l", "lrwxrwxrwx 1 a a 4 Nov 15 08:45 here -> /tmp/there")
+    (entry,) = parse_listing("ls -l", "lrwxrwxrwx 1 a a 4 Nov 15 08:45 here -> /tmp/there")
     assert entry.path == "here"
 
 
 def test_sizes_of_folders_are_in_bytes() -> None:
-    (entry,) = listed("du -k -d 1 . | sort -rn | head -n 16", "12\t./src")
+    (entry,) = parse_listing("du -k -d 1 . | sort -rn | head -n 16", "12\t./src")
     assert (entry.path, entry.size) == ("src", 12 * 1024)
 
 
 @pytest.mark.parametrize("script", ["git status", "ls 'unclosed", "", "echo ls"])
 def test_other_commands_list_nothing(script: str) -> None:
-    assert listed(script, "a\nb") == ()
+    assert parse_listing(script, "a\nb") == ()
 
 
 @pytest.mark.parametrize(
@@ -147,9 +155,9 @@ def test_a_sentence_is_not_run(line: str) -> None:
 
 @pytest.mark.parametrize("text", ["pytest", "htop", "frobnicate", "./go", "make all", "x=1 env"])
 def test_words_after_run_may_be_a_command(text: str) -> None:
-    assert may_be_command(text, load("en").may_name_program)
+    assert may_be_command(text, load_language("en").may_name_program)
 
 
 @pytest.mark.parametrize("text", ["", "away", "Away!", "errands", "a marathon", "for president"])
 def test_prose_after_run_is_no_command(text: str) -> None:
-    assert not may_be_command(text, load("en").may_name_program)
+    assert not may_be_command(text, load_language("en").may_name_program)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.messages import user_says
-from hermes.providers.offline.cutting import Intent
+from hermes.providers.offline.cutting import RequestStep
 from hermes.providers.offline.requests import read_request
-from hermes.providers.offline.transcript import Exchange
+from hermes.providers.offline.transcript import DialogueTurn
 
 # Dialogues with an empty line between them; one line each: the words, the kinds of the steps.
 DIALOGUES = [
@@ -18,9 +18,11 @@ DIALOGUES = [
 ]
 
 
-def steps(*said: str) -> tuple[Intent, ...]:
+def steps(*said: str) -> tuple[RequestStep, ...]:
     """The steps of the last thing that was said."""
-    return read_request("en", tuple(Exchange(said=(user_says(text),)) for text in said)).steps
+    return read_request(
+        "en", tuple(DialogueTurn(user_messages=(user_says(text),)) for text in said)
+    ).steps
 
 
 @pytest.mark.parametrize("dialogue", DIALOGUES, ids=[lines[0][0] for lines in DIALOGUES])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.offline.language import load
-from hermes.providers.offline.voice import Voice
+from hermes.providers.offline.language import load_language
+from hermes.providers.offline.voice import Phrasebook
 from tests.providers.offline.talk import Talk, ran, shown
 
 WORDINGS = {
@@ -63,5 +63,7 @@ async def test_what_is_not_understood_in_german_is_not_guessed_at(text: str) -> 
 
 
 def test_a_sentence_that_german_lacks_is_said_in_english() -> None:
-    assert "how_are_you" not in load("de").data.say
-    assert Voice(load("de"))("how_are_you") == Voice(load("en"))("how_are_you")
+    assert "how_are_you" not in load_language("de").data.say
+    assert Phrasebook(load_language("de"))("how_are_you") == Phrasebook(load_language("en"))(
+        "how_are_you"
+    )

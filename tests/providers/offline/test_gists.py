@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.offline.gists import Gists, load_gists, near_telling
-from hermes.providers.offline.language import load
-from hermes.providers.offline.understanding import understand
+from hermes.providers.offline.gists import Keywords, load_keywords, near_keywords
+from hermes.providers.offline.language import load_language
+from hermes.providers.offline.understanding import parse_request
 
 ELEMENT = re.compile(r"(<\w+>|\{\w+[!*]?\}|[\w-]+(\|[\w-]+)*)\??")
 
@@ -24,34 +24,34 @@ CHANGING = {
 
 
 @pytest.fixture
-def gists() -> Gists:
-    found = load_gists("en")
+def gists() -> Keywords:
+    found = load_keywords("en")
     assert found is not None
     return found
 
 
 def meaning(text: str) -> list[tuple[str, dict[str, str]]]:
-    return [(step.kind, step.slots) for step in understand(load("en"), text)]
+    return [(step.kind, step.slots) for step in parse_request(load_language("en"), text)]
 
 
-def elements(gists: Gists) -> list[str]:
+def elements(gists: Keywords) -> list[str]:
     return [part for _, text in gists.readings for part in text.partition(" -> ")[0].split()]
 
 
-def test_no_kind_that_changes_anything_is_told_by_single_words(gists: Gists) -> None:
+def test_no_kind_that_changes_anything_is_told_by_single_words(gists: Keywords) -> None:
     kinds = set(gists.data.readings)
     assert kinds & CHANGING == set()
-    assert kinds <= set(load("en").kinds)
-    assert set(load("en").kinds) >= CHANGING
+    assert kinds <= set(load_language("en").kinds)
+    assert set(load_language("en").kinds) >= CHANGING
 
 
-def test_readings_are_well_formed_and_name_all_topics(gists: Gists) -> None:
+def test_readings_are_well_formed_and_name_all_topics(gists: Keywords) -> None:
     assert [part for part in elements(gists) if not ELEMENT.fullmatch(part)] == []
     named = {part.strip("<>?") for part in elements(gists) if part[0] == "<"}
     assert named == set(gists.data.topics)
 
 
-def test_words_are_spelled_as_they_are_compared(gists: Gists) -> None:
+def test_words_are_spelled_as_they_are_compared(gists: Keywords) -> None:
     phrases = [phrase for group in gists.data.topics.values() for phrase in group]
     words = [*phrases, *gists.data.soft, *gists.data.asking, *gists.data.before_names]
     assert [word for word in words if word != word.casefold()] == []
@@ -59,20 +59,20 @@ def test_words_are_spelled_as_they_are_compared(gists: Gists) -> None:
 
 
 def test_a_language_without_telling_words_has_none() -> None:
-    assert load_gists("xx") is None
+    assert load_keywords("xx") is None
 
 
 @pytest.mark.parametrize(
     ("word", "stem"),
     [("files", "file"), ("directories", "directory"), ("running", "run"), ("changed", "changes")],
 )
-def test_endings_do_not_matter(gists: Gists, word: str, stem: str) -> None:
+def test_endings_do_not_matter(gists: Keywords, word: str, stem: str) -> None:
     assert gists.stem(word) == gists.stem(stem)
 
 
 @given(st.text(max_size=30))
 def test_every_word_has_a_stem(word: str) -> None:
-    found = load_gists("en")
+    found = load_keywords("en")
     assert found is not None
     assert len(found.stem(word)) <= len(word)
 
@@ -131,7 +131,7 @@ def test_a_search_is_not_for_words_that_tell_what_is_wanted() -> None:
     assert meaning("find TODO in src")[0][0] == "find_text"
 
 
-def test_only_a_single_slip_makes_a_telling_word(gists: Gists) -> None:
-    assert near_telling(gists, "bigest") == ("biggest",)
-    assert near_telling(gists, "president") == ()
-    assert near_telling(gists, "life") == ()
+def test_only_a_single_slip_makes_a_telling_word(gists: Keywords) -> None:
+    assert near_keywords(gists, "bigest") == ("biggest",)
+    assert near_keywords(gists, "president") == ()
+    assert near_keywords(gists, "life") == ()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.offline.language import load
-from hermes.providers.offline.understanding import understand
+from hermes.providers.offline.language import load_language
+from hermes.providers.offline.understanding import parse_request
 from tests.providers.offline.talk import WARM, Talk
 
 
@@ -128,7 +128,7 @@ STEPS = {
 
 
 def kinds(text: str, language: str = "en") -> str:
-    return " ".join(step.kind for step in understand(load(language), text))
+    return " ".join(step.kind for step in parse_request(load_language(language), text))
 
 
 async def understood(text: str) -> list[str]:
@@ -151,7 +151,7 @@ async def test_a_wording_is_understood_and_leads_to_the_right_first_call(
 def test_the_tables_have_hundreds_of_wordings_and_dozens_of_kinds() -> None:
     every = [row for rows in TABLES.values() for row in rows]
     assert len({text for text, _, _ in every}) == len(every) >= 1400
-    assert {kind for _, kind, _ in TABLES["phrasings.tsv"]} == set(load("en").kinds)
+    assert {kind for _, kind, _ in TABLES["phrasings.tsv"]} == set(load_language("en").kinds)
 
 
 async def test_what_is_not_a_plain_request_is_not_guessed_at() -> None:
@@ -167,7 +167,7 @@ def test_a_request_is_cut_into_the_steps_that_all_make_sense() -> None:
 
 @pytest.mark.parametrize("code", ["en", "de"])
 def test_every_example_of_a_language_is_understood_as_its_own_kind(code: str) -> None:
-    language = load(code)
+    language = load_language(code)
     wrong = [
         (kind.name, example, kinds(example, code))
         for kind in language.data.kinds
@@ -203,4 +203,4 @@ def test_a_text_that_is_polite_by_itself_is_kept() -> None:
 
 
 def _meaning(text: str) -> list[tuple[str, dict[str, str]]]:
-    return [(step.kind, step.slots) for step in understand(load("en"), text)]
+    return [(step.kind, step.slots) for step in parse_request(load_language("en"), text)]

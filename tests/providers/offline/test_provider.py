@@ -23,11 +23,11 @@ from hermes.core.messages import (
 )
 from hermes.core.ports import Provider
 from hermes.core.prompt import CallNamed, Prompt, Reply, TextDelta
-from hermes.providers.offline.language import load
+from hermes.providers.offline.language import load_language
 from hermes.providers.offline.provider import MODEL, PROVIDER, OfflineAssistant
 from tests.providers.offline.talk import SPECS, TOOLS, WARM, Answer, Talk, ran, replied, shown
 
-WORDS = sorted(load("en").known | load("de").known)[::7]
+WORDS = sorted(load_language("en").known | load_language("de").known)[::7]
 PHRASES = [
     line.partition("\t")[0]
     for line in (Path(__file__).parent / "phrasings.tsv").read_text("utf-8").splitlines()

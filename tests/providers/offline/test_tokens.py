@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.providers.offline.spelling import distance, near_words
-from hermes.providers.offline.tokens import Token, tokenise
+from hermes.providers.offline.tokens import TextToken, tokenise
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -84,7 +84,7 @@ def test_every_token_says_where_it_stands(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1" * 50_000 + "x", "a." * 20_000, "(" * 30_000, "'" * 30_000])
 def test_very_long_words_cost_no_more_than_their_length(text: str) -> None:
-    assert all(isinstance(token, Token) for token in tokenise(text, {}))
+    assert all(isinstance(token, TextToken) for token in tokenise(text, {}))
 
 
 @pytest.mark.parametrize(

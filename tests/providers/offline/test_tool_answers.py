@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Text, ToolCall, ToolResult
-from hermes.providers.offline.focus import Focus
+from hermes.providers.offline.focus import ReferenceContext
 from hermes.providers.offline.tool_answers import (
     FileLines,
     file_lines,
     found_count,
     found_files,
     found_lines,
+    has_succeeded,
     is_unchanged,
     output,
-    succeeded,
     was_refused,
 )
 from tests.providers.offline.talk import Answer, files, matches, ran, refused, shown
@@ -33,13 +33,15 @@ def plain(text: str, details: JsonObject | None = None, failed: bool = False) ->
 
 
 def test_a_command_is_judged_by_its_exit_code() -> None:
-    assert succeeded(result(ran("ok")))
-    assert not succeeded(result(ran("bad", code=2)))
-    assert succeeded(result(Answer(text="", details={"exit_code": 1, "exit_code_meaning": "none"})))
+    assert has_succeeded(result(ran("ok")))
+    assert not has_succeeded(result(ran("bad", code=2)))
+    assert has_succeeded(
+        result(Answer(text="", details={"exit_code": 1, "exit_code_meaning": "none"}))
+    )
 
 
 def test_the_exit_code_of_a_background_process_is_not_that_of_the_look_at_it() -> None:
-    assert succeeded(result(Answer(text="", details={"exit_code": 1}), name="process"))
+    assert has_succeeded(result(Answer(text="", details={"exit_code": 1}), name="process"))
 
 
 def test_a_refusal_is_not_a_failed_command() -> None:
@@ -92,7 +94,7 @@ def test_lines_of_one_file_lose_their_numbers() -> None:
 
 
 def test_the_focus_follows_reads_searches_and_listings() -> None:
-    focus = Focus()
+    focus = ReferenceContext()
     focus.note(call("read_file", path="a.txt"), result(shown(["x"]), name="read_file"))
     assert focus.resolve("it") == "a.txt"
     focus.note(call("search_files", path="src"), result(files("b", "c"), name="search_files"))
@@ -108,7 +110,7 @@ def test_the_focus_follows_reads_searches_and_listings() -> None:
 
 
 def test_a_change_of_folder_takes_relative_names_out_of_view() -> None:
-    focus = Focus()
+    focus = ReferenceContext()
     focus.note(call("terminal", command="ls -1p"), result(ran("a.txt", cwd="/w")))
     assert focus.resolve("it") == "a.txt"
     focus.note(call("terminal", command="cd src"), result(ran("", cwd="/w/src")))
@@ -116,7 +118,7 @@ def test_a_change_of_folder_takes_relative_names_out_of_view() -> None:
 
 
 def test_a_moved_file_is_it_and_a_deleted_one_is_not() -> None:
-    focus = Focus()
+    focus = ReferenceContext()
     focus.note(call("terminal", command="mv -nv a 'b c'"), result(ran("renamed")))
     assert focus.resolve("it") == "b c"
     focus.note(call("terminal", command="rm 'b c'"), result(ran("")))
@@ -124,7 +126,7 @@ def test_a_moved_file_is_it_and_a_deleted_one_is_not() -> None:
 
 
 def test_a_stopped_process_is_no_longer_the_process() -> None:
-    focus = Focus()
+    focus = ReferenceContext()
     focus.note(call("terminal", command="x"), result(ran("", session_id="proc_1")))
     assert focus.process == "proc_1"
     stop = call("process", action="kill", session_id="proc_1")
@@ -133,7 +135,7 @@ def test_a_stopped_process_is_no_longer_the_process() -> None:
 
 
 def test_a_failure_is_kept_for_the_question_why() -> None:
-    focus = Focus()
+    focus = ReferenceContext()
     failed = call("read_file", path="x")
     focus.note(failed, result(refused("no"), name="read_file"))
     assert focus.failure is not None

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 
 from hermes.providers.offline.guide import guide, short_guide
-from hermes.providers.offline.language import load
+from hermes.providers.offline.language import load_language
 from hermes.providers.offline.suggestions import closest
-from hermes.providers.offline.voice import Voice, code, fence_name, size, table
+from hermes.providers.offline.voice import (
+    Phrasebook,
+    fence_name,
+    format_size,
+    inline_code,
+    markdown_table,
+)
 
-SAY = Voice(load("en"))
+SAY = Phrasebook(load_language("en"))
 PAGE = Path(__file__).parents[3] / "docs" / "offline-assistant.md"
 
 
@@ -20,13 +26,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "offline-assistant.md"
     [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2_600_000, "2.6 MB"), (250_000, "250 kB")],
 )
 def test_sizes_are_said_as_people_say_them(count: int, text: str) -> None:
-    assert size(count) == text
+    assert format_size(count) == text
 
 
 def test_code_survives_ticks_and_line_breaks() -> None:
-    assert code("a b") == "`a b`"
-    assert code("a`b") == "`` a`b ``"
-    assert code("a\nb") == "`a b`"
+    assert inline_code("a b") == "`a b`"
+    assert inline_code("a`b") == "`` a`b ``"
+    assert inline_code("a\nb") == "`a b`"
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
@@ -39,7 +45,7 @@ def test_one_and_many_are_said_differently() -> None:
 
 
 def test_a_cell_may_hold_a_bar() -> None:
-    assert table(("a",), [("x|y",)]) == "| a |\n| --- |\n| x\\|y |"
+    assert markdown_table(("a",), [("x|y",)]) == "| a |\n| --- |\n| x\\|y |"
 
 
 def test_a_fence_is_named_by_the_ending() -> None:
@@ -48,14 +54,14 @@ def test_a_fence_is_named_by_the_ending() -> None:
 
 def test_help_shows_every_group_of_requests() -> None:
     text = short_guide(SAY)
-    assert all(f"**{title}**" in text for title in load("en").data.groups.values())
+    assert all(f"**{title}**" in text for title in load_language("en").data.groups.values())
     assert "not a language model" in text
 
 
 def test_the_closest_kinds_share_rare_words_with_the_text() -> None:
-    names = [kind.name for kind in closest(load("en"), "write a poem about the git log")]
+    names = [kind.name for kind in closest(load_language("en"), "write a poem about the git log")]
     assert "git_log" in names
-    assert closest(load("en"), "please show me the") == ()
+    assert closest(load_language("en"), "please show me the") == ()
 
 
 def test_the_documentation_is_what_the_data_says() -> None:
@@ -65,6 +71,6 @@ def test_the_documentation_is_what_the_data_says() -> None:
 
 def test_the_documentation_has_every_kind_with_its_examples() -> None:
     page = guide()
-    for kind in load("en").data.kinds:
+    for kind in load_language("en").data.kinds:
         assert kind.title in page
-        assert all(code(example).replace("|", "\\|") in page for example in kind.examples)
+        assert all(inline_code(example).replace("|", "\\|") in page for example in kind.examples)

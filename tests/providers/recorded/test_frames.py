@@ -5,24 +5,33 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.recorded.frames import Exchange, Frame, Packing, Run, Way, unpack
-from hermes.providers.recorded.sharing import delta, restored
+from hermes.providers.recorded.frames import (
+    FrameEncoder,
+    RecordedExchange,
+    TapeFrame,
+    TapeModel,
+    TapeRun,
+    decode_frames,
+)
+from hermes.providers.recorded.sharing import diff_body, restore_body
 
-FRAMES: list[Frame] = [
-    Run(version="1", after=3, at=1.5, facts={"settings": {"a": [1, None, "ä"]}}),
-    Way(model="m", provider="p", facts={}),
-    Exchange(url="http://h/v1/messages", body=b"{}" * 500, digest=b"d" * 16, answer=b"\xff\x00"),
-    Exchange(url="u", body=b"", digest=b"", status=200, sizes=(1, 2), times=(0, 5, 9)),
+FRAMES: list[TapeFrame] = [
+    TapeRun(version="1", after=3, at=1.5, facts={"settings": {"a": [1, None, "ä"]}}),
+    TapeModel(model="m", provider="p", facts={}),
+    RecordedExchange(
+        url="http://h/v1/messages", body=b"{}" * 500, digest=b"d" * 16, answer=b"\xff\x00"
+    ),
+    RecordedExchange(url="u", body=b"", digest=b"", status=200, sizes=(1, 2), times=(0, 5, 9)),
 ]
 
 
 def packed() -> list[bytes]:
-    packing = Packing()
-    return [packing.pack(frame) for frame in FRAMES]
+    packing = FrameEncoder()
+    return [packing.encode(frame) for frame in FRAMES]
 
 
 def test_what_was_packed_is_unpacked() -> None:
-    assert list(unpack(b"".join(packed()))) == FRAMES
+    assert list(decode_frames(b"".join(packed()))) == FRAMES
 
 
 def test_a_torn_tail_costs_only_the_frame_that_it_belongs_to() -> None:
@@ -30,14 +39,14 @@ def test_a_torn_tail_costs_only_the_frame_that_it_belongs_to() -> None:
     whole = b"".join(parts)
     ends = [sum(map(len, parts[:count])) for count in range(len(parts) + 1)]
     for size in range(len(whole) + 1):
-        found = list(unpack(whole[:size]))
+        found = list(decode_frames(whole[:size]))
         assert found == FRAMES[: len(found)]
         assert len(found) >= sum(end <= size for end in ends[1:])
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_are_too_strange_to_be_read(data: bytes) -> None:
-    assert isinstance(list(unpack(data)), list)
+    assert isinstance(list(decode_frames(data)), list)
 
 
 @given(st.data())
@@ -45,7 +54,7 @@ def test_a_damaged_byte_never_gives_a_frame_that_was_not_written(data: st.DataOb
     whole = bytearray(b"".join(packed()))
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
-    found = list(unpack(bytes(whole)))
+    found = list(decode_frames(bytes(whole)))
     assert found == FRAMES[: len(found)]
 
 
@@ -54,12 +63,12 @@ def test_a_request_is_restored_from_what_it_does_not_share(
     head: bytes, old: bytes, new: bytes, tail: bytes
 ) -> None:
     before, now = head + old + tail, head + new + tail
-    shared = delta(before, now)
-    assert restored(before, *shared[:2], shared.body) == now
+    shared = diff_body(before, now)
+    assert restore_body(before, *shared[:2], shared.body) == now
     assert len(shared.body) <= len(now)
 
 
 def test_what_two_requests_share_is_found_at_both_ends() -> None:
-    assert delta(b"abcXYdef", b"abcZdef") == (3, 3, b"Z")
-    assert delta(b"aaaa", b"aaaaaa") == (4, 0, b"aa")
-    assert delta(b"", b"new") == (0, 0, b"new")
+    assert diff_body(b"abcXYdef", b"abcZdef") == (3, 3, b"Z")
+    assert diff_body(b"aaaa", b"aaaaaa") == (4, 0, b"aa")
+    assert diff_body(b"", b"new") == (0, 0, b"new")

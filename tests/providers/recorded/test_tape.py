@@ -13,20 +13,20 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.world import SystemClock, World
-from hermes.providers.connect import open_way
+from hermes.providers.connect import build_variants
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http, Timeouts, tap_of_task
-from hermes.providers.recorded.frames import Run
-from hermes.providers.recorded.masks import Mask
-from hermes.providers.recorded.player import Player
-from hermes.providers.recorded.reading import Taped, read_tape, read_tapes
-from hermes.providers.recorded.tape import Tape
-from hermes.providers.recorded.tapped import Tapped
+from hermes.providers.http import HttpClient, Timeouts, current_interceptor
+from hermes.providers.recorded.frames import TapeRun
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.player import TapePlayer
+from hermes.providers.recorded.reading import TapedRun, read_tape, read_tapes
+from hermes.providers.recorded.tape import TapeRecorder
+from hermes.providers.recorded.tapped import InterceptedProvider
 from hermes.testing.faults import cut, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 
-RUN = Run(version="1", after=0, at=0.0, facts={})
+RUN = TapeRun(version="1", after=0, at=0.0, facts={})
 WORDS = "An answer in several pieces. " * 4
 
 
@@ -52,21 +52,21 @@ class Silent:
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    made = Http()
+async def http() -> AsyncIterator[HttpClient]:
+    made = HttpClient()
     yield made
     await made.aclose()
 
 
-def tape_in(folder: Path, *secrets: str) -> Tape:
-    return Tape(folder, RUN, mask=Mask(secrets), clock=SystemClock())
+def tape_in(folder: Path, *secrets: str) -> TapeRecorder:
+    return TapeRecorder(folder, RUN, mask=SecretMask(secrets), clock=SystemClock())
 
 
 def endpoint(server: ScriptedServer) -> Endpoint:
     return Endpoint(name="test", wire="chat", url=f"{server.url}/v1", model="m", key="key-12345678")
 
 
-async def said(provider: Tapped, text: str = "Hi") -> Reply:
+async def said(provider: InterceptedProvider, text: str = "Hi") -> Reply:
     prompt = Prompt(system="Be brief.", messages=(user_says(text),))
     async with aclosing(provider.reply(prompt)) as items:
         async for item in items:
@@ -76,18 +76,20 @@ async def said(provider: Tapped, text: str = "Hi") -> Reply:
 
 
 async def taped(
-    http: Http, folder: Path, *steps: Step, texts: tuple[str, ...] = ("Hi",)
-) -> tuple[Taped, list[Reply], list[bytes]]:
+    http: HttpClient, folder: Path, *steps: Step, texts: tuple[str, ...] = ("Hi",)
+) -> tuple[TapedRun, list[Reply], list[bytes]]:
     async with ScriptedServer(steps) as server:
-        inner = open_way(endpoint(server), http=http, world=World(clock=Quick())).patient
-        provider = Tapped(inner, tape_in(folder, "key-12345678"))
+        inner = build_variants(endpoint(server), http=http, world=World(clock=Quick())).patient
+        provider = InterceptedProvider(inner, tape_in(folder, "key-12345678"))
         replies = [await said(provider, text) for text in texts]
         sent = [request.raw for request in server.requests]
     (found,) = read_tapes(folder)
     return found, replies, sent
 
 
-async def test_requests_and_answers_are_kept_byte_for_byte(http: Http, tmp_path: Path) -> None:
+async def test_requests_and_answers_are_kept_byte_for_byte(
+    http: HttpClient, tmp_path: Path
+) -> None:
     steps = (paced(says(WORDS), chunk=10, between_seconds=0.001), says("Two."))
     found, _, sent = await taped(http, tmp_path, *steps, texts=("Hi", "Again"))
     assert [exchange.body for exchange in found.exchanges] == sent
@@ -100,22 +102,24 @@ async def test_requests_and_answers_are_kept_byte_for_byte(http: Http, tmp_path:
 
 
 async def test_the_player_gives_the_same_replies_without_a_server(
-    http: Http, tmp_path: Path
+    http: HttpClient, tmp_path: Path
 ) -> None:
     steps = (fails(429, retry_after=0.01), cut(says(WORDS), after_chunks=3), says("and more."))
     found, replies, sent = await taped(http, tmp_path, *steps)
     assert [exchange.status for exchange in found.exchanges] == [429, 200, 200]
     stage = Silent()
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
-    inner = open_way(where, http=http, world=World(clock=Quick())).patient
-    assert [await said(Tapped(inner, Player(found.exchanges, stage)))] == replies
+    inner = build_variants(where, http=http, world=World(clock=Quick())).patient
+    assert [await said(InterceptedProvider(inner, TapePlayer(found.exchanges, stage)))] == replies
     assert stage.asked == sent
 
 
-async def test_a_connection_that_fails_is_kept_with_its_reason(http: Http, tmp_path: Path) -> None:
+async def test_a_connection_that_fails_is_kept_with_its_reason(
+    http: HttpClient, tmp_path: Path
+) -> None:
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
-    provider = Tapped(
-        open_way(where, http=http, world=World(clock=Quick())).patient, tape_in(tmp_path)
+    provider = InterceptedProvider(
+        build_variants(where, http=http, world=World(clock=Quick())).patient, tape_in(tmp_path)
     )
     with pytest.raises(ProviderError) as raised:
         await said(provider)
@@ -124,12 +128,14 @@ async def test_a_connection_that_fails_is_kept_with_its_reason(http: Http, tmp_p
     assert found.exchanges[-1].fault.message == str(raised.value)
 
 
-async def test_an_answer_that_is_left_is_kept_as_far_as_it_came(http: Http, tmp_path: Path) -> None:
+async def test_an_answer_that_is_left_is_kept_as_far_as_it_came(
+    http: HttpClient, tmp_path: Path
+) -> None:
     step = paced(says(WORDS), chunk=5, between_seconds=0.02)
     async with ScriptedServer([step]) as server:
-        inner = open_way(endpoint(server), http=http, world=World()).patient
+        inner = build_variants(endpoint(server), http=http, world=World()).patient
         prompt = Prompt(system="", messages=(user_says("Hi"),))
-        async with aclosing(Tapped(inner, tape_in(tmp_path)).reply(prompt)) as items:
+        async with aclosing(InterceptedProvider(inner, tape_in(tmp_path)).reply(prompt)) as items:
             async for item in items:
                 if isinstance(item, TextDelta):
                     break
@@ -139,40 +145,40 @@ async def test_an_answer_that_is_left_is_kept_as_far_as_it_came(http: Http, tmp_
     assert 0 < len(exchange.answer) < 2_000
 
 
-async def test_logins_and_lists_of_models_are_not_taped(http: Http, tmp_path: Path) -> None:
+async def test_logins_and_lists_of_models_are_not_taped(http: HttpClient, tmp_path: Path) -> None:
     pages = {"/oauth/token": {"access_token": "t"}}
     async with ScriptedServer(pages=pages) as server:
-        tap_of_task.set(tape_in(tmp_path))
+        current_interceptor.set(tape_in(tmp_path))
         body = b"refresh_token=secret"
         async with http.post(
             f"{server.url}/oauth/token", body=body, headers={}, timeouts=Timeouts()
         ) as answer:
             assert await answer.read() == b'{"access_token":"t"}'
-        tap_of_task.set(None)
+        current_interceptor.set(None)
     assert read_tapes(tmp_path) == ()
 
 
 def test_every_process_has_a_tape_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "sessions" / "one"
     for number in range(3):
-        tape = Tape(
+        tape = TapeRecorder(
             folder,
-            Run(version="1", after=number, at=0.0, facts={}),
-            mask=Mask(()),
+            TapeRun(version="1", after=number, at=0.0, facts={}),
+            mask=SecretMask(()),
             clock=SystemClock(),
         )
-        tape.begin()
+        tape.open()
     assert [each.run.after for each in read_tapes(folder)] == [0, 1, 2]
     made = (folder.parent, folder, *folder.iterdir())
     assert all(path.stat().st_mode & 0o077 == 0 for path in made)
 
 
-async def test_a_long_conversation_makes_a_short_tape(http: Http, tmp_path: Path) -> None:
+async def test_a_long_conversation_makes_a_short_tape(http: HttpClient, tmp_path: Path) -> None:
     """Every request repeats all that came before it; the tape does not."""
     messages = tuple(user_says(f"Line {number} of many: {number * 7919}") for number in range(400))
     async with ScriptedServer([says("Yes.")] * 40, strict=False) as server:
-        inner = open_way(endpoint(server), http=http, world=World()).patient
-        provider = Tapped(inner, tape_in(tmp_path))
+        inner = build_variants(endpoint(server), http=http, world=World()).patient
+        provider = InterceptedProvider(inner, tape_in(tmp_path))
         for number in range(40):
             prompt = Prompt(system="Be brief.", messages=messages[: 200 + 5 * number])
             async with aclosing(provider.reply(prompt)) as items:
@@ -186,13 +192,13 @@ async def test_a_long_conversation_makes_a_short_tape(http: Http, tmp_path: Path
 
 
 async def test_a_folder_that_cannot_be_written_does_not_stop_the_session(
-    http: Http, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    http: HttpClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     async with ScriptedServer([says("One."), says("Two.")]) as server:
-        inner = open_way(endpoint(server), http=http, world=World()).patient
-        provider = Tapped(inner, tape_in(blocked / "tapes"))
+        inner = build_variants(endpoint(server), http=http, world=World()).patient
+        provider = InterceptedProvider(inner, tape_in(blocked / "tapes"))
         assert [(await said(provider)).message.text for _ in range(2)] == ["One.", "Two."]
     assert caplog.messages == ["recording stopped"]
 

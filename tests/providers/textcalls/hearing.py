@@ -16,7 +16,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Delta, Prompt, ReasoningDelta, Reply, TextDelta
-from hermes.providers.textcalls.provider import TextCalls
+from hermes.providers.textcalls.provider import TextCallProvider
 from tests.providers.asking import Heard, Listed, ask
 from tests.providers.textcalls.forms import TOOLS
 
@@ -44,7 +44,7 @@ async def hear(
     if thought:
         deltas.insert(0, ReasoningDelta(text=thought))
     reply = reply_of("".join(pieces), thought=thought, stop=stop)
-    return await ask(TextCalls(Listed([*deltas, reply]), style), prompt)
+    return await ask(TextCallProvider(Listed([*deltas, reply]), style), prompt)
 
 
 def heard_now(pieces: Iterable[str], **how: Any) -> Heard:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.providers.textcalls.styles.xml_tags import bare
+from hermes.providers.textcalls.styles.xml_tags import strip_value
 from tests.providers.textcalls.forms import FORMS, Call, Form
 from tests.providers.textcalls.hearing import calls_in, heard_now, texts_in
 
@@ -70,7 +70,7 @@ def test_any_arguments_split_anywhere(form: Form, calls: list[Call], at: list[in
 def set_off(call: Call) -> Call:
     """Some styles may or may not set a value off from its tags by lines: nobody can tell."""
     name, arguments = call
-    return name, {key: bare(v) if isinstance(v, str) else v for key, v in arguments.items()}
+    return name, {key: strip_value(v) if isinstance(v, str) else v for key, v in arguments.items()}
 
 
 @settings(max_examples=100, deadline=None)

@@ -24,12 +24,12 @@ from hermes.core.prompt import (
     TextDelta,
 )
 from hermes.core.world import World
-from hermes.providers.completing import Completing
-from hermes.providers.http import Http
+from hermes.providers.completing import CompletingProvider
+from hermes.providers.http import HttpClient
 from hermes.providers.profile import WireName
-from hermes.providers.retrying import Retrying
+from hermes.providers.retrying import RetryingProvider
 from hermes.providers.textcalls.catalogue import ALIASES, STYLES, trusted_styles
-from hermes.providers.textcalls.provider import TextCalls
+from hermes.providers.textcalls.provider import TextCallProvider
 from hermes.testing.faults import cut, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -49,7 +49,7 @@ def native(text: str) -> Reply:
 async def test_a_reply_with_calls_of_its_own_is_the_same_object() -> None:
     reply = native("On it. <tool_ca")
     inner = Listed([TextDelta(text="On it. <tool_ca"), CallNamed(name="status"), reply])
-    heard = await ask(TextCalls(inner), PROMPT)
+    heard = await ask(TextCallProvider(inner), PROMPT)
     assert heard.reply is reply
     assert heard.shown == "On it. <tool_ca"
     assert heard.deltas[-1] == CallNamed(name="status")
@@ -57,13 +57,13 @@ async def test_a_reply_with_calls_of_its_own_is_the_same_object() -> None:
 
 async def test_text_calls_beside_calls_of_its_own_stay_text() -> None:
     reply = native(HERMES)
-    heard = await ask(TextCalls(Listed([TextDelta(text=HERMES + "\nX"), reply])), PROMPT)
+    heard = await ask(TextCallProvider(Listed([TextDelta(text=HERMES + "\nX"), reply])), PROMPT)
     assert heard.reply is reply and heard.shown == HERMES + "\nX"
 
 
 async def test_a_reply_of_words_is_the_same_object() -> None:
     reply = reply_of("Hello <b>you</b> [1] {x}")
-    heard = await ask(TextCalls(Listed([TextDelta(text=reply.message.text), reply])), PROMPT)
+    heard = await ask(TextCallProvider(Listed([TextDelta(text=reply.message.text), reply])), PROMPT)
     assert heard.reply is reply and heard.shown == "Hello <b>you</b> [1] {x}"
 
 
@@ -81,7 +81,7 @@ async def test_without_tools_on_offer_everything_passes(prompt: Prompt) -> None:
 
 
 async def test_a_reply_that_comes_without_deltas_is_read_too() -> None:
-    heard = await ask(TextCalls(Listed([reply_of("I look.\n" + HERMES)])), PROMPT)
+    heard = await ask(TextCallProvider(Listed([reply_of("I look.\n" + HERMES)])), PROMPT)
     assert calls_in(heard) == [("read_file", {"path": "a"})]
     assert heard.shown == "I look.\n"
 
@@ -97,7 +97,7 @@ async def test_what_came_before_a_restart_does_not_count() -> None:
             reply_of("Hello."),
         ]
     )
-    heard = await ask(TextCalls(inner), PROMPT)
+    heard = await ask(TextCallProvider(inner), PROMPT)
     assert calls_in(heard) == [] and heard.shown == "Hello."
 
 
@@ -130,33 +130,35 @@ def test_a_style_that_nobody_knows_is_named_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
-async def test_over_http_with_a_thought_in_the_same_text(form: Form, http: Http) -> None:
+async def test_over_http_with_a_thought_in_the_same_text(form: Form, http: HttpClient) -> None:
     thought = f"<think>I could {form.write([WRITE])} but no.</think>\n\n"
     text = thought + ("" if form.plain else "I look.\n") + form.write([READ])
     async with ScriptedServer([paced(says(text), chunk=3)], strict=False) as server:
-        heard = await ask(TextCalls(direct("chat", server.url, http)), PROMPT)
+        heard = await ask(TextCallProvider(direct("chat", server.url, http)), PROMPT)
     assert calls_in(heard) == [READ]
     assert heard.shown == ("" if form.plain else "I look.\n")
     assert "but no" in heard.whole.message.reasoning
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_in_every_wire_and_back_again(wire: WireName, http: Http) -> None:
+async def test_in_every_wire_and_back_again(wire: WireName, http: HttpClient) -> None:
     """What was read as text is sent back as a call, and the server finds nothing wrong with it."""
     async with ScriptedServer([says("I look.\n" + HERMES), says("It says 42.")]) as server:
-        provider = TextCalls(direct(wire, server.url, http))
+        provider = TextCallProvider(direct(wire, server.url, http))
         first = await ask(provider, PROMPT)
         second = await ask(provider, then(PROMPT, *answered(first.whole, "42")))
         assert texts_in(second) == ["It says 42."]
         assert server.violations == []
 
 
-def stacked(url: str, http: Http) -> Completing:
+def stacked(url: str, http: HttpClient) -> CompletingProvider:
     world = World(clock=NapClock(), chance=random.Random(1))
-    return Completing(TextCalls(Retrying(direct("chat", url, http), world)), world)
+    return CompletingProvider(
+        TextCallProvider(RetryingProvider(direct("chat", url, http), world)), world
+    )
 
 
-async def test_a_call_that_was_cut_off_is_asked_for_again(http: Http) -> None:
+async def test_a_call_that_was_cut_off_is_asked_for_again(http: HttpClient) -> None:
     steps: list[Step] = [
         cut(paced(says(HERMES), chunk=8), after_chunks=5),
         says(HERMES[:50], stop="length"),
@@ -168,7 +170,7 @@ async def test_a_call_that_was_cut_off_is_asked_for_again(http: Http) -> None:
         assert heard.shown == "" and server.steps_left == 0
 
 
-async def test_native_calls_pass_the_whole_stack(http: Http) -> None:
+async def test_native_calls_pass_the_whole_stack(http: HttpClient) -> None:
     async with ScriptedServer([calls("read_file", path="a")]) as server:
         heard = await ask(stacked(server.url, http), PROMPT)
         assert calls_in(heard) == [("read_file", {"path": "a"})]

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.codec.values import JsonObject
 from hermes.providers.profile import EffortStyle, ModelProfile
-from hermes.providers.wire.effort import budget, effort_fields, level_of
+from hermes.providers.wire.effort import effort_fields, level_of, reasoning_budget
 
 GPT = ("low", "medium", "high")
 OPUS_46 = ("low", "medium", "high", "max")
@@ -81,7 +81,7 @@ def test_effort_is_written_in_the_style_of_the_model(
 def test_a_budget_leaves_room_below_the_ceiling(
     effort: str, ceiling: int | None, tokens: int
 ) -> None:
-    assert budget(ModelProfile(effort="budget", max_output=ceiling), effort) == tokens
+    assert reasoning_budget(ModelProfile(effort="budget", max_output=ceiling), effort) == tokens
 
 
 def test_unknown_levels_are_left_to_the_provider() -> None:

@@ -19,15 +19,15 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRES
+from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Auth, Endpoint
-from hermes.providers.options import Options
+from hermes.providers.options import RequestOptions
 from hermes.providers.profile import EffortStyle, ModelProfile, WireName
 from hermes.providers.sse import SseEvent
-from hermes.providers.vendor import shipped
+from hermes.providers.vendor import shipped_catalogue
 from hermes.providers.wire.effort import effort_fields
-from hermes.providers.wire.format import Wire, request_headers
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.format import WireFormat, request_headers
+from hermes.providers.wire.pictures import ImageLoader
 
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 HI = (user_says("hi"),)
@@ -35,12 +35,14 @@ CALL = AssistantMessage(parts=(ToolCall(id="c", name="look"),), stop="calls")
 SEEN = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=(Text(text="x"),)),))
 
 
-def made(wire: WireName, profile: ModelProfile) -> Wire:
+def made(wire: WireName, profile: ModelProfile) -> WireFormat:
     at = Endpoint(name="acme", wire=wire, url="http://127.0.0.1/v1", model="m", profile=profile)
-    return WIRES[wire](at, profile, life="5m", pictures=Pictures())
+    return WIRE_FORMATS[wire](at, profile, life="5m", pictures=ImageLoader())
 
 
-def body(wire: Wire, messages: tuple[Message, ...], system: str = "Be brief.") -> dict[str, Any]:
+def body(
+    wire: WireFormat, messages: tuple[Message, ...], system: str = "Be brief."
+) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         wire.encode(Prompt(system=system, messages=messages), messages)
     )
@@ -209,23 +211,25 @@ def test_thought_is_asked_for_in_the_words_of_each_vendor(
 
 
 def test_kimi_gets_one_of_its_two_fields_and_never_both() -> None:
-    kimi = shipped().vendors["kimi-coding"]
+    kimi = shipped_catalogue().vendors["kimi-coding"]
     for model in ("kimi-k3", "kimi-k2.6", "kimi-k2.5", "kimi-k2.7-code"):
         for effort in ("none", "low", "high", "max"):
-            profile = shipped().endpoint(kimi, model).profile
+            profile = shipped_catalogue().endpoint(kimi, model).profile
             assert len(effort_fields(profile, effort)) <= 1
 
 
 def test_a_faster_tier_is_not_booked_at_the_usual_price() -> None:
-    openai, usage = shipped().vendors["openai-api"], Usage(input=300_000, output=1000)
-    usual = shipped().endpoint(openai, "gpt-6.1-sol").profile.price
-    fast = shipped().endpoint(openai, "gpt-6.1-sol", options=Options(service_tier="priority"))
+    openai, usage = shipped_catalogue().vendors["openai-api"], Usage(input=300_000, output=1000)
+    usual = shipped_catalogue().endpoint(openai, "gpt-6.1-sol").profile.price
+    fast = shipped_catalogue().endpoint(
+        openai, "gpt-6.1-sol", options=RequestOptions(service_tier="priority")
+    )
     assert usual is not None and fast.profile.price is not None
     assert fast.profile.price.cost(usage) == pytest.approx(2 * usual.cost(usage))
 
 
 def test_wishes_go_only_where_they_are_understood() -> None:
-    wishes = Options(
+    wishes = RequestOptions(
         routing={"sort": "price", "only": ()},
         response_cache_seconds=60,
         service_tier="flex",
@@ -235,7 +239,9 @@ def test_wishes_go_only_where_they_are_understood() -> None:
     )
     sent = {}
     for name in ("openrouter", "openai-api", "deepseek", "kimi-coding"):
-        made = shipped().endpoint(shipped().vendors[name], "some-model", options=wishes)
+        made = shipped_catalogue().endpoint(
+            shipped_catalogue().vendors[name], "some-model", options=wishes
+        )
         sent[name] = made.profile.extra
     assert sent == {
         "openrouter": {
@@ -248,8 +254,12 @@ def test_wishes_go_only_where_they_are_understood() -> None:
         "deepseek": {"temperature": 0.2, "seed": 7},
         "kimi-coding": {"temperature": 0.2, "seed": 7},
     }
-    local = shipped().endpoint(
-        shipped().vendors["custom"], "m", url="http://x/v1", server="ollama", options=wishes
+    local = shipped_catalogue().endpoint(
+        shipped_catalogue().vendors["custom"],
+        "m",
+        url="http://x/v1",
+        server="ollama",
+        options=wishes,
     )
     assert local.profile.extra["options"] == {"num_ctx": 64_000}
 
@@ -265,15 +275,17 @@ def test_wishes_go_only_where_they_are_understood() -> None:
     ],
 )
 def test_models_with_a_temperature_of_their_own_are_sent_none(vendor: str, model: str) -> None:
-    at = shipped().endpoint(
-        shipped().vendors[vendor], model, key="k", options=Options(temperature=0.2)
+    at = shipped_catalogue().endpoint(
+        shipped_catalogue().vendors[vendor], model, key="k", options=RequestOptions(temperature=0.2)
     )
-    wire = WIRES[at.wire](at, at.profile, life="5m", pictures=Pictures())
+    wire = WIRE_FORMATS[at.wire](at, at.profile, life="5m", pictures=ImageLoader())
     assert "temperature" not in body(wire, HI)
 
 
 def test_wishes_of_a_provider_cannot_be_lost_to_settings_of_its_model() -> None:
-    router = shipped().vendors["openrouter"]
-    options = Options(routing={"sort": "price"})
-    made = shipped().endpoint(router, "m", options=options, overrides={"extra": {"top_k": 1}})
+    router = shipped_catalogue().vendors["openrouter"]
+    options = RequestOptions(routing={"sort": "price"})
+    made = shipped_catalogue().endpoint(
+        router, "m", options=options, overrides={"extra": {"top_k": 1}}
+    )
     assert made.profile.extra == {"provider": {"sort": "price"}, "top_k": 1}

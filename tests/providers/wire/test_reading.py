@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Usage
 from hermes.core.prompt import Delta, ReasoningDelta, Restarted, TextDelta
-from hermes.providers.direct import WIRES
+from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.providers.sse import SseEvent
-from hermes.providers.wire.format import Reader
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.format import ReplyReader
+from hermes.providers.wire.pictures import ImageLoader
 
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 
-def reader(wire: WireName) -> Reader:
+def reader(wire: WireName) -> ReplyReader:
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="m")
-    made = WIRES[wire](at, ModelProfile(), life="5m", pictures=Pictures())
+    made = WIRE_FORMATS[wire](at, ModelProfile(), life="5m", pictures=ImageLoader())
     return made.reader(taken=set(), place=4)
 
 
-def feed(reading: Reader, *events: Any) -> list[Delta]:
+def feed(reading: ReplyReader, *events: Any) -> list[Delta]:
     deltas: list[Delta] = []
     for event in events:
         data = event if isinstance(event, bytes) else json.dumps(event).encode()

@@ -23,12 +23,12 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.direct import WIRES
+from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.grammar import valid
+from hermes.providers.grammar import normalize_messages
 from hermes.providers.profile import MarkLife, ModelProfile, WireName
-from hermes.providers.wire.format import Wire
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.format import WireFormat
+from hermes.providers.wire.pictures import ImageLoader
 from tests.providers.conversations import growing_conversation, issuer, sealed_for
 from tests.providers.judges import judge
 
@@ -46,14 +46,14 @@ TOOL = ToolSpec(
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 
-def made(wire: WireName, profile: ModelProfile | None = None, life: MarkLife = "5m") -> Wire:
+def made(wire: WireName, profile: ModelProfile | None = None, life: MarkLife = "5m") -> WireFormat:
     profile = profile or ModelProfile(replay="none" if wire == "chat" else "sealed")
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="scripted", profile=profile)
-    return WIRES[wire](at, profile, life=life, pictures=Pictures())
+    return WIRE_FORMATS[wire](at, profile, life=life, pictures=ImageLoader())
 
 
-def body(wire: Wire, prompt: Prompt) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(wire.encode(prompt, valid(prompt.messages)))
+def body(wire: WireFormat, prompt: Prompt) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(wire.encode(prompt, normalize_messages(prompt.messages)))
     return found
 
 
@@ -180,7 +180,9 @@ def test_results_and_the_words_after_them_are_one_message_of_the_user() -> None:
 @pytest.mark.parametrize(("wire", "marks"), [("messages", "native"), ("chat", "envelope")])
 def test_ten_messages_carry_four_marks(wire: WireName, marks: Any) -> None:
     profile = ModelProfile(marks=marks)
-    raw = made(wire, profile).encode(replace(HI, messages=rounds(5)[:-1]), valid(rounds(5)[:-1]))
+    raw = made(wire, profile).encode(
+        replace(HI, messages=rounds(5)[:-1]), normalize_messages(rounds(5)[:-1])
+    )
     assert raw.count(b'"cache_control":{"type":"ephemeral"}') == 4
     judge(wire, raw)
 
@@ -237,10 +239,10 @@ async def seen(
     name: WireName, prompt: Prompt, profile: ModelProfile | None = None
 ) -> dict[str, Any]:
     """The request with its pictures."""
-    pictures = Pictures()
+    pictures = ImageLoader()
     await pictures.load(prompt.messages)
     at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted")
-    wire = WIRES[name](at, profile or ModelProfile(), life="5m", pictures=pictures)
+    wire = WIRE_FORMATS[name](at, profile or ModelProfile(), life="5m", pictures=pictures)
     return body(wire, prompt)
 
 
@@ -253,7 +255,7 @@ def test_a_thought_is_sent_only_before_what_it_led_to(wire: WireName) -> None:
         user_says("c"),
     )
     profile = ModelProfile(replay="reasoning_content" if wire == "chat" else "sealed")
-    raw = made(wire, profile).encode(replace(HI, messages=messages), valid(messages))
+    raw = made(wire, profile).encode(replace(HI, messages=messages), normalize_messages(messages))
     judge(wire, raw)
     assert raw.count(b'"hm"' if wire != "responses" else b'"enc"') == 1
 
@@ -329,7 +331,9 @@ def test_pictures_can_be_left_out() -> None:
     )
     for wire in ALL:
         profile = ModelProfile(images=False, image_results=False)
-        raw = made(wire, profile).encode(replace(HI, messages=messages), valid(messages))
+        raw = made(wire, profile).encode(
+            replace(HI, messages=messages), normalize_messages(messages)
+        )
         assert raw.count(b"[picture: cat.png, not shown]") == 2
         judge(wire, raw)
 
@@ -339,7 +343,7 @@ def test_everything_can_be_sent_in_ascii() -> None:
     for wire in ALL:
         profile = ModelProfile(ascii=True)
         raw = made(wire, profile).encode(
-            replace(HI, system="é", messages=messages), valid(messages)
+            replace(HI, system="é", messages=messages), normalize_messages(messages)
         )
         assert raw.isascii()
         assert 'naïve 😀 ��[0m "\\u0041" end' in str(json.loads(raw)).replace("\\\\", "\\")
@@ -349,7 +353,7 @@ def test_each_message_is_encoded_once() -> None:
     for wire_name in ALL:
         wire = made(wire_name)
         messages = rounds(20)
-        wire.encode(replace(HI, messages=messages[:-2]), valid(messages[:-2]))
+        wire.encode(replace(HI, messages=messages[:-2]), normalize_messages(messages[:-2]))
         assert len(wire.fragments.missing(messages)) == 2
         wire.encode(replace(HI, messages=messages), messages)
         assert wire.fragments.missing(messages) == ()
@@ -373,9 +377,9 @@ def test_requests_of_a_session_share_their_beginning(wire: WireName, marks: bool
         ends = [n for n, m in enumerate(messages, 1) if not isinstance(m, AssistantMessage)]
         for end in ends:
             prompt = replace(HI, messages=messages[:end], max_tokens=step * end)
-            raw = kept.encode(prompt, valid(messages[:end]))
+            raw = kept.encode(prompt, normalize_messages(messages[:end]))
             judge(wire, raw)
-            fresh = made(wire, profile).encode(prompt, valid(messages[:end]))
+            fresh = made(wire, profile).encode(prompt, normalize_messages(messages[:end]))
             assert raw == fresh
             text = without_marks(raw)
             # Everything up to the end of the last message stays; only the closing part may move.
@@ -394,7 +398,7 @@ def test_sessions_that_begin_alike_send_the_same_and_others_do_not(name: WireNam
     other = replace(at, model="another")
 
     def sent(endpoint: Endpoint, prompt: Prompt, life: MarkLife = "5m") -> bytes:
-        wire = WIRES[name](endpoint, endpoint.profile, life=life, pictures=Pictures())
+        wire = WIRE_FORMATS[name](endpoint, endpoint.profile, life=life, pictures=ImageLoader())
         return wire.encode(prompt, prompt.messages)
 
     first = sent(at, HI)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.wire.thinking import ThinkSplitter
+from hermes.providers.wire.thinking import ReasoningSplitter
 
 
 def split(*chunks: str) -> tuple[str, str]:
     """The visible text and the reasoning; text that was taken back counts as reasoning."""
-    splitter = ThinkSplitter()
+    splitter = ReasoningSplitter()
     text, reasoning = "", ""
     for piece in [p for chunk in chunks for p in splitter.feed(chunk)] + splitter.finish():
         if piece.kind == "text":
@@ -88,12 +88,12 @@ def test_it_does_not_matter_where_the_text_is_split(
 
 
 def test_no_part_of_a_tag_is_ever_shown() -> None:
-    splitter = ThinkSplitter()
+    splitter = ReasoningSplitter()
     shown = [p for char in "<think>hm</think>ok" for p in splitter.feed(char) if p.kind == "text"]
     assert "".join(piece.text for piece in shown) == "ok"
 
 
 def test_text_is_held_back_no_longer_than_needed() -> None:
-    splitter = ThinkSplitter()
+    splitter = ReasoningSplitter()
     assert [piece.text for piece in splitter.feed("a <")] == ["a "]
     assert [piece.text for piece in splitter.feed("b")] == ["<b"]

@@ -16,11 +16,11 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.chat import ChatWire
-from hermes.providers.wire.format import Reader
+from hermes.providers.wire.format import ReplyReader
 from hermes.providers.wire.messages import MessagesWire
-from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.pictures import ImageLoader
 from hermes.providers.wire.responses import ResponsesWire
-from hermes.providers.wire.together import MOST_CHARS, read_together
+from hermes.providers.wire.together import MAX_DELTA_CHARS, coalesce
 
 Kind = type[ChatWire] | type[MessagesWire] | type[ResponsesWire]
 # What thoughts in a text are made of, and what is hard about texts.
@@ -29,9 +29,9 @@ PIECES = st.sampled_from(
 )
 
 
-def reader(kind: Kind = ChatWire) -> Reader:
+def reader(kind: Kind = ChatWire) -> ReplyReader:
     at = Endpoint(name="t", wire="chat", url="http://127.0.0.1/v1", model="m")
-    made = kind(at, ModelProfile(), life="5m", pictures=Pictures())
+    made = kind(at, ModelProfile(), life="5m", pictures=ImageLoader())
     return made.reader(taken=set(), place=4)
 
 
@@ -89,7 +89,7 @@ def test_neighbours_of_one_kind_are_one_piece() -> None:
         event(content="moment."),
         event(tool_calls=[call]),
     ]
-    assert list(read_together(reader(), events)) == [
+    assert list(coalesce(reader(), events)) == [
         ReasoningDelta(text="Let me see."),
         TextDelta(text="One moment."),
         CallNamed(name="look"),
@@ -97,10 +97,10 @@ def test_neighbours_of_one_kind_are_one_piece() -> None:
 
 
 def test_a_long_read_is_told_in_parts() -> None:
-    said = list(read_together(reader(), [event(content="a")] * (2 * MOST_CHARS + 1)))
+    said = list(coalesce(reader(), [event(content="a")] * (2 * MAX_DELTA_CHARS + 1)))
     assert [len(each.text) for each in said if isinstance(each, TextDelta)] == [
-        MOST_CHARS,
-        MOST_CHARS,
+        MAX_DELTA_CHARS,
+        MAX_DELTA_CHARS,
         1,
     ]
 
@@ -108,7 +108,7 @@ def test_a_long_read_is_told_in_parts() -> None:
 def test_what_came_before_a_failure_is_told_before_it() -> None:
     broken = SseEvent("", b'{"error": {"message": "overloaded", "code": 529}}')
     events = [event(content="half "), event(content="a word"), broken, event(content="no")]
-    told = read_together(reader(), events)
+    told = coalesce(reader(), events)
     assert next(told) == TextDelta(text="half a word")
     with pytest.raises(ProviderError):
         next(told)
@@ -125,7 +125,7 @@ def test_a_reply_is_the_same_however_its_events_came(
     one_by_one = [delta for each in events for delta in alone.feed(each)]
     at = [0, *sorted(cut for cut in cuts if cut < len(events)), len(events)]
     groups = [events[a:b] for a, b in pairwise(at)]
-    together = [delta for group in groups for delta in read_together(joined, group)]
+    together = [delta for group in groups for delta in coalesce(joined, group)]
     assert shown(one_by_one) == shown(together)
     for each in (alone, joined):
         list(each.draft.finish())

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 from hermes.skills.hub.cache import IndexCache
-from hermes.skills.hub.hub import Hub, Prepared
-from hermes.skills.hub.lock import Installed
+from hermes.skills.hub.hub import Hub, PreparedInstall
+from hermes.skills.hub.lock import InstalledSkill
 from hermes.skills.hub.sources.clawhub import ClawHub
-from hermes.skills.hub.sources.direct import Direct
+from hermes.skills.hub.sources.direct import UrlSource
 from hermes.skills.hub.sources.github import GitHub
 from hermes.skills.hub.sources.lobehub import LobeHub
 from hermes.skills.hub.sources.marketplace import Marketplace
 from hermes.skills.hub.sources.official import Official
 from hermes.skills.hub.sources.skills_sh import SkillsSh
 from hermes.skills.hub.sources.well_known import WellKnown
-from hermes.skills.hub.transfer import Publishing
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.transfer import SkillPublisher
+from hermes.skills.hub.web import HubClient
 from hermes.skills.scan_skill import scan_skill
 from hermes.web.judged_http import JudgedHttp
 from tests.skills.bench import Bench
@@ -30,15 +30,15 @@ from tests.skills.hub.services import Services, serving
 class Store:
     """A bench, the services, and the hub between them."""
 
-    def __init__(self, folder: Path, services: Services, http: Http) -> None:
+    def __init__(self, folder: Path, services: Services, http: HttpClient) -> None:
         self.bench = Bench(folder)
         self.services = services
         self.token = ""
-        self.seen: list[Prepared] = []
+        self.seen: list[PreparedInstall] = []
         self.agreed = True
         ledger = self.bench.ledger
         urls = {**services.urls, "site": services.url}
-        self.web = Web(JudgedHttp(http, urls).fetch, urls=services.urls, token=self._token)
+        self.web = HubClient(JudgedHttp(http, urls).fetch, urls=services.urls, token=self._token)
         cache = IndexCache(ledger.folder / "index-cache", self.bench.clock)
         self.github = GitHub(self.web, cache, ledger.own_taps)
         self.sources = (
@@ -47,27 +47,27 @@ class Store:
             ClawHub(self.web),
             Marketplace(self.github, cache, ("anthropics/skills",)),
             LobeHub(self.web, cache),
-            Direct(self.web),
+            UrlSource(self.web),
             self.github,
             WellKnown(self.web),
         )
         self.hub = Hub(self.bench.shelf, ledger, self.sources, scan_skill)
-        self.publishing = Publishing(self.web, self.github)
+        self.publishing = SkillPublisher(self.web, self.github)
 
     async def _token(self) -> str:
         return self.token
 
-    def confirm(self, prepared: Prepared) -> bool:
+    def confirm(self, prepared: PreparedInstall) -> bool:
         self.seen.append(prepared)
         return self.agreed
 
-    async def install(self, identifier: str, **more: str | bool) -> Installed | None:
+    async def install(self, identifier: str, **more: str | bool) -> InstalledSkill | None:
         return await self.hub.install(identifier, self.confirm, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    http = Http()
+    http = HttpClient()
     async with serving(Services()) as services:
         yield Store(tmp_path, services, http)
         await http.aclose()

@@ -9,9 +9,9 @@ import pytest
 
 from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.skills.files import content_hash
-from hermes.skills.hub.archives import unpacked
-from hermes.skills.hub.transfer import read_snapshot, snapshot
-from hermes.skills.hub.trust import ruling
+from hermes.skills.hub.archives import unpack
+from hermes.skills.hub.transfer import build_hub_snapshot, read_snapshot
+from hermes.skills.hub.trust import decide_ruling
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store
@@ -78,7 +78,7 @@ async def test_a_script_that_runs_what_it_fetches_is_seen(store: Store) -> None:
 async def test_a_no_installs_nothing(store: Store) -> None:
     store.agreed = False
     assert await store.install(serve(store)) is None
-    assert (store.bench.names(), store.bench.ledger.installed()) == ([], {})
+    assert (store.bench.names(), store.bench.ledger.list_installed()) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_no_installs_nothing(store: Store) -> None:
     ],
 )
 def test_who_is_trusted_with_what(trust: str, verdict: str, force: bool, allowed: bool) -> None:
-    assert ruling(trust, verdict, force=force).allowed is allowed  # type: ignore[arg-type]
+    assert decide_ruling(trust, verdict, force=force).allowed is allowed  # type: ignore[arg-type]
 
 
 async def test_a_persons_own_skill_is_not_replaced(store: Store) -> None:
@@ -145,7 +145,7 @@ async def test_a_persons_edit_of_an_installed_skill_is_kept(store: Store) -> Non
 async def test_what_is_uninstalled_can_come_back(store: Store) -> None:
     await store.install(serve(store, references__a=b"a"))
     store.hub.uninstall("pdf")
-    assert (store.bench.names(), store.bench.ledger.installed()) == ([], {})
+    assert (store.bench.names(), store.bench.ledger.list_installed()) == ([], {})
     versions = [one for one in store.bench.shelf.history("pdf") if not one.removed]
     assert store.bench.shelf.tree(versions[-1]) == {MAIN: GOOD, "references/a": b"a"}
     with pytest.raises(NotFound):
@@ -210,7 +210,7 @@ async def test_a_bad_archive_is_refused(store: Store, archive: bytes) -> None:
 
 def test_an_archive_is_taken_from_the_folder_of_its_skill() -> None:
     packed = zipped({"repo-main/README.md": b"x", "repo-main/pdf/SKILL.md": GOOD})
-    assert unpacked(packed) == {MAIN: GOOD}
+    assert unpack(packed) == {MAIN: GOOD}
 
 
 async def test_hidden_files_of_a_repository_stay_behind(store: Store) -> None:
@@ -233,7 +233,7 @@ async def test_what_lies_in_quarantine_is_what_is_installed(store: Store) -> Non
 async def test_a_list_of_skills_goes_to_another_home(store: Store) -> None:
     await store.install(serve(store), category="docs")
     store.bench.ledger.write_taps(("some/repo",))
-    wanted = snapshot(store.bench.ledger)
+    wanted = build_hub_snapshot(store.bench.ledger)
     assert wanted.taps == ("some/repo",)
     (one,) = wanted.skills
     assert (one.identifier, one.category) == ("some/repo/pdf", "docs")

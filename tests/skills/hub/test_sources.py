@@ -8,9 +8,9 @@ import json
 import pytest
 
 from hermes.core.errors import HermesError, NotFound
-from hermes.skills.hub.sources.direct import referenced
+from hermes.skills.hub.sources.direct import referenced_files
 from hermes.skills.hub.sources.github import split_identifier
-from hermes.skills.skill import MAIN, parse
+from hermes.skills.skill import MAIN, parse_skill
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store
 from tests.skills.hub.services import NOT_FOUND, Said, zipped
@@ -170,7 +170,7 @@ async def test_an_address_brings_the_files_that_the_text_speaks_of(store: Store)
 
 def test_only_support_files_are_spoken_of() -> None:
     text = "a/references/x ../references/y references/../../z scripts/ok.py http://h/assets/w"
-    assert referenced(text) == ("scripts/ok.py",)
+    assert referenced_files(text) == ("scripts/ok.py",)
 
 
 async def test_clawhub_is_searched_and_unpacked(store: Store) -> None:
@@ -210,7 +210,7 @@ async def test_an_assistant_of_lobehub_becomes_a_skill(store: Store) -> None:
     found, _ = await store.hub.search("tea", source="lobehub")
     assert [one.identifier for one in found] == ["lobehub/Tea Expert"]
     package = await store.hub.fetch("lobehub/Tea Expert")
-    skill, body = parse(package.files[MAIN].decode())
+    skill, body = parse_skill(package.files[MAIN].decode())
     assert (skill.name, skill.description) == ("tea-expert", 'Knows "tea": all')
     assert skill.tags == ("tea", "drink")
     assert "You know tea.\n---\nBrew it." in body

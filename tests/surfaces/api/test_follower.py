@@ -18,7 +18,14 @@ from hermes.core.events import (
 from hermes.core.events import Record as Recorded
 from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage, user_says
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
-from hermes.surfaces.api.follower import Anew, Follower, Happened, Mark, Piece, parse_mark
+from hermes.surfaces.api.follower import (
+    RecordAdded,
+    ReplyRestarted,
+    RunFollower,
+    StreamPosition,
+    TextPiece,
+    parse_position,
+)
 from hermes.surfaces.api.run import Run
 
 texts = st.lists(st.text(max_size=8), max_size=5)
@@ -50,13 +57,13 @@ def story(written: list[list[str]]) -> list[Recorded]:
     return [*told, record(n + 1, TurnEnded(reason="done", usage=Usage()))]
 
 
-def read(follower: Follower, heard: list[str], marks: list[Mark]) -> None:
+def read(follower: RunFollower, heard: list[str], marks: list[StreamPosition]) -> None:
     for moment in follower.read():
         marks.append(moment.mark)
         match moment:
-            case Piece(text=text, is_text=True):
+            case TextPiece(text=text, is_text=True):
                 heard.append(text)
-            case Anew():
+            case ReplyRestarted():
                 heard.append("<anew>")
             case _:
                 pass
@@ -69,15 +76,15 @@ def test_a_reader_that_comes_and_goes_hears_all_once(
     async def whole() -> None:
         run, told = Run("run", "s", 0.0), story(written)
         heard: list[str] = []
-        marks: list[Mark] = [Mark()]
-        follower = Follower(run)
+        marks: list[StreamPosition] = [StreamPosition()]
+        follower = RunFollower(run)
         for place, each in enumerate(told):
-            run.take(each)
+            run.apply(each)
             if place == leaves:
                 follower.close()
-                again = parse_mark(str(marks[-1]))
+                again = parse_position(str(marks[-1]))
                 assert again is not None
-                follower = Follower(run, again)
+                follower = RunFollower(run, again)
             if place >= late:
                 read(follower, heard, marks)
         read(follower, heard, marks)
@@ -96,20 +103,20 @@ def test_a_reply_that_is_written_anew_goes_on_or_says_so(
     async def whole() -> None:
         first, second = Run("run", "s", 0.0), Run("run", "s", 0.0)
         heard: list[str] = []
-        marks: list[Mark] = []
+        marks: list[StreamPosition] = []
         beginning = text[:cut]
         for each in story([])[:2]:
-            first.take(each)
-            second.take(each)
-        first.take(record(0, TextDelta(text=beginning)))
-        read(Follower(first), heard, marks)
+            first.apply(each)
+            second.apply(each)
+        first.apply(record(0, TextDelta(text=beginning)))
+        read(RunFollower(first), heard, marks)
         assert heard == [beginning]
         again = text if same else other
-        follower = Follower(second, parse_mark(str(marks[-1])))
+        follower = RunFollower(second, parse_position(str(marks[-1])))
         for letter in again:
-            second.take(record(0, TextDelta(text=letter)))
+            second.apply(record(0, TextDelta(text=letter)))
             read(follower, heard, marks)
-        second.take(record(3, reply(again)))
+        second.apply(record(3, reply(again)))
         read(follower, heard, marks)
         if again.startswith(beginning):
             assert "".join(heard) == again
@@ -123,17 +130,17 @@ def test_a_stream_that_starts_over_in_one_process_goes_on_behind_what_was_said()
     async def whole() -> None:
         run = Run("run", "s", 0.0)
         heard: list[str] = []
-        follower = Follower(run)
+        follower = RunFollower(run)
         for each in story([])[:2]:
-            run.take(each)
-        run.take(record(0, TextDelta(text="one two")))
+            run.apply(each)
+        run.apply(record(0, TextDelta(text="one two")))
         read(follower, heard, [])
-        run.take(record(0, Restarted()))
-        run.take(record(0, TextDelta(text="one ")))
+        run.apply(record(0, Restarted()))
+        run.apply(record(0, TextDelta(text="one ")))
         read(follower, heard, [])
-        run.take(record(0, TextDelta(text="two three")))
+        run.apply(record(0, TextDelta(text="two three")))
         read(follower, heard, [])
-        run.take(record(3, reply("one two three")))
+        run.apply(record(3, reply("one two three")))
         read(follower, heard, [])
         assert heard == ["one two", " three"]
 
@@ -142,8 +149,8 @@ def test_a_stream_that_starts_over_in_one_process_goes_on_behind_what_was_said()
 
 @given(st.text(max_size=30))
 def test_only_marks_are_read_as_marks(text: str) -> None:
-    mark = parse_mark(text)
-    assert mark is None or parse_mark(str(mark)) is not None
+    mark = parse_position(text)
+    assert mark is None or parse_position(str(mark)) is not None
 
 
 async def test_nothing_follows_the_end_although_the_last_words_were_never_written_down() -> None:
@@ -152,6 +159,6 @@ async def test_nothing_follows_the_end_although_the_last_words_were_never_writte
         each for each in story([["one"]]) if isinstance(each.event, MessageReceived | TurnStarted)
     ]
     unwritten = record(0, TextDelta(text="two"))
-    run.take_all([*told, unwritten, record(3, TurnEnded(reason="interrupted", usage=Usage()))])
-    *_, last = Follower(run).read()
-    assert isinstance(last, Happened) and isinstance(last.record.event, TurnEnded)
+    run.apply_all([*told, unwritten, record(3, TurnEnded(reason="interrupted", usage=Usage()))])
+    *_, last = RunFollower(run).read()
+    assert isinstance(last, RecordAdded) and isinstance(last.record.event, TurnEnded)

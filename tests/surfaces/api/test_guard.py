@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hermes.surfaces.api.routes import ROUTES, Route
+from hermes.surfaces.api.routes import ROUTES, ApiRoute
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -37,7 +37,7 @@ def stranger(api: Serving) -> Iterator[httpx2.Client]:
         yield client
 
 
-def send(stranger: httpx2.Client, route: Route, **headers: str) -> httpx2.Response:
+def send(stranger: httpx2.Client, route: ApiRoute, **headers: str) -> httpx2.Response:
     path = route.path.replace("{id}", "x")
     body = SAMPLES if route.body is not None else None
     return stranger.request(route.method, path, json=body, headers=headers)
@@ -45,7 +45,7 @@ def send(stranger: httpx2.Client, route: Route, **headers: str) -> httpx2.Respon
 
 @pytest.mark.parametrize("route", PROTECTED, ids=NAMES)
 def test_a_route_takes_nobody_without_its_token(
-    api: Serving, stranger: httpx2.Client, model: Model, route: Route
+    api: Serving, stranger: httpx2.Client, model: Model, route: ApiRoute
 ) -> None:
     asked = len(model.server.requests)
     good = f"Bearer {api.token}"
@@ -71,7 +71,7 @@ def test_a_route_takes_nobody_without_its_token(
 @pytest.mark.parametrize(
     "id", ["..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "x%00y", "a%0d%0aX-Evil:%201", "x" * 300]
 )
-def test_an_id_leads_nowhere_else(api: Serving, route: Route, id: str) -> None:
+def test_an_id_leads_nowhere_else(api: Serving, route: ApiRoute, id: str) -> None:
     with socket.create_connection(("127.0.0.1", api.port), timeout=60) as line:
         path = route.path.replace("{id}", id)
         body = b'{"text":"x","decision":"once","input":"x"}' if route.body is not None else b""

@@ -14,8 +14,8 @@ import pytest
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, UsageError
-from hermes.surfaces.api.listener import Place, check_place
-from hermes.surfaces.api.tokens import SCOPES, Tokens, check_key
+from hermes.surfaces.api.listener import ListenAddress, check_address
+from hermes.surfaces.api.tokens import SCOPES, TokenStore, check_key
 from tests.surfaces.api.serving import HERMES, Serving, configure, serving
 
 NOWHERE = "http://127.0.0.1:9"
@@ -23,22 +23,22 @@ NOWHERE = "http://127.0.0.1:9"
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_this_machine_may_always_be_served(host: str) -> None:
-    check_place(Place(host=host, port=1))
+    check_address(ListenAddress(host=host, port=1))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", ""])
 def test_others_are_served_on_purpose_and_not_in_the_clear(host: str) -> None:
     for place in (
-        Place(host=host, port=1),
-        Place(host=host, port=1, public=True),
-        Place(host=host, port=1, proxied=True),
-        Place(host=host, port=1, certificate="c", key="k"),
-        Place(host=host, port=1, public=True, certificate="c"),
+        ListenAddress(host=host, port=1),
+        ListenAddress(host=host, port=1, public=True),
+        ListenAddress(host=host, port=1, proxied=True),
+        ListenAddress(host=host, port=1, certificate="c", key="k"),
+        ListenAddress(host=host, port=1, public=True, certificate="c"),
     ):
         with pytest.raises(UsageError):
-            check_place(place)
-    check_place(Place(host=host, port=1, public=True, certificate="c", key="k"))
-    check_place(Place(host=host, port=1, public=True, proxied=True))
+            check_address(place)
+    check_address(ListenAddress(host=host, port=1, public=True, certificate="c", key="k"))
+    check_address(ListenAddress(host=host, port=1, public=True, proxied=True))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_keys_that_others_would_guess_are_refused(key: str) -> None:
 
 
 def test_a_token_is_kept_as_a_digest(tmp_path: Path) -> None:
-    tokens = Tokens(Home(tmp_path))
+    tokens = TokenStore(Home(tmp_path))
     made = tokens.add("one", ("chat",), 1.0)
     found = tokens.client(made)
     assert found is not None and (found.name, found.scopes) == ("one", ("chat",))

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.config.home import Home
-from hermes.surfaces.api.media import Stream, bare, named
-from hermes.surfaces.api.tokens import Tokens
+from hermes.surfaces.api.media import MediaFilter, replace_paths, strip_images
+from hermes.surfaces.api.tokens import TokenStore
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.surfaces.api.conftest import Model
@@ -75,14 +75,14 @@ def said(text: str) -> dict[str, Any]:
 
 
 def test_a_file_is_called_by_its_name() -> None:
-    assert named("look:\nMEDIA:/home/ann/a b.png\nnice") == "look:\na b.png\nnice"
+    assert replace_paths("look:\nMEDIA:/home/ann/a b.png\nnice") == "look:\na b.png\nnice"
     other = "MEDIA: is a word of ours\nso MEDIA:/x.png stays"
-    assert named(other) == other
+    assert replace_paths(other) == other
 
 
 def test_pictures_in_a_text_are_left_out_when_it_comes_back() -> None:
-    assert bare("a ![x.png](data:image/png;base64,AAAA) b") == "a x.png b"
-    assert bare("a ![x.png](https://example.org/x.png) b") == (
+    assert strip_images("a ![x.png](data:image/png;base64,AAAA) b") == "a x.png b"
+    assert strip_images("a ![x.png](https://example.org/x.png) b") == (
         "a ![x.png](https://example.org/x.png) b"
     )
 
@@ -121,7 +121,7 @@ def test_a_file_that_the_answer_names_is_shown_to_the_owner_only(
     with inlining.client() as client:
         own = client.post(PATH, json=said("show it")).json()["choices"][0]["message"]["content"]
     assert own.startswith("See\n![dot.png](data:image/png;base64,")
-    token = Tokens(Home(inlining.home)).add("phone", ("chat",), 0.0)
+    token = TokenStore(Home(inlining.home)).add("phone", ("chat",), 0.0)
     with inlining.client(headers={"Authorization": f"Bearer {token}"}) as client:
         told = client.post(PATH, json=said("show it")).json()["choices"][0]["message"]["content"]
     assert told == "See\ndot.png"
@@ -204,6 +204,6 @@ TEXTS = st.lists(
 
 @given(TEXTS)
 def test_pieces_of_a_text_say_what_the_whole_text_says(pieces: list[str]) -> None:
-    stream = Stream(tuple, inline=False, any_file=False)
-    told = "".join([*(stream.pass_on(piece) for piece in pieces), stream.rest()])
-    assert told == named("".join(pieces))
+    stream = MediaFilter(tuple, inline=False, any_file=False)
+    told = "".join([*(stream.feed(piece) for piece in pieces), stream.flush()])
+    assert told == replace_paths("".join(pieces))

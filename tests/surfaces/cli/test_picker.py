@@ -6,9 +6,11 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from hermes.surfaces.cli.picker import Picker, Row
+from hermes.surfaces.cli.picker import Picker, PickerRow
 
-FRUIT = tuple(Row(text=name, value=name) for name in ("apple", "banana", "cherry", "blue berry"))
+FRUIT = tuple(
+    PickerRow(text=name, value=name) for name in ("apple", "banana", "cherry", "blue berry")
+)
 
 
 async def press(picker: Picker, keys: str) -> str | None:
@@ -41,8 +43,8 @@ async def test_it_begins_at_what_is_chosen_now() -> None:
 
 
 async def test_what_was_typed_may_be_an_answer_of_its_own() -> None:
-    def as_typed(text: str) -> Row:
-        return Row(text=f"use {text}", value=text)
+    def as_typed(text: str) -> PickerRow:
+        return PickerRow(text=f"use {text}", value=text)
 
     assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "durian\r") == "durian"
     assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "apple\r") == "apple"

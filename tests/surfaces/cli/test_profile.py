@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hermes.config.home import Home
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.homes.backup import used_by
-from hermes.homes.claims import claimed
+from hermes.homes.claims import hold_claim
 from hermes.journal.leases import lock_folder
-from hermes.journal.locks import Owner
+from hermes.journal.locks import LeaseOwner
 from tests.surfaces.cli.program import Program
 
 
@@ -106,8 +106,8 @@ def test_removing_the_profile_in_use_leads_back_to_the_home(program: Program) ->
 def test_a_profile_that_is_open_elsewhere_stays(program: Program) -> None:
     program("profile", "create", "work")
     home = Home(program.home / "profiles" / "work")
-    owner = Owner(lock_folder(home.root))
-    owner.prove()
+    owner = LeaseOwner(lock_folder(home.root))
+    owner.hold_lock()
     try:
         assert len(used_by(home)) == 1
         for line in (("delete", "work", "--yes"), ("rename", "work", "job")):
@@ -115,7 +115,7 @@ def test_a_profile_that_is_open_elsewhere_stays(program: Program) -> None:
             assert result.code == 1
             assert "is in use by process" in result.err
     finally:
-        owner.leave()
+        owner.release()
     assert program("profile", "delete", "work", "--yes").code == 0
 
 
@@ -290,7 +290,7 @@ def test_who_would_listen_with_the_token_of_another_home_is_refused(
     monkeypatch.setenv("HERMES_GATEWAY_LOCK_DIR", str(program.work / "claims"))
     monkeypatch.setenv(variable, token)
     program("profile", "create", "work")
-    with claimed(scope, token, remedy="", home=other, env=environment()):
+    with hold_claim(scope, token, remedy="", home=other, env=process_environment()):
         result = program("-p", "work", *line.split())
     assert (result.code, result.out) == (1, "")
     assert f"{other.root} (process {os.getpid()}) listens with the same token" in result.err

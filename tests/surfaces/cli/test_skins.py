@@ -34,11 +34,11 @@ def test_colours_become_codes() -> None:
 
 def test_a_skin_changes_what_is_painted_and_can_be_taken_off() -> None:
     paint = Paint(colours=True)
-    paint.wear(SKINS["plain"])
+    paint.apply_skin(SKINS["plain"])
     assert paint("careful", "error") == "careful"
-    paint.wear(SKINS["slate"])
+    paint.apply_skin(SKINS["slate"])
     assert paint("title", "bold") == "\x1b[1;38;5;153mtitle\x1b[0m"
-    paint.wear(DEFAULT)
+    paint.apply_skin(DEFAULT)
     assert paint("careful", "error") == "\x1b[31mcareful\x1b[0m"
 
 

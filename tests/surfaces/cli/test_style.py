@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 
 class Screen(io.StringIO):
@@ -21,15 +21,15 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_terminal_gets_colours() -> None:
-    assert styled("no", "error", Screen()) == "\x1b[31mno\x1b[0m"
+    assert apply_style("no", "error", Screen()) == "\x1b[31mno\x1b[0m"
 
 
 def test_a_pipe_gets_none() -> None:
-    assert styled("no", "error", io.StringIO()) == "no"
+    assert apply_style("no", "error", io.StringIO()) == "no"
     assert mark("warn") == "⚠"
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_who_wants_none_gets_none(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
-    assert styled("no", "error", Screen()) == "no"
+    assert apply_style("no", "error", Screen()) == "no"

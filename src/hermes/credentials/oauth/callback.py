@@ -19,7 +19,7 @@ _LONGEST_LINE = 8_192
 _SECONDS = 10.0
 
 
-class Returned(Value):
+class RedirectResult(Value):
     """The result of a login in the browser; `state` ties it to our request."""
 
     code: str = ""
@@ -31,20 +31,20 @@ class Returned(Value):
         return f"{type(self).__name__}(error={self.error!r})"
 
 
-def read_returned(text: str) -> Returned:
+def parse_redirect(text: str) -> RedirectResult:
     """Parses a pasted URL, query, or `code#state`."""
     text = text.strip()
     if "=" in text:
         place = urlsplit(text if "?" in text else f"?{text}")
-        return read_query(place.query)
+        return parse_query(place.query)
     code, _, state = text.partition("#")
-    return Returned(code=code, state=state)
+    return RedirectResult(code=code, state=state)
 
 
-def read_query(query: str) -> Returned:
+def parse_query(query: str) -> RedirectResult:
     first = {name: values[0] for name, values in parse_qs(query).items()}
     error = first.get("error_description") or first.get("error", "")
-    return Returned(
+    return RedirectResult(
         code=first.get("code", ""),
         state=first.get("state", ""),
         issuer=first.get("iss", ""),
@@ -52,16 +52,16 @@ def read_query(query: str) -> Returned:
     )
 
 
-class Callback:
+class RedirectListener:
     """Waits for one redirect to `url`. Only an answer with `state` is accepted; `state` may be set
     after the server has started, when the authorization request is known."""
 
     def __init__(self, url: str = "", state: str = "") -> None:
         self.url = url
         self.state = state
-        self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self._returned: asyncio.Future[RedirectResult] = asyncio.get_running_loop().create_future()
 
-    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> Returned:
+    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> RedirectResult:
         """The first of the redirect and the pasted text, with `error` set if it has no code or
         belongs to another login; raises TimeoutError."""
         by_hand = asyncio.ensure_future(self._read(pasted))
@@ -75,17 +75,17 @@ class Callback:
             await asyncio.gather(by_hand, return_exceptions=True)
         return (self._returned if self._returned in done else by_hand).result()
 
-    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> Returned:
-        found = read_returned(await pasted())
+    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> RedirectResult:
+        found = parse_redirect(await pasted())
         if found.error:
             return found
         if not found.code:
-            return Returned(error="there is no code")
+            return RedirectResult(error="there is no code")
         if not self._is_ours(found):
-            return Returned(error="the code belongs to another login")
+            return RedirectResult(error="the code belongs to another login")
         return found
 
-    def _is_ours(self, found: Returned) -> bool:
+    def _is_ours(self, found: RedirectResult) -> bool:
         return bool(self.state) and hmac.compare_digest(found.state.encode(), self.state.encode())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,7 +104,7 @@ class Callback:
     def _answer(self, line: str) -> bytes:
         target = line.split(" ")[1] if line.startswith("GET ") else ""
         place = urlsplit(target)
-        found = read_query(place.query) if place.path == PATH else Returned()
+        found = parse_query(place.query) if place.path == PATH else RedirectResult()
         if not found.code and not found.error:
             return _response("404 Not Found", "Not found.")
         # Any web page can send the browser here: without our state the request is ignored.
@@ -117,11 +117,11 @@ class Callback:
 
 
 @asynccontextmanager
-async def listening(
+async def listen_for_redirect(
     state: str = "", *, host: str = "127.0.0.1", port: int = 0
-) -> AsyncIterator[Callback]:
+) -> AsyncIterator[RedirectListener]:
     """A callback that is served at `host`; port 0 uses a free one."""
-    callback = Callback(state=state)
+    callback = RedirectListener(state=state)
     async with await asyncio.start_server(callback.serve, host, port) as server:
         callback.url = f"http://{host}:{server.sockets[0].getsockname()[1]}{PATH}"
         yield callback

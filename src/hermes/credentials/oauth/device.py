@@ -8,17 +8,17 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.world import Clock
 from hermes.credentials.oauth.logins import Login
-from hermes.credentials.oauth.screen import Screen, login_failed
+from hermes.credentials.oauth.screen import LoginScreen, login_failed
 from hermes.credentials.oauth.tokens import (
     UNREACHABLE,
-    Refusal,
-    Tokens,
-    granted,
-    number,
+    OAuthErrorResponse,
+    TokenSet,
+    as_number,
+    parse_tokens,
     post,
     request_tokens,
 )
-from hermes.providers.http import Http
+from hermes.providers.http import HttpClient
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER_SECONDS = 5.0
@@ -26,7 +26,7 @@ _CODEX_SECONDS = 900.0
 # Errors after which polling continues.
 _PENDING = frozenset(("authorization_pending", UNREACHABLE, "malformed"))
 
-Poll = Callable[[], Awaitable[JsonObject | Refusal]]
+Poll = Callable[[], Awaitable[JsonObject | OAuthErrorResponse]]
 
 
 class DeviceCode(Value):
@@ -38,13 +38,15 @@ class DeviceCode(Value):
     interval: float = 5.0
 
 
-async def device_login(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
+async def device_login(
+    login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
+) -> TokenSet:
     """Waits until the user has approved; raises ProviderError on failure or timeout."""
     scope = {"scope": login.scope} if login.scope else {}
     client = login.token_endpoint().client_fields()
     answer = await post(http, login.device_url, {**client, **scope})
-    if isinstance(answer, Refusal):
-        raise login_failed(login, answer.words)
+    if isinstance(answer, OAuthErrorResponse):
+        raise login_failed(login, answer.message)
     try:
         code = convert(DeviceCode, answer, lenient=True)
     except DecodeError as error:
@@ -57,20 +59,24 @@ async def device_login(login: Login, screen: Screen, *, http: Http, clock: Clock
     )
     fields = {**client, "grant_type": _GRANT, "device_code": code.device_code}
 
-    async def poll() -> JsonObject | Refusal:
+    async def poll() -> JsonObject | OAuthErrorResponse:
         return await post(http, login.token_url, fields)
 
-    found = await _polled(login, poll, interval=code.interval, seconds=code.expires_in, clock=clock)
-    tokens = granted(found, now=clock.now(), account_claim=login.account_claim)
+    found = await _poll_until_done(
+        login, poll, interval=code.interval, seconds=code.expires_in, clock=clock
+    )
+    tokens = parse_tokens(found, now=clock.now(), account_claim=login.account_claim)
     return _require_tokens(login, tokens)
 
 
-async def codex_login(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
+async def codex_login(
+    login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
+) -> TokenSet:
     """A device flow that returns an authorization code with its verifier instead of tokens."""
     base = f"{login.issuer}/api/accounts/deviceauth"
     answer = await post(http, f"{base}/usercode", {"client_id": login.client_id}, body="json")
-    if isinstance(answer, Refusal):
-        raise login_failed(login, answer.words)
+    if isinstance(answer, OAuthErrorResponse):
+        raise login_failed(login, answer.message)
     user_code, device = answer.get("user_code"), answer.get("device_auth_id")
     if not isinstance(user_code, str) or not isinstance(device, str):
         raise login_failed(login, "its answer is malformed")
@@ -78,16 +84,16 @@ async def codex_login(login: Login, screen: Screen, *, http: Http, clock: Clock)
     screen.show_code(page, user_code, whole_url="", seconds=_CODEX_SECONDS)
     fields = {"device_auth_id": device, "user_code": user_code}
 
-    async def poll() -> JsonObject | Refusal:
+    async def poll() -> JsonObject | OAuthErrorResponse:
         found = await post(http, f"{base}/token", fields, body="json")
-        if isinstance(found, Refusal) and found.status in (403, 404):
-            return Refusal(code="authorization_pending")
+        if isinstance(found, OAuthErrorResponse) and found.status in (403, 404):
+            return OAuthErrorResponse(code="authorization_pending")
         return found
 
-    found = await _polled(
+    found = await _poll_until_done(
         login,
         poll,
-        interval=number(answer.get("interval")) or 5.0,
+        interval=as_number(answer.get("interval")) or 5.0,
         seconds=_CODEX_SECONDS,
         clock=clock,
     )
@@ -103,7 +109,7 @@ async def codex_login(login: Login, screen: Screen, *, http: Http, clock: Clock)
     )
 
 
-async def _polled(
+async def _poll_until_done(
     login: Login, poll: Poll, *, interval: float, seconds: float, clock: Clock
 ) -> JsonObject:
     """Polls until the answer is no longer pending."""
@@ -111,7 +117,7 @@ async def _polled(
     while clock.monotonic() + interval <= until:
         await clock.sleep(interval)
         answer = await poll()
-        if not isinstance(answer, Refusal):
+        if not isinstance(answer, OAuthErrorResponse):
             return answer
         if answer.code == "slow_down":
             interval += _SLOWER_SECONDS
@@ -120,11 +126,11 @@ async def _polled(
         elif answer.code == "expired_token":
             break
         elif answer.code not in _PENDING:
-            raise login_failed(login, answer.words)
+            raise login_failed(login, answer.message)
     raise login_failed(login, "the code was not used in time")
 
 
-def _require_tokens(login: Login, found: Tokens | Refusal) -> Tokens:
-    if isinstance(found, Refusal):
-        raise login_failed(login, found.words)
+def _require_tokens(login: Login, found: TokenSet | OAuthErrorResponse) -> TokenSet:
+    if isinstance(found, OAuthErrorResponse):
+        raise login_failed(login, found.message)
     return found

@@ -78,7 +78,7 @@ class Login(Value, forbid_unknown_fields=True):
         return f"{type(self).__name__}(provider={self.provider!r}, flow={self.flow!r})"
 
 
-class Logins:
+class LoginCatalogue:
     """The bundled logins, with changes and additions from the home."""
 
     def __init__(self, home: Home, secret: Callable[[str], str]) -> None:
@@ -97,14 +97,14 @@ class Logins:
 
     def _all(self) -> dict[str, Login]:
         if self._known is None:
-            tables = dict(_shipped())
+            tables = dict(_bundled_tables())
             for provider, table in _own_tables(self._home).items():
                 tables[provider] = {**tables.get(provider, {}), **table}
-            self._known = {name: _login(name, table) for name, table in tables.items()}
+            self._known = {name: _build_login(name, table) for name, table in tables.items()}
         return self._known
 
 
-def without_client(login: Login) -> ConfigError:
+def missing_client_error(login: Login) -> ConfigError:
     page = f" (from {login.key_page})" if login.key_page else ""
     key = f"`hermes auth add {login.key_provider or login.provider} --type api-key`{page}"
     return ConfigError(
@@ -114,7 +114,7 @@ def without_client(login: Login) -> ConfigError:
 
 
 @cache
-def _shipped() -> dict[str, JsonObject]:
+def _bundled_tables() -> dict[str, JsonObject]:
     return tomllib.loads(Path(__file__).with_name("logins.toml").read_text("utf-8"))
 
 
@@ -132,18 +132,18 @@ def _own_tables(home: Home) -> dict[str, JsonObject]:
     return found
 
 
-def _login(provider: str, table: JsonObject) -> Login:
+def _build_login(provider: str, table: JsonObject) -> Login:
     try:
         login = convert(Login, {"provider": provider, **table})
     except DecodeError as error:
         raise ConfigError(f"The login for {provider} cannot be used: {error}.") from error
     for name, url in msgspec.structs.asdict(login).items():
         if name in _ADDRESSES and url:
-            require_safe(url, f"The {name} of the login for {provider}")
+            require_https(url, f"The {name} of the login for {provider}")
     return login
 
 
-def require_safe(url: str, what: str) -> None:
+def require_https(url: str, what: str) -> None:
     """Raises ConfigError unless tokens can be sent there encrypted, or to this machine."""
     if not url.startswith("https://") and not (
         url.startswith("http://") and is_local(host_of(url))

@@ -9,16 +9,16 @@ from urllib.parse import urlencode
 
 from hermes.codec.values import Value
 from hermes.core.world import Clock
-from hermes.credentials.oauth.callback import Callback, listening
+from hermes.credentials.oauth.callback import RedirectListener, listen_for_redirect
 from hermes.credentials.oauth.logins import Login
-from hermes.credentials.oauth.screen import Screen, login_failed
-from hermes.credentials.oauth.tokens import Refusal, Tokens, request_tokens
-from hermes.providers.http import Http
+from hermes.credentials.oauth.screen import LoginScreen, login_failed
+from hermes.credentials.oauth.tokens import OAuthErrorResponse, TokenSet, request_tokens
+from hermes.providers.http import HttpClient
 
 _BROWSER_SECONDS = 600.0
 
 
-class Proof(Value):
+class PkceProof(Value):
     """The PKCE verifier and the state of one login."""
 
     verifier: str
@@ -26,28 +26,30 @@ class Proof(Value):
 
     @property
     def challenge(self) -> str:
-        return _text(hashlib.sha256(self.verifier.encode()).digest())
+        return _base64url(hashlib.sha256(self.verifier.encode()).digest())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
 
-def new_proof() -> Proof:
+def new_proof() -> PkceProof:
     # Not from World: these must be unpredictable even in a replay.
-    return Proof(verifier=_text(os.urandom(32)), state=_text(os.urandom(24)))
+    return PkceProof(verifier=_base64url(os.urandom(32)), state=_base64url(os.urandom(24)))
 
 
-async def browser_login(login: Login, screen: Screen, *, http: Http, clock: Clock) -> Tokens:
+async def browser_login(
+    login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
+) -> TokenSet:
     """Waits for the redirect or a pasted code; raises ProviderError."""
     proof = new_proof()
     if login.redirect_uri:
-        callback = Callback(login.redirect_uri, proof.state)
+        callback = RedirectListener(login.redirect_uri, proof.state)
         return await _log_in(login, proof, callback, screen, http=http, clock=clock)
-    async with listening(proof.state) as callback:
+    async with listen_for_redirect(proof.state) as callback:
         return await _log_in(login, proof, callback, screen, http=http, clock=clock)
 
 
-def authorize_url(login: Login, proof: Proof, redirect_uri: str) -> str:
+def authorize_url(login: Login, proof: PkceProof, redirect_uri: str) -> str:
     query = {
         "response_type": "code",
         "client_id": login.client_id,
@@ -63,8 +65,14 @@ def authorize_url(login: Login, proof: Proof, redirect_uri: str) -> str:
 
 
 async def _log_in(
-    login: Login, proof: Proof, callback: Callback, screen: Screen, *, http: Http, clock: Clock
-) -> Tokens:
+    login: Login,
+    proof: PkceProof,
+    callback: RedirectListener,
+    screen: LoginScreen,
+    *,
+    http: HttpClient,
+    clock: Clock,
+) -> TokenSet:
     screen.show_page(authorize_url(login, proof, callback.url), paste=True)
     try:
         found = await callback.wait(screen.pasted, _BROWSER_SECONDS)
@@ -80,10 +88,10 @@ async def _log_in(
         "code_verifier": proof.verifier,
     }
     tokens = await request_tokens(login.token_endpoint(), fields, http=http, now=clock.now())
-    if isinstance(tokens, Refusal):
-        raise login_failed(login, tokens.words)
+    if isinstance(tokens, OAuthErrorResponse):
+        raise login_failed(login, tokens.message)
     return tokens
 
 
-def _text(data: bytes) -> str:
+def _base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

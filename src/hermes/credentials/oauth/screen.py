@@ -8,7 +8,7 @@ from hermes.core.errors import ProviderError
 from hermes.credentials.oauth.logins import Login
 
 
-class Screen(Protocol):
+class LoginScreen(Protocol):
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
         """Asks the user to open `url` and enter the code. `whole_url` already contains the code;
         "" if there is none."""

@@ -12,10 +12,10 @@ from urllib.parse import quote, urlencode
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.errors import ProviderError
-from hermes.providers.http import Answer, Http, Timeouts
+from hermes.providers.http import HttpClient, HttpResponse, Timeouts
 
 # After these errors only a new login helps.
-TERMINAL = frozenset(
+TERMINAL_ERRORS = frozenset(
     (
         "invalid_grant",
         "token_revoked",
@@ -63,7 +63,7 @@ class TokenEndpoint(Value):
         return f"{type(self).__name__}(url={self.url!r})"
 
 
-class Refusal(Value):
+class OAuthErrorResponse(Value):
     """An error answer. `code` comes from the server; "unreachable" if there was no answer."""
 
     code: str
@@ -71,11 +71,11 @@ class Refusal(Value):
     status: int = 0
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         return (self.text or self.code.replace("_", " ")).rstrip(".")
 
 
-class Tokens(Value):
+class TokenSet(Value):
     """`expires_at` is in our clock, computed from the lifetime. `url` is the API address for the
     token, if it differs from the default."""
 
@@ -94,8 +94,8 @@ class Tokens(Value):
 
 
 async def request_tokens(
-    endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: Http, now: float
-) -> Tokens | Refusal:
+    endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: HttpClient, now: float
+) -> TokenSet | OAuthErrorResponse:
     """Sends a grant (`grant_type` and its fields) to the token endpoint."""
     resource = {"resource": endpoint.resource} if endpoint.resource else {}
     answer = await post(
@@ -105,28 +105,28 @@ async def request_tokens(
         body=endpoint.body,
         headers=endpoint.client_headers(),
     )
-    return granted(answer, now=now, account_claim=endpoint.account_claim)
+    return parse_tokens(answer, now=now, account_claim=endpoint.account_claim)
 
 
 async def refresh_tokens(
-    endpoint: TokenEndpoint, refresh_token: str, *, http: Http, now: float
-) -> Tokens | Refusal:
+    endpoint: TokenEndpoint, refresh_token: str, *, http: HttpClient, now: float
+) -> TokenSet | OAuthErrorResponse:
     """Refreshes tokens. Servers that rotate refresh tokens accept each only once."""
     fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
     tokens = await request_tokens(endpoint, fields, http=http, now=now)
-    if isinstance(tokens, Tokens) and not tokens.refresh_token:
+    if isinstance(tokens, TokenSet) and not tokens.refresh_token:
         return replace(tokens, refresh_token=refresh_token)
     return tokens
 
 
 async def post(
-    http: Http,
+    http: HttpClient,
     url: str,
     fields: Mapping[str, str],
     *,
     body: BodyFormat = "form",
     headers: Mapping[str, str] | None = None,
-) -> JsonObject | Refusal:
+) -> JsonObject | OAuthErrorResponse:
     if body == "json":
         kind, data = "application/json", encode(dict(fields))
     else:
@@ -139,10 +139,12 @@ async def post(
         ):
             return await _read(answer)
     except (ProviderError, TimeoutError) as error:
-        return Refusal(code=UNREACHABLE, text=str(error) or "no answer in time")
+        return OAuthErrorResponse(code=UNREACHABLE, text=str(error) or "no answer in time")
 
 
-async def get(http: Http, url: str, headers: Mapping[str, str]) -> JsonObject | Refusal:
+async def get(
+    http: HttpClient, url: str, headers: Mapping[str, str]
+) -> JsonObject | OAuthErrorResponse:
     sent = {"accept": "application/json", **headers}
     try:
         async with (
@@ -151,26 +153,26 @@ async def get(http: Http, url: str, headers: Mapping[str, str]) -> JsonObject | 
         ):
             return await _read(answer)
     except (ProviderError, TimeoutError) as error:
-        return Refusal(code=UNREACHABLE, text=str(error) or "no answer in time")
+        return OAuthErrorResponse(code=UNREACHABLE, text=str(error) or "no answer in time")
 
 
-def granted(
-    answer: JsonObject | Refusal, *, now: float, account_claim: tuple[str, ...] = ()
-) -> Tokens | Refusal:
+def parse_tokens(
+    answer: JsonObject | OAuthErrorResponse, *, now: float, account_claim: tuple[str, ...] = ()
+) -> TokenSet | OAuthErrorResponse:
     """Parses the answer of a token endpoint."""
-    if isinstance(answer, Refusal):
+    if isinstance(answer, OAuthErrorResponse):
         return answer
     access = answer.get("access_token")
     if not isinstance(access, str) or not access:
-        return Refusal(code="malformed", text="the answer has no access token")
+        return OAuthErrorResponse(code="malformed", text="the answer has no access token")
     refresh = answer.get("refresh_token")
     id_token = answer.get("id_token")
-    lifetime = number(answer.get("expires_in"))
+    lifetime = as_number(answer.get("expires_in"))
     if lifetime is None:
-        lifetime = _lifetime(claims(access))
-    accounts = (claim(token, account_claim) for token in (id_token, access))
+        lifetime = _lifetime(jwt_claims(access))
+    accounts = (find_claim(token, account_claim) for token in (id_token, access))
     scope = answer.get("scope")
-    return Tokens(
+    return TokenSet(
         access_token=access,
         refresh_token=refresh if isinstance(refresh, str) else "",
         expires_at=None if lifetime is None else now + lifetime,
@@ -179,7 +181,7 @@ def granted(
     )
 
 
-def claims(token: str) -> JsonObject:
+def jwt_claims(token: str) -> JsonObject:
     """The claims of a JWT, {} for other tokens. The signature is not verified: the token is only
     passed on."""
     parts = token.split(".")
@@ -192,41 +194,43 @@ def claims(token: str) -> JsonObject:
         return {}
 
 
-def claim(token: JsonValue, way: tuple[str, ...]) -> str:
-    held: JsonValue = claims(token) if isinstance(token, str) and way else ""
+def find_claim(token: JsonValue, way: tuple[str, ...]) -> str:
+    held: JsonValue = jwt_claims(token) if isinstance(token, str) and way else ""
     for name in way:
         held = held.get(name, "") if isinstance(held, dict) else ""
     return held if isinstance(held, str) else ""
 
 
-async def _read(answer: Answer) -> JsonObject | Refusal:
+async def _read(answer: HttpResponse) -> JsonObject | OAuthErrorResponse:
     data = await answer.read(_MOST_BYTES)
     try:
         held = decode(dict[str, JsonValue], data)
     except DecodeError:
-        return Refusal(code="malformed", text=f"HTTP {answer.status}", status=answer.status)
+        return OAuthErrorResponse(
+            code="malformed", text=f"HTTP {answer.status}", status=answer.status
+        )
     # Some servers report errors with status 200.
     if 200 <= answer.status < 300 and "error" not in held:
         return held
     return _refusal(held, answer.status)
 
 
-def _refusal(held: JsonObject, status: int) -> Refusal:
+def _refusal(held: JsonObject, status: int) -> OAuthErrorResponse:
     error = held.get("error") or held.get("code") or held.get("message") or f"HTTP {status}"
     text = held.get("error_description") or held.get("message") or ""
     if isinstance(error, dict):
         text = error.get("message") or text
         error = error.get("code") or error.get("type") or f"HTTP {status}"
-    return Refusal(code=str(error), text=str(text)[:_SHOWN], status=status)
+    return OAuthErrorResponse(code=str(error), text=str(text)[:_SHOWN], status=status)
 
 
 def _lifetime(held: JsonObject) -> float | None:
     """The difference of two server times, independent of our clock."""
-    begun, over = number(held.get("iat")), number(held.get("exp"))
+    begun, over = as_number(held.get("iat")), as_number(held.get("exp"))
     return None if begun is None or over is None else max(0.0, over - begun)
 
 
-def number(value: JsonValue) -> float | None:
+def as_number(value: JsonValue) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):

@@ -12,7 +12,7 @@ Kind = Literal["setting", "secret", "soul", "memory", "skill", "sessions"]
 State = Literal["taken", "would be taken", "there already", "left out"]
 
 
-class Foreign(Value):
+class ForeignHome(Value):
     """`settings` are in our keys; `memories` are entries by the file they go to; `skills` are
     folders that hold a SKILL.md; `sessions` gives export lines of the journal, oldest first."""
 
@@ -26,7 +26,7 @@ class Foreign(Value):
     problems: tuple[str, ...] = ()
 
 
-class Item(Value):
+class MigrationItem(Value):
     """One thing that was found, and what became of it; `note` says why."""
 
     kind: Kind

@@ -8,26 +8,28 @@ from pathlib import Path
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.home import Home
-from hermes.config.secrets import looks_secret, read_env_file
+from hermes.config.secrets import is_secret_name, read_env_file
 from hermes.core.errors import NotFound
-from hermes.homes.moving.foreign import Foreign, skill_folders, text_of
+from hermes.homes.moving.foreign import ForeignHome, skill_folders, text_of
 
 CONFIG = "openclaw.json"
 _SIGNS = (CONFIG, "workspace")
 
 
-def read_openclaw(root: Path) -> Foreign:
+def read_openclaw(root: Path) -> ForeignHome:
     """What such a folder holds; NotFound when it is none."""
     if not any((root / name).exists() for name in _SIGNS):
         raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {', '.join(_SIGNS)}.")
     config, problems = _config(root / CONFIG)
     workspace = _workspace(root, config)
     env = read_env_file(Home(root)).variables
-    return Foreign(
+    return ForeignHome(
         root=root,
         settings=_model(config),
         secrets={
-            name: value for name, value in {**_named(config), **env}.items() if looks_secret(name)
+            name: value
+            for name, value in {**_named_file(config), **env}.items()
+            if is_secret_name(name)
         },
         soul=text_of(workspace / "SOUL.md"),
         memories={
@@ -66,7 +68,7 @@ def _model(config: JsonObject) -> JsonObject:
     return {"model": {"default": name}} if isinstance(name, str) and name else {}
 
 
-def _named(config: JsonObject) -> dict[str, str]:
+def _named_file(config: JsonObject) -> dict[str, str]:
     """Variables that its settings give to the agent."""
     held = _at(config, "env", "vars") or _at(config, "env")
     pairs = held.items() if isinstance(held, dict) else ()

@@ -30,7 +30,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.journal.chatlog import SAFE_ID
-from hermes.journal.transfer import FORMAT, EventLine, SessionLine, spoken
+from hermes.journal.transfer import FORMAT, EventLine, SessionLine, conversation_of
 from hermes.journal.versions import CURRENT, KINDS
 
 Row = Mapping[str, JsonValue]
@@ -41,14 +41,14 @@ def session_lines(path: Path) -> Iterator[bytes]:
     """One export line per session, oldest first; the file is only read. UsageError when it is no
     such database."""
     try:
-        with closing(_opened(path)) as db:
+        with closing(_open_database(path)) as db:
             for row in db.execute("SELECT * FROM sessions ORDER BY started_at, id"):
                 yield encode(_line(db, dict(row)))
     except sqlite3.Error as error:
         raise UsageError(f"The sessions in {path} cannot be read ({error}).") from error
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_database(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
     return db
@@ -66,7 +66,7 @@ def _line(db: sqlite3.Connection, session: Row) -> SessionLine:
         for n, (at, event) in enumerate(timed, start=1)
     ]
     events = tuple(_event_line(n, at, event) for n, (at, event) in enumerate(timed, start=1))
-    return SessionLine(id=name, format=FORMAT, events=events, messages=spoken(records))
+    return SessionLine(id=name, format=FORMAT, events=events, messages=conversation_of(records))
 
 
 def _event_line(n: int, at: float, event: DurableEvent) -> EventLine:
@@ -82,13 +82,13 @@ def _events(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent
     if title := _text(session.get("title")):
         yield start, Titled(title=title)
     at = start
-    for at, event in Conversation(session, rows).events():
+    for at, event in ForeignConversation(session, rows).events():
         yield at, event
     ended = session.get("ended_at")
     yield max(at, _number(ended) if ended else at), SessionEnded(reason="imported")
 
 
-class Conversation:
+class ForeignConversation:
     """The messages of one session. Calls get ids of their own, as theirs need not be unique; a
     call without an answer and an answer without a call are left out: no model could go on."""
 
@@ -111,7 +111,7 @@ class Conversation:
                         yield at, _result(row, *found)
 
     def _reply(self, place: int, row: Row) -> ReplyAdded:
-        answered = self._answered(place)
+        answered = self._add_result(place)
         calls: list[ToolCall] = []
         self._names.clear()
         for number, raw in enumerate(_calls(row)):
@@ -134,7 +134,7 @@ class Conversation:
             provider=_text(self._session.get("billing_provider")),
         )
 
-    def _answered(self, place: int) -> set[str]:
+    def _add_result(self, place: int) -> set[str]:
         """The calls that are answered before somebody else speaks."""
         found = set()
         for row in self._rows[place + 1 :]:

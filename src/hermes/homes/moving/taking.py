@@ -7,32 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongKind, from_data
+from hermes.config.coerce import WrongType, from_data
 from hermes.config.document import read_document
 from hermes.config.edit import set_from_text, write_settings
 from hermes.config.files import replace_file
-from hermes.config.schema import Path as Key
-from hermes.config.schema import find_setting, format_key, is_section, section_by_name
-from hermes.config.secrets import looks_secret, masked
+from hermes.config.schema import KeyPath as Key
+from hermes.config.schema import find_setting, format_key, is_section, mapping_section
+from hermes.config.secrets import is_secret_name, mask
 from hermes.config.settings import Settings
-from hermes.context.soul import is_written
-from hermes.homes.moving.foreign import Foreign, Item, Kind, State
-from hermes.memory.entries import Operation, Refused, Source, Target
-from hermes.skills.files import put_folder, read_tree
+from hermes.context.soul import is_custom
+from hermes.homes.moving.foreign import ForeignHome, Kind, MigrationItem, State
+from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation, Target
+from hermes.skills.files import read_tree, replace_folder
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.journal.archive import Library
-    from hermes.memory.service import Remembering
+    from hermes.journal.archive import SessionArchive
+    from hermes.memory.service import MemoryService
 
 SkillConflict = Literal["skip", "overwrite", "rename"]
 IMPORTS = "imported"
 _LEAVES_OUT = "say so with --secrets"
 
 
-class Wish(Value):
+class MigrationOptions(Value):
     """How to take things in. What is there already stays, unless `overwrite`."""
 
     secrets: bool = False
@@ -42,11 +42,15 @@ class Wish(Value):
     dry_run: bool = False
 
 
-async def take_in(
-    run: RunContext, memory: Remembering, archive: Library, foreign: Foreign, wish: Wish
-) -> tuple[Item, ...]:
+async def migrate(
+    run: RunContext,
+    memory: MemoryService,
+    archive: SessionArchive,
+    foreign: ForeignHome,
+    wish: MigrationOptions,
+) -> tuple[MigrationItem, ...]:
     """What became of everything that was found."""
-    taking = Taking(run, memory, archive, foreign, wish)
+    taking = Migration(run, memory, archive, foreign, wish)
     return (
         *(taking.settings() if wish.settings else ()),
         *taking.secrets(),
@@ -57,14 +61,14 @@ async def take_in(
     )
 
 
-class Taking:
+class Migration:
     def __init__(
         self,
         run: RunContext,
-        memory: Remembering,
-        archive: Library,
-        foreign: Foreign,
-        wish: Wish,
+        memory: MemoryService,
+        archive: SessionArchive,
+        foreign: ForeignHome,
+        wish: MigrationOptions,
     ) -> None:
         self._run = run
         self._memory = memory
@@ -74,7 +78,7 @@ class Taking:
         self._wish = wish
         self._taken: State = "would be taken" if wish.dry_run else "taken"
 
-    def settings(self) -> Iterator[Item]:
+    def settings(self) -> Iterator[MigrationItem]:
         """Those that mean the same here; secrets among them go the way of secrets."""
         there = dict(_leaves(read_document(self._home).data))
         changes: dict[Key, JsonValue] = {}
@@ -83,11 +87,11 @@ class Taking:
             setting = find_setting(Settings, path)
             if setting is None:
                 yield self._item("setting", key, "left out", "there is no such setting here")
-            elif setting.secret or looks_secret(path[-1]):
+            elif setting.secret or is_secret_name(path[-1]):
                 yield self._item("setting", key, "left out", "a secret belongs into .env")
             elif path in there and not self._wish.overwrite:
                 yield self._item("setting", key, "there already")
-            elif why := _wrong(setting.kind, value):
+            elif why := _invalid(setting.kind, value):
                 yield self._item("setting", key, "left out", why)
             else:
                 changes[path] = value
@@ -95,7 +99,7 @@ class Taking:
         if changes and not self._wish.dry_run:
             write_settings(self._home, changes)
 
-    def secrets(self) -> Iterator[Item]:
+    def secrets(self) -> Iterator[MigrationItem]:
         for name, value in self._foreign.secrets.items():
             if self._run.config.secrets.get(name) and not self._wish.overwrite:
                 yield self._item("secret", name, "there already")
@@ -104,22 +108,22 @@ class Taking:
             else:
                 if not self._wish.dry_run:
                     set_from_text(self._home, name, value)
-                yield self._item("secret", name, self._taken, masked(value))
+                yield self._item("secret", name, self._taken, mask(value))
 
-    def soul(self) -> Iterator[Item]:
+    def soul(self) -> Iterator[MigrationItem]:
         if not self._foreign.soul:
             return
-        if is_written(self._home) and not self._wish.overwrite:
+        if is_custom(self._home) and not self._wish.overwrite:
             yield self._item("soul", "SOUL.md", "there already")
             return
         if not self._wish.dry_run:
             replace_file(self._home, self._home.soul, f"{self._foreign.soul}\n".encode())
         yield self._item("soul", "SOUL.md", self._taken)
 
-    async def memories(self) -> AsyncIterator[Item]:
+    async def memories(self) -> AsyncIterator[MigrationItem]:
         memories = self._memory.of()
         known = {entry.text for entry in await memories.entries()}
-        source = Source(kind="person", surface="import")
+        source = ChangeSource(kind="person", surface="import")
         for target, texts in self._foreign.memories.items():
             for text in texts:
                 if text in known:
@@ -130,12 +134,12 @@ class Taking:
                     continue
                 yield self._item("memory", _short(text), self._taken)
 
-    async def _remember(self, target: Target, text: str, source: Source) -> str:
+    async def _remember(self, target: Target, text: str, source: ChangeSource) -> str:
         add = Operation(action="add", content=text)
         outcome = await self._memory.of().change(target, [add], source=source)
-        return outcome.error if isinstance(outcome, Refused) else ""
+        return outcome.error if isinstance(outcome, MemoryRefusal) else ""
 
-    def skills(self) -> Iterator[Item]:
+    def skills(self) -> Iterator[MigrationItem]:
         root = skills_folder(self._home)
         for folder in self._foreign.skills:
             name = folder.name
@@ -147,7 +151,7 @@ class Taking:
                 target = _free(root / IMPORTS / name)
             yield self._skill(folder, target)
 
-    def _skill(self, folder: Path, target: Path) -> Item:
+    def _skill(self, folder: Path, target: Path) -> MigrationItem:
         tree = read_tree(folder)
         texts = {name: data.decode("utf-8", "replace") for name, data in tree.items()}
         found = scan_skill(texts.get("SKILL.md", ""), texts)
@@ -155,23 +159,23 @@ class Taking:
             why = f"the scan calls it dangerous ({found.findings[0].id})"
             return self._item("skill", folder.name, "left out", why)
         if not self._wish.dry_run:
-            put_folder(target, tree, skills_folder(self._home) / ".staging")
+            replace_folder(target, tree, skills_folder(self._home) / ".staging")
         note = "" if target.name == folder.name else f"as {target.name}"
         return self._item("skill", folder.name, self._taken, note)
 
-    async def sessions(self) -> tuple[Item, ...]:
+    async def sessions(self) -> tuple[MigrationItem, ...]:
         if self._foreign.sessions is None:
             return ()
         if self._wish.dry_run:
             count = sum(1 for _ in self._foreign.sessions())
             return (self._item("sessions", f"{count} sessions", self._taken),)
-        done = await self._archive.take_in_lines(self._foreign.sessions())
+        done = await self._archive.import_lines(self._foreign.sessions())
         name = f"{done.sessions} sessions, {done.messages} messages"
         note = f"{done.skipped} were there already" if done.skipped else ""
         return (self._item("sessions", name, "taken", note),)
 
-    def _item(self, kind: Kind, name: str, state: State, note: str = "") -> Item:
-        return Item(kind=kind, name=name, state=state, note=note)
+    def _item(self, kind: Kind, name: str, state: State, note: str = "") -> MigrationItem:
+        return MigrationItem(kind=kind, name=name, state=state, note=note)
 
 
 def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
@@ -179,17 +183,17 @@ def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue
     for name, value in data.items():
         path = (*before, name)
         setting = find_setting(Settings, path)
-        is_group = setting is None or is_section(setting.kind) or section_by_name(setting.kind)
+        is_group = setting is None or is_section(setting.kind) or mapping_section(setting.kind)
         if isinstance(value, dict) and value and is_group:
             yield from _leaves(value, path)
         else:
             yield path, value
 
 
-def _wrong(kind: object, value: JsonValue) -> str:
+def _invalid(kind: object, value: JsonValue) -> str:
     try:
         from_data(kind, value)
-    except WrongKind as error:
+    except WrongType as error:
         return f"it {error}"
     return ""
 

@@ -15,12 +15,12 @@ from hermes.journal.index.candidates import choose
 from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.lookup import Evidence, Lookup
-from hermes.journal.index.query import Clause, loosened
-from hermes.journal.index.question import Question, is_spelt_wrong, respelt, softened
-from hermes.journal.index.rank import Hint, Judge, Judged, Message, message_of
+from hermes.journal.index.query import QueryClause, loosen
+from hermes.journal.index.question import Question, is_spelt_wrong, respell, soften
+from hermes.journal.index.rank import Hint, Message, MessageScorer, ScoredMessage, message_of
 from hermes.journal.index.sessions import with_sessions
-from hermes.journal.index.source import Source
-from hermes.journal.index.texts import Row
+from hermes.journal.index.source import EventSource
+from hermes.journal.index.texts import EventRow
 
 _READ_AT_ONCE = 64
 _MOST_READ = 768
@@ -34,7 +34,7 @@ _SHORTEST_LOOSENED = 4
 _SCANNED_AT_ONCE = 512
 
 
-class Likeness(Protocol):
+class SimilarityModel(Protocol):
     """Semantic similarity, for callers with a model for it. Called in a worker thread with the best
     messages of a search."""
 
@@ -43,7 +43,7 @@ class Likeness(Protocol):
         ...
 
 
-class Request(Value):
+class SearchRequest(Value):
     """`count` is the number of messages wanted, best first; `enough` is the number that makes a
     looser search unnecessary. `beside` also asks for messages that are relevant only because of
     their neighbours."""
@@ -56,13 +56,16 @@ class Request(Value):
     beside: bool = False
 
     @property
-    def clauses(self) -> tuple[Clause, ...]:
+    def clauses(self) -> tuple[QueryClause, ...]:
         return self.question.clauses
 
 
 def answer(
-    file: IndexFile, source: Source, request: Request, likeness: Likeness | None = None
-) -> list[Judged]:
+    file: IndexFile,
+    source: EventSource,
+    request: SearchRequest,
+    likeness: SimilarityModel | None = None,
+) -> list[ScoredMessage]:
     """The best messages, best first."""
     with file.reading():
         lookup = Lookup(file, file.manifest(), request.filters)
@@ -70,23 +73,23 @@ def answer(
 
 
 def scan(
-    source: Source, request: Request, *, after_id: int, most: int | None = None
-) -> list[Judged]:
+    source: EventSource, request: SearchRequest, *, after_id: int, most: int | None = None
+) -> list[ScoredMessage]:
     """Search the messages after an event without an index: slow, but needs no file."""
-    clauses = [wide for one in request.clauses for wide in loosened(one) or [one]]
-    judge = Judge(clauses, [1.0] * len(clauses), newest_at=0.0)
+    clauses = [wide for one in request.clauses for wide in loosen(one) or [one]]
+    judge = MessageScorer(clauses, [1.0] * len(clauses), newest_at=0.0)
     some = islice(_all_rows(source, after_id), most)
     rows = (row for row in some if request.filters.allows(row))
     judged = filter(None, map(judge.judge, map(message_of, rows)))
     return heapq.nsmallest(request.count, judged, key=order)
 
 
-def order(judged: Judged) -> tuple[float, int]:
+def order(judged: ScoredMessage) -> tuple[float, int]:
     """Best first; of equals, the newest first."""
     return -judged.score, -judged.row.id
 
 
-def _all_rows(source: Source, after_id: int) -> Iterator[Row]:
+def _all_rows(source: EventSource, after_id: int) -> Iterator[EventRow]:
     while rows := source.rows(after_id, _SCANNED_AT_ONCE):
         yield from rows
         after_id = rows[-1].id
@@ -96,7 +99,11 @@ class _Search:
     """One search. What its first attempt read is reused by the second."""
 
     def __init__(
-        self, lookup: Lookup, source: Source, request: Request, likeness: Likeness | None
+        self,
+        lookup: Lookup,
+        source: EventSource,
+        request: SearchRequest,
+        likeness: SimilarityModel | None,
     ) -> None:
         self._lookup = lookup
         self._source = source
@@ -106,26 +113,26 @@ class _Search:
         self._characters = 0
         self._spare = _MOST_READ
 
-    def run(self) -> list[Judged]:
+    def run(self) -> list[ScoredMessage]:
         """A required clause that matches nothing becomes optional in the second attempt."""
         clauses = self._request.clauses
         found = self._with_all(clauses)
         if not found and any(clause.rule == "must" for clause in clauses):
-            found = self._with_all(softened(clauses))
+            found = self._with_all(soften(clauses))
         return found
 
-    def _with_all(self, clauses: tuple[Clause, ...]) -> list[Judged]:
+    def _with_all(self, clauses: tuple[QueryClause, ...]) -> list[ScoredMessage]:
         """Parts of words count for words that no message has, and for a single rare word. A single
         clause of several words means these words together, as long as a message has them."""
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
             together = msgspec.structs.replace(clauses[0], rule="must")
-            found = self._judged(self._evidence([together]))
-            clauses = tuple(loosened(clauses[0])) or clauses
+            found = self._judge_evidence(self._evidence([together]))
+            clauses = tuple(loosen(clauses[0])) or clauses
             if found:
                 return found
         evidence = self._evidence(clauses)
         unknown = [one.clause for one in evidence if not one.is_known]
-        if meant := self._meant(unknown, whole=len(evidence) > _FEW_CLAUSES):
+        if meant := self._correct_spelling(unknown, whole=len(evidence) > _FEW_CLAUSES):
             clauses = tuple(meant.get(clause, clause) for clause in clauses)
             evidence = self._evidence(clauses)
             unknown = [one.clause for one in evidence if not one.is_known]
@@ -135,47 +142,53 @@ class _Search:
         # A word that no message has must not hide the messages with the other words.
         written = [clause for clause in clauses if clause not in unknown]
         sought = any(clause.rule != "not" for clause in written)
-        return self._judged(self._evidence(written)) if sought else []
+        return self._judge_evidence(self._evidence(written)) if sought else []
 
-    def _meant(self, unknown: Sequence[Clause], *, whole: bool) -> dict[Clause, Clause]:
+    def _correct_spelling(
+        self, unknown: Sequence[QueryClause], *, whole: bool
+    ) -> dict[QueryClause, QueryClause]:
         """Replace words that no message has by similarly spelled words of the index. Outside of
         questions, a few words are also looked up as parts of words."""
         wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
         guesses = (
-            (one, respelt(one, self._lookup.respelled(one.word, whole=whole))) for one in wrong
+            (one, respell(one, self._lookup.similar_words(one.word, whole=whole))) for one in wrong
         )
         return {clause: guess for clause, guess in guesses if guess != clause}
 
-    def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
+    def _with_parts(
+        self, evidence: Sequence[Evidence], unknown: list[QueryClause]
+    ) -> list[ScoredMessage]:
         """A question has enough other words without guesses for the unknown ones."""
         guessed = unknown if len(evidence) <= _FEW_CLAUSES or len(unknown) == len(evidence) else []
-        if wide := _widened(evidence, guessed):
-            return self._judged(self._evidence(wide))
-        found = self._judged(evidence)
+        if wide := _widen(evidence, guessed):
+            return self._judge_evidence(self._evidence(wide))
+        found = self._judge_evidence(evidence)
         alone = len(evidence) == 1 and len(evidence[0].clause.atoms) == 1
         if (alone and len(found) < self._request.enough) or not found:
             rarest = min(evidence, key=lambda one: one.frequency)
-            if wide := _widened(evidence, [rarest.clause]):
-                return _followed(found, self._judged(self._evidence(wide)), self._request.count)
+            if wide := _widen(evidence, [rarest.clause]):
+                return _append_new(
+                    found, self._judge_evidence(self._evidence(wide)), self._request.count
+                )
         return found
 
-    def _evidence(self, clauses: Sequence[Clause]) -> list[Evidence]:
+    def _evidence(self, clauses: Sequence[QueryClause]) -> list[Evidence]:
         """The evidence for the clauses; a single optional clause is satisfied by the newest
         messages."""
         most = _MOST_READ if _is_strict(clauses) else _ENOUGH_ALIKE
-        return self._lookup.surveyed(clauses, enough=max(most, self._request.count))
+        return self._lookup.survey(clauses, enough=max(most, self._request.count))
 
-    def _judged(self, evidence: Sequence[Evidence]) -> list[Judged]:
+    def _judge_evidence(self, evidence: Sequence[Evidence]) -> list[ScoredMessage]:
         total, count = self._lookup.total, self._request.count
         question = self._request.question
         newest_at = max(scope.segment.info.newest for scope in self._lookup.scopes)
         rarities = [one.rarity(total) for one in evidence]
-        judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
+        judge = MessageScorer([one.clause for one in evidence], rarities, newest_at, question.asks)
         # Words of a phrase often only occur in the same message, so more messages are read then.
         strict = _is_strict([one.clause for one in evidence])
         most = max(count, self._spare if strict else _READ_AT_ONCE * (1 + (len(evidence) == 1)))
         candidates = iter(choose(evidence, self._lookup.scopes, total, most, question.period))
-        found: list[Judged] = []
+        found: list[ScoredMessage] = []
         while some := list(islice(candidates, _READ_AT_ONCE)):
             hints = {
                 self._lookup.scopes[one.scope].segment.id_of(one.number): Hint(
@@ -190,9 +203,9 @@ class _Search:
             enough = self._request.enough if strict else count
             if len(found) >= enough or self._characters > _MOST_CHARACTERS:
                 break
-        return self._settled(found)
+        return self._weigh_sessions(found)
 
-    def _settled(self, found: list[Judged]) -> list[Judged]:
+    def _weigh_sessions(self, found: list[ScoredMessage]) -> list[ScoredMessage]:
         """Weighted by their sessions, and by meaning where a model is available."""
         if self._likeness and found:
             found = _alike(found, self._request.query, self._likeness)
@@ -200,7 +213,7 @@ class _Search:
         wanted = found if self._request.beside else [one for one in found if one.own]
         return heapq.nsmallest(self._request.count, wanted, key=order)
 
-    def _read(self, ids: Sequence[int], judge: Judge) -> Iterator[Message]:
+    def _read(self, ids: Sequence[int], judge: MessageScorer) -> Iterator[Message]:
         """The messages that still exist, pass the filters and can be read in time, without those
         that the judge would reject anyway."""
         for start in range(0, len(ids), _FETCHED_AT_ONCE):
@@ -214,11 +227,13 @@ class _Search:
                 return
 
 
-def _is_strict(clauses: Sequence[Clause]) -> bool:
+def _is_strict(clauses: Sequence[QueryClause]) -> bool:
     return any(clause.rule == "must" and len(clause.atoms) > 1 for clause in clauses)
 
 
-def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:
+def _alike(
+    found: list[ScoredMessage], query: str, likeness: SimilarityModel
+) -> list[ScoredMessage]:
     """Judged by words and by meaning, with equal weight."""
     best = max(one.score for one in found) or 1.0
     values = likeness.likeness(query, [one.text for one in found])
@@ -228,7 +243,9 @@ def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:
     ]
 
 
-def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judged]:
+def _append_new(
+    found: list[ScoredMessage], more: list[ScoredMessage], count: int
+) -> list[ScoredMessage]:
     """The first results, followed by those of the looser search."""
     known = {one.row.id for one in found}
     new = [one for one in more if one.row.id not in known]
@@ -238,10 +255,10 @@ def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judge
     return [*found, *new][:count]
 
 
-def _widened(evidence: Sequence[Evidence], chosen: Sequence[Clause]) -> list[Clause]:
+def _widen(evidence: Sequence[Evidence], chosen: Sequence[QueryClause]) -> list[QueryClause]:
     """The clauses with the selected ones loosened; empty when none can be."""
     shortest = 1 if len(evidence) == 1 else _SHORTEST_LOOSENED
-    loose = {c: loosened(c) for c in chosen[:_MOST_LOOSENED] if len(c.word) >= shortest}
+    loose = {c: loosen(c) for c in chosen[:_MOST_LOOSENED] if len(c.word) >= shortest}
     if not any(loose.values()):
         return []
     return [wide for one in evidence for wide in loose.get(one.clause) or [one.clause]]

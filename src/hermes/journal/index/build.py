@@ -10,14 +10,14 @@ from operator import itemgetter
 from sys import byteorder
 
 from hermes.journal.index import docs as sets
-from hermes.journal.index.file import IndexFile, Place, SegmentInfo
+from hermes.journal.index.file import IndexFile, JournalPosition, SegmentInfo
 from hermes.journal.index.segment import (
     PLACES_PER_BLOCK,
     Segment,
     encode_leaf,
     encode_places,
 )
-from hermes.journal.index.texts import ROLES, Row, text_of
+from hermes.journal.index.texts import ROLES, EventRow, text_of
 from hermes.journal.index.words import fold, terms
 
 MOST_DOCS = 65_536
@@ -62,17 +62,17 @@ def seconds_of(at: float) -> int:
     return int(min(max(at, 0.0), _LATEST)) if at == at else 0
 
 
-class Draft:
+class SegmentBuilder:
     """A segment that grows in memory."""
 
     def __init__(self) -> None:
         self.ids: list[int] = []
         self._seconds: list[int] = []
         self._postings: defaultdict[str, bytearray] = defaultdict(bytearray)
-        self.last: Place | None = None
+        self.last: JournalPosition | None = None
         self.characters = 0
 
-    def add(self, row: Row) -> None:
+    def add(self, row: EventRow) -> None:
         text = text_of(row)
         if not text:
             return
@@ -101,8 +101,8 @@ class Draft:
         return _write(file, number, postings, self.ids, self._seconds, self.last)
 
 
-def place_of(row: Row) -> Place:
-    return Place(id=row.id, session_id=row.session_id, n=row.n)
+def place_of(row: EventRow) -> JournalPosition:
+    return JournalPosition(id=row.id, session_id=row.session_id, n=row.n)
 
 
 def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentInfo:
@@ -111,7 +111,7 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
 
     def joined() -> Iterator[tuple[bytes, bytes]]:
         for term, parts in groupby(_sorted_postings(segments), itemgetter(0)):
-            yield term, sets.joined([part[1:] for part in parts], total)
+            yield term, sets.join([part[1:] for part in parts], total)
 
     ids = [id for segment in segments for id in segment.ids()]
     seconds = [second for segment in segments for second in segment.seconds()]
@@ -119,7 +119,7 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
 
 
 def without(
-    file: IndexFile, number: int, segment: Segment, doomed: set[int], last: Place
+    file: IndexFile, number: int, segment: Segment, doomed: set[int], last: JournalPosition
 ) -> SegmentInfo:
     """The segment with only the positions of the removed messages left."""
     count = segment.info.docs
@@ -161,7 +161,7 @@ def _write(
     postings: Iterable[tuple[bytes, bytes]],
     ids: list[int],
     seconds: list[int],
-    last: Place,
+    last: JournalPosition,
 ) -> SegmentInfo:
     firsts = _write_leaves(file, number, _open(postings, len(ids)))
     file.put(number, "root", 0, b"\n".join(firsts))

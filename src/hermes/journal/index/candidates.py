@@ -11,9 +11,9 @@ from typing import NamedTuple
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import SIZES, size_term
 from hermes.journal.index.docs import Docs
-from hermes.journal.index.filters import Scope
+from hermes.journal.index.filters import SegmentScope
 from hermes.journal.index.lookup import Evidence, rarity
-from hermes.journal.index.people import People
+from hermes.journal.index.people import NamedPeople
 from hermes.journal.index.periods import Period
 
 _MOST_COUNTED = 8_192
@@ -51,7 +51,7 @@ newest sort first."""
 
 def choose(
     evidence: Sequence[Evidence],
-    scopes: Sequence[Scope],
+    scopes: Sequence[SegmentScope],
     total: int,
     most: int,
     period: Period | None = None,
@@ -64,13 +64,13 @@ def choose(
         return []
     counted = _affordable(sought, total)
     spans = min(len(one.docs) for one in sought)
-    people = People(wishes, scopes[:spans], total)
+    people = NamedPeople(wishes, scopes[:spans], total)
     wide = most * _WIDE if people else most
     tallies = [
         _Tally(wishes, counted, scope, place, total, period, people, wide)
         for place, scope in enumerate(scopes[:spans])
     ]
-    ranked = _ranked(tallies, wide)
+    ranked = _rank_scopes(tallies, wide)
     found = (tallies[place].candidate(-number, -worth) for worth, place, number in ranked)
     silent = [tally for tally in tallies if not tally.has_found] if len(ranked) < most else []
     if not people and not silent:
@@ -82,12 +82,12 @@ def choose(
     return heapq.nsmallest(most, every, key=_order)
 
 
-def _ranked(tallies: Sequence[_Tally], most: int) -> list[_Rank]:
+def _rank_scopes(tallies: Sequence[_Tally], most: int) -> list[_Rank]:
     """The best of all scopes. Once there are enough, an older scope only adds better ones."""
     ranked: list[_Rank] = []
     for tally in tallies:
         least = -ranked[-1][0] if len(ranked) == most else 0.0
-        if more := tally.ranked(above=least):
+        if more := tally.rank(above=least):
             ranked = sorted(ranked + more)[:most]
     return ranked
 
@@ -131,11 +131,11 @@ class _Tally:
         self,
         wishes: Sequence[Evidence],
         counted: set[int],
-        scope: Scope,
+        scope: SegmentScope,
         place: int,
         total: int,
         period: Period | None,
-        people: People,
+        people: NamedPeople,
         most: int,
     ) -> None:
         self._wishes = wishes
@@ -162,7 +162,7 @@ class _Tally:
     def has_found(self) -> bool:
         return bool(self._totals)
 
-    def ranked(self, *, above: float = 0.0) -> list[_Rank]:
+    def rank(self, *, above: float = 0.0) -> list[_Rank]:
         """The best messages that score higher than `others`."""
         most = self._most
         totals = self._totals
@@ -170,7 +170,7 @@ class _Tally:
             totals = {number: worth for number, worth in totals.items() if worth > above}
         if not totals:
             return []
-        weighed = self._weighed(self._promising(totals, most, least=_LEAST_FACTOR))
+        weighed = self._weigh(self._promising(totals, most, least=_LEAST_FACTOR))
         some = self._promising(weighed, most)
         if len(some) > 2 * most:
             # Very many are equal: take the newest.
@@ -210,10 +210,10 @@ class _Tally:
         begins = self._scope.begins
         reached: list[tuple[float, set[int]]] = []
         for value, here in levels:
-            after = sets.apart({number + 1 for number in here}, begins)
-            before = {number - 1 for number in sets.apart(here, begins)}
-            later = sets.apart({number + 1 for number in after}, begins)
-            earlier = {number - 1 for number in sets.apart(before, begins)}
+            after = sets.not_among({number + 1 for number in here}, begins)
+            before = {number - 1 for number in sets.not_among(here, begins)}
+            later = sets.not_among({number + 1 for number in after}, begins)
+            earlier = {number - 1 for number in sets.not_among(before, begins)}
             reached.append((value, here))
             reached.append((value * _NEIGHBOUR, after | before))
             reached.append((value * _SECOND_NEIGHBOUR, later | earlier))
@@ -274,7 +274,7 @@ class _Tally:
         )
         return Candidate(sum(shares), self._place, number, shares, 0.0, True)
 
-    def _weighed(self, some: set[int]) -> Share:
+    def _weigh(self, some: set[int]) -> Share:
         """Short answers and printouts count less."""
         weighed = {number: self._totals[number] for number in some}
         for size, (_, factor) in enumerate(SIZES):
@@ -288,7 +288,7 @@ class _Tally:
         shares = tuple([share.get(number, 0.0) for share in self._shares])
         named, factor = 0.0, 1.0
         if self._people:
-            said = self._people.said(self._place, number)
+            said = self._people.names_in_session(self._place, number)
             named = sum([value for place, value in said.items() if not shares[place]])
             factor = 1.0 if said else self._people.elsewhere
         extra = named + self._extra.get(number, 0.0)

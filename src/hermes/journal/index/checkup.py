@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hermes.journal.index.file import Damaged, IndexFile, Unavailable
+from hermes.journal.index.file import IndexDamaged, IndexFile, IndexUnavailable
 from hermes.journal.index.segment import Segment
 
 
@@ -15,7 +15,7 @@ def problems(file: IndexFile) -> list[str]:
             found = file.problems()
             for info in file.manifest().segments:
                 found += _problems_of(Segment(file, info))
-    except (Damaged, Unavailable) as error:
+    except (IndexDamaged, IndexUnavailable) as error:
         return [f"the search index cannot be read: {error}"]
     return found
 
@@ -25,7 +25,7 @@ def _problems_of(segment: Segment) -> list[str]:
     try:
         ids = segment.ids()
         terms = [term for term, _ in segment.postings()]
-    except Damaged as error:
+    except IndexDamaged as error:
         return [f"{name}: {error}"]
     found = []
     if len(ids) != segment.info.docs:

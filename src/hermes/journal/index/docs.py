@@ -79,17 +79,17 @@ def without(stored: bytes, doomed: set[int], count: int) -> bytes:
     return encode(array("H", kept).tobytes(), count)
 
 
-def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
+def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
     """The stored set of several segments together. Each part has the number of its segment's first
     message in the whole, its stored set and its segment's size."""
     if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
         return encode(
-            b"".join([_moved(_pairs(stored), start) for start, stored, _ in parts]), count
+            b"".join([_shift(_pairs(stored), start) for start, stored, _ in parts]), count
         )
     bits = 0
     for start, stored, own in parts:
         bits |= _integer(as_bitmap(stored, own)) << start
-    bitmap = _combined(bits, bitmap_size(count))
+    bitmap = _combine(bits, bitmap_size(count))
     dense = 2 * bits.bit_count() >= len(bitmap)
     return bitmap if dense else encode(array("H", _set_bits(bitmap)).tobytes(), count)
 
@@ -99,7 +99,7 @@ def _pairs(stored: bytes) -> bytes:
     return array("H", _few_numbers(stored)).tobytes() if len(stored) % 2 else stored
 
 
-def _moved(stored: bytes, start: int) -> bytes:
+def _shift(stored: bytes, start: int) -> bytes:
     """Add `start` to each stored number. All are added at once, as one long integer: none exceeds
     its two bytes."""
     if not start:
@@ -123,7 +123,7 @@ def to_bitmap(numbers: Iterable[int], size: int) -> bytes:
 
 
 def everything(count: int) -> bytes:
-    return _combined((1 << count) - 1, bitmap_size(count))
+    return _combine((1 << count) - 1, bitmap_size(count))
 
 
 def size_of(docs: Docs) -> int:
@@ -146,7 +146,7 @@ def newest(docs: Docs) -> Iterator[int]:
 
 def intersection(left: Docs, right: Docs) -> Docs:
     if isinstance(left, bytes) and isinstance(right, bytes):
-        return _combined(_integer(left) & _integer(right), max(len(left), len(right)))
+        return _combine(_integer(left) & _integer(right), max(len(left), len(right)))
     if isinstance(left, bytes):
         left, right = right, left
     assert isinstance(left, set)
@@ -156,8 +156,8 @@ def intersection(left: Docs, right: Docs) -> Docs:
 def difference(left: Docs, right: Docs) -> Docs:
     if isinstance(left, bytes):
         taken = right if isinstance(right, bytes) else to_bitmap(right, len(left))
-        return _combined(_integer(left) & ~_integer(taken), len(left))
-    return apart(left, right)
+        return _combine(_integer(left) & ~_integer(taken), len(left))
+    return not_among(left, right)
 
 
 def among(numbers: set[int], docs: Docs) -> set[int]:
@@ -167,16 +167,16 @@ def among(numbers: set[int], docs: Docs) -> set[int]:
     return numbers & docs
 
 
-def apart(numbers: set[int], docs: Docs) -> set[int]:
+def not_among(numbers: set[int], docs: Docs) -> set[int]:
     """The numbers that are not in the set."""
     if isinstance(docs, bytes):
         return {n for n in numbers if not docs[n >> 3] >> (n & 7) & 1}
     return numbers - docs
 
 
-def extended(bitmap: bytes, number: int) -> bytes:
+def extend(bitmap: bytes, number: int) -> bytes:
     """With a number that may follow the last."""
-    return _combined(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
+    return _combine(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
 
 
 def union(parts: Iterable[Docs]) -> Docs:
@@ -192,13 +192,13 @@ def union(parts: Iterable[Docs]) -> Docs:
         return numbers
     bitmap = many[0]
     for other in many[1:]:
-        bitmap = _combined(_integer(bitmap) | _integer(other), len(bitmap))
+        bitmap = _combine(_integer(bitmap) | _integer(other), len(bitmap))
     return _with_bits(bitmap, numbers) if numbers else bitmap
 
 
 def _with_bits(bitmap: bytes, numbers: set[int]) -> bytes:
     if len(numbers) > _MANY:
-        return _combined(_integer(bitmap) | _integer(to_bitmap(numbers, len(bitmap))), len(bitmap))
+        return _combine(_integer(bitmap) | _integer(to_bitmap(numbers, len(bitmap))), len(bitmap))
     bits = bytearray(bitmap)
     for number in numbers:
         bits[number >> 3] |= 1 << (number & 7)
@@ -219,5 +219,5 @@ def _integer(bitmap: bytes) -> int:
     return int.from_bytes(bitmap, "little")
 
 
-def _combined(bits: int, size: int) -> bytes:
+def _combine(bits: int, size: int) -> bytes:
     return bits.to_bytes(size, "little")

@@ -39,15 +39,15 @@ _OUT_OF_REACH = {
 BlockKind = Literal["root", "terms", "docs", "places"]
 
 
-class Damaged(Exception):
+class IndexDamaged(Exception):
     """The file cannot be trusted and must be rebuilt. Never leaves this package."""
 
 
-class Unavailable(Exception):
+class IndexUnavailable(Exception):
     """The file cannot be used now, though it may be valid. Never leaves this package."""
 
 
-class Place(Value):
+class JournalPosition(Value):
     """One event of the journal, which identifies the journal that the index was made from."""
 
     id: int
@@ -64,7 +64,7 @@ class SegmentInfo(Value):
     leaves: int
     oldest: int
     newest: int
-    last: Place
+    last: JournalPosition
     closed: bool = False
 
 
@@ -73,17 +73,17 @@ class WordList(Value):
     blocks: int
 
 
-class Manifest(Value):
+class IndexManifest(Value):
     """The contents of the file, oldest segment first. `seen` is the last event that was read."""
 
     format: str
     next_number: int
-    seen: Place | None
+    seen: JournalPosition | None
     segments: tuple[SegmentInfo, ...]
     words: tuple[WordList, ...] = ()
 
 
-EMPTY = Manifest(format=FORMAT, next_number=1, seen=None, segments=())
+EMPTY = IndexManifest(format=FORMAT, next_number=1, seen=None, segments=())
 
 
 class IndexFile:
@@ -91,7 +91,7 @@ class IndexFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._translated():
+        with self._translate_errors():
             self._db = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode=rw",
                 uri=True,
@@ -124,7 +124,7 @@ class IndexFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A consistent state of the file, whatever others write meanwhile."""
-        with self._translated():
+        with self._translate_errors():
             self._db.execute("BEGIN")
         try:
             yield
@@ -134,27 +134,27 @@ class IndexFile:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
-        with self._translated():
+        with self._translate_errors():
             self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
-            with self._translated():
+            with self._translate_errors():
                 self._db.execute("COMMIT")
         finally:
             self._roll_back()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._describe_error(error) from error
         except UnicodeDecodeError as error:
             # SQLite quotes bytes of the damaged file, which may not be text.
-            raise Damaged("the schema cannot be read") from error
+            raise IndexDamaged("the schema cannot be read") from error
 
-    def _told(self, error: sqlite3.Error) -> Damaged | Unavailable:
-        kind = Unavailable if self._is_out_of_reach(error) else Damaged
+    def _describe_error(self, error: sqlite3.Error) -> IndexDamaged | IndexUnavailable:
+        kind = IndexUnavailable if self._is_out_of_reach(error) else IndexDamaged
         return kind(str(error))
 
     def _is_out_of_reach(self, error: sqlite3.Error) -> bool:
@@ -169,23 +169,23 @@ class IndexFile:
         return code in _OUT_OF_REACH
 
     def _roll_back(self) -> None:
-        with self._translated():
+        with self._translate_errors():
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
-    def manifest(self) -> Manifest:
-        with self._translated():
+    def manifest(self) -> IndexManifest:
+        with self._translate_errors():
             if self._db.execute("SELECT 1 FROM blocks LIMIT 1").fetchone() is None:
                 return EMPTY
             try:
-                manifest = decode(Manifest, self._block(_MANIFEST_KEY))
+                manifest = decode(IndexManifest, self._block(_MANIFEST_KEY))
             except DecodeError as error:
-                raise Damaged("the manifest cannot be decoded") from error
+                raise IndexDamaged("the manifest cannot be decoded") from error
         if manifest.format != FORMAT:
-            raise Damaged("the file has another format")
+            raise IndexDamaged("the file has another format")
         return manifest
 
-    def put_manifest(self, manifest: Manifest) -> None:
+    def put_manifest(self, manifest: IndexManifest) -> None:
         self._put(_MANIFEST_KEY, encode(manifest))
 
     def block(self, segment: int, kind: BlockKind, part: int) -> bytes:
@@ -193,33 +193,33 @@ class IndexFile:
         try:
             return self._block(_key(segment, kind, part))
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._describe_error(error) from error
 
     def blocks(self, segment: int, kind: BlockKind, first: int, end: int) -> Iterator[bytes]:
         """Neighbouring blocks of a kind, in order."""
         expected, last = _key(segment, kind, first), _key(segment, kind, end) - 1
         sql = "SELECT key, data FROM blocks WHERE key BETWEEN ? AND ? ORDER BY key"
-        with self._translated():
+        with self._translate_errors():
             for key, data in self._db.execute(sql, (expected, last)):
                 if key != expected:
                     break
-                yield _opened(key, data)
+                yield _open_database(key, data)
                 expected += 1
         if expected <= last:
-            raise Damaged("a block is missing")
+            raise IndexDamaged("a block is missing")
 
     def put(self, segment: int, kind: BlockKind, part: int, data: bytes) -> None:
         self._put(_key(segment, kind, part), data)
 
     def drop(self, segments: Sequence[int]) -> None:
-        with self._translated():
+        with self._translate_errors():
             for number in segments:
                 span = (_key(number, "root", 0), _key(number + 1, "root", 0) - 1)
                 self._db.execute("DELETE FROM blocks WHERE key BETWEEN ? AND ?", span)
 
     def shrink(self) -> None:
         """Free the space of old segments when it is a large part of the file."""
-        with self._translated():
+        with self._translate_errors():
             (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
             if free * _SPARE_PART > pages:
@@ -228,19 +228,19 @@ class IndexFile:
 
     def problems(self) -> list[str]:
         """The problems that SQLite itself finds."""
-        with self._translated():
+        with self._translate_errors():
             found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(20)")]
         return [] if found == ["ok"] else found
 
     def _block(self, key: int) -> bytes:
         row = self._db.execute("SELECT data FROM blocks WHERE key = ?", (key,)).fetchone()
         if row is None:
-            raise Damaged("a block is missing")
-        return _opened(key, row[0])
+            raise IndexDamaged("a block is missing")
+        return _open_database(key, row[0])
 
     def _put(self, key: int, data: bytes) -> None:
         sealed = zlib.crc32(data, key & 0xFFFFFFFF).to_bytes(4, "little") + data
-        with self._translated():
+        with self._translate_errors():
             self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (key, sealed))
 
 
@@ -252,7 +252,7 @@ def create(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise Unavailable(f"{path} cannot be made: {error.strerror}") from error
+        raise IndexUnavailable(f"{path} cannot be made: {error.strerror}") from error
 
 
 def discard(path: Path) -> None:
@@ -261,17 +261,17 @@ def discard(path: Path) -> None:
         for suffix in ("", "-journal", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be removed: {error.strerror}") from error
+        raise IndexUnavailable(f"{path} cannot be removed: {error.strerror}") from error
 
 
 def _key(segment: int, kind: BlockKind, part: int) -> int:
     return (segment << _KIND_BITS | _KINDS[kind]) << _PART_BITS | part
 
 
-def _opened(key: int, sealed: object) -> bytes:
+def _open_database(key: int, sealed: object) -> bytes:
     if not isinstance(sealed, bytes) or len(sealed) < 4:
-        raise Damaged("a block is no block")
+        raise IndexDamaged("a block is no block")
     data = sealed[4:]
     if zlib.crc32(data, key & 0xFFFFFFFF) != int.from_bytes(sealed[:4], "little"):
-        raise Damaged("a checksum is wrong")
+        raise IndexDamaged("a checksum is wrong")
     return data

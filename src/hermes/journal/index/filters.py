@@ -12,13 +12,13 @@ from hermes.journal.index.docs import Docs
 from hermes.journal.index.file import IndexFile, SegmentInfo
 from hermes.journal.index.periods import Period
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.texts import ROLES, Role, Row
+from hermes.journal.index.texts import ROLES, EventRow, Role
 
 _FEW_SESSIONS = 16
 _SMALL = 8_192
 
 
-class Scope:
+class SegmentScope:
     """A segment and the messages in it that pass the filters."""
 
     def __init__(self, segment: Segment, filters: Filters) -> None:
@@ -28,14 +28,14 @@ class Scope:
     @cached_property
     def allowed(self) -> Docs | None:
         """To the second; None for all of them."""
-        return self._filters.allowed(self.segment)
+        return self._filters.select(self.segment)
 
     @cached_property
     def begins(self) -> Docs:
         """The messages that begin a session, and the number after the last."""
         stored, end = self.segment.docs(BEGINS.encode()), self.segment.info.docs
         if isinstance(stored, bytes) and end > _SMALL:
-            return sets.extended(stored, end)
+            return sets.extend(stored, end)
         return {*sets.members(stored), end}
 
     def within(self, period: Period) -> Docs:
@@ -56,7 +56,7 @@ class Filters(Value):
     since: float | None = None
     until: float | None = None
 
-    def allows(self, row: Row) -> bool:
+    def allows(self, row: EventRow) -> bool:
         return (
             (self.sessions is None or row.session_id in self.sessions)
             and row.session_id not in self.exclude
@@ -65,11 +65,11 @@ class Filters(Value):
             and (self.until is None or row.at < self.until)
         )
 
-    def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[Scope]:
+    def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[SegmentScope]:
         """The segments that can hold such messages, newest first."""
         first, last = self._seconds()
         scopes = [
-            Scope(Segment(file, info), self)
+            SegmentScope(Segment(file, info), self)
             for info in reversed(segments)
             if info.newest >= first and info.oldest <= last
         ]
@@ -81,7 +81,7 @@ class Filters(Value):
         first = seconds_of(self.since) if self.since is not None else 0
         return first, seconds_of(self.until) if self.until is not None else float("inf")
 
-    def allowed(self, segment: Segment) -> Docs | None:
+    def select(self, segment: Segment) -> Docs | None:
         limits: list[Docs] = []
         if self.sessions is not None:
             limits.append(_of_sessions(segment, self.sessions))

@@ -11,16 +11,16 @@ from typing import Literal, TypeVar
 from hermes.core.errors import JournalError
 from hermes.core.world import Clock
 from hermes.journal.index import upkeep
-from hermes.journal.index.answer import Likeness, Request, answer, order, scan
+from hermes.journal.index.answer import SearchRequest, SimilarityModel, answer, order, scan
 from hermes.journal.index.checkup import problems
-from hermes.journal.index.file import Damaged, IndexFile, Unavailable, create, discard
-from hermes.journal.index.rank import Judged
-from hermes.journal.index.source import Source
+from hermes.journal.index.file import IndexDamaged, IndexFile, IndexUnavailable, create, discard
+from hermes.journal.index.rank import ScoredMessage
+from hermes.journal.index.source import EventSource
 from hermes.journal.index.upkeep import Progress, Sizes
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+Found = TypeVar("Found")
 
 _WARNING_SECONDS = 60.0
 _MOST_SCANNED = 5_000
@@ -30,16 +30,16 @@ Outcome = Progress | Literal["mended"]
 removed."""
 
 
-class Keeper:
+class IndexAccess:
     """Each method is one attempt. A patient caller tries again unless the outcome is "done"."""
 
     def __init__(
         self,
         path: Path,
-        source: Source,
+        source: EventSource,
         clock: Clock,
         sizes: Sizes,
-        likeness: Likeness | None = None,
+        likeness: SimilarityModel | None = None,
     ) -> None:
         self._likeness = likeness
         self._path = path
@@ -48,13 +48,13 @@ class Keeper:
         self._sizes = sizes
         self._warned_at: float | None = None
 
-    def found(self, request: Request, *, patient: bool) -> list[Judged] | Outcome:
+    def find(self, request: SearchRequest, *, patient: bool) -> list[ScoredMessage] | Outcome:
         """The best messages; an impatient caller gets them from what is indexed so far."""
         if not self._source.exists():
             return []
         try:
             return self._with_file(lambda file: self._answer(file, request, patient), patient)
-        except (Damaged, Unavailable) as error:
+        except (IndexDamaged, IndexUnavailable) as error:
             self._warn("the search index cannot be used; searching the journal itself", error)
             return scan(self._source, request, after_id=0)
 
@@ -65,12 +65,12 @@ class Keeper:
             outcome = self._with_file(
                 lambda file: upkeep.advance(file, self._source, self._sizes, thorough=True), patient
             )
-        except (Damaged, Unavailable) as error:
+        except (IndexDamaged, IndexUnavailable) as error:
             self._warn("the search index cannot be updated", error)
             return "done"
         return outcome if patient or outcome == "more" else "done"
 
-    def forgotten(self, ids: set[int], sessions: Collection[str], *, patient: bool) -> Outcome:
+    def forget(self, ids: set[int], sessions: Collection[str], *, patient: bool) -> Outcome:
         """An impatient caller removes the whole file, which forgets the messages too."""
         if not self._path.exists():
             return "done"
@@ -81,13 +81,13 @@ class Keeper:
             return self._with_file(
                 lambda file: upkeep.forget(file, self._source, ids, sessions), patient
             )
-        except Unavailable as error:
+        except IndexUnavailable as error:
             raise JournalError(
                 f"Deleted messages may still be in the search index ({error}); "
                 f"delete {self._path}; it is rebuilt automatically."
             ) from error
 
-    def discarded(self, *, patient: bool) -> Outcome:
+    def rebuild(self, *, patient: bool) -> Outcome:
         with upkeep.sole_writer(upkeep.lock_path(self._path)) as mine:
             if patient and not mine:
                 return "busy"
@@ -100,15 +100,17 @@ class Keeper:
         try:
             with closing(IndexFile(self._path)) as file:
                 return problems(file)
-        except (Damaged, Unavailable) as error:
+        except (IndexDamaged, IndexUnavailable) as error:
             return [f"the search index cannot be opened: {error}"]
 
-    def _answer(self, file: IndexFile, request: Request, patient: bool) -> list[Judged] | Outcome:
+    def _answer(
+        self, file: IndexFile, request: SearchRequest, patient: bool
+    ) -> list[ScoredMessage] | Outcome:
         try:
             progress: Outcome | None = upkeep.advance(
                 file, self._source, self._sizes, thorough=False
             )
-        except Unavailable as error:
+        except IndexUnavailable as error:
             self._warn("new messages cannot be written to the search index", error)
             progress = None
         if progress in ("more", "busy") and patient:
@@ -122,19 +124,19 @@ class Keeper:
             found += scan(self._source, request, after_id=after_id, most=most)
         return sorted(found, key=order)[: request.count]
 
-    def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
+    def _with_file(self, work: Callable[[IndexFile], Found], patient: bool) -> Found | Outcome:
         """Damage is repaired for a patient caller and reported to any other."""
         create(self._path)
         identity = _identity(self._path)
         try:
             with closing(IndexFile(self._path)) as file:
                 return work(file)
-        except Damaged as damage:
+        except IndexDamaged as damage:
             if not patient:
                 raise
-            return self._mended(identity, damage)
+            return self._repair(identity, damage)
 
-    def _mended(self, identity: int, damage: Damaged) -> Outcome:
+    def _repair(self, identity: int, damage: IndexDamaged) -> Outcome:
         with upkeep.sole_writer(upkeep.lock_path(self._path)) as mine:
             if not mine:
                 return "busy"

@@ -10,7 +10,7 @@ _AT_ONCE = 500
 _ORIGINS = {"tool_finished": "$.result.origin", "message_received": "$.message.origin"}
 
 
-class Known(NamedTuple):
+class KnownSession(NamedTuple):
     id: str
     title: str
     source: str
@@ -36,9 +36,9 @@ def sessions_of(
     return frozenset(id for (id,) in db.execute(sql, (*sources, *principals)))
 
 
-def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Known]:
+def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, KnownSession]:
     """The facts of these sessions, without unknown ones."""
-    found: dict[str, Known] = {}
+    found: dict[str, KnownSession] = {}
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         sql = (
@@ -46,7 +46,7 @@ def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Known]:
             " FROM sessions AS s JOIN summaries AS m USING (session)"
             f" WHERE s.id IN ({', '.join('?' * len(some))})"
         )
-        found |= {row[0]: Known(*row) for row in db.execute(sql, tuple(some))}
+        found |= {row[0]: KnownSession(*row) for row in db.execute(sql, tuple(some))}
     return found
 
 

@@ -51,7 +51,7 @@ def is_listed(word: str) -> bool:
     return word in known.stop or word in known.weak or any(_entry(some, word) for some in tables)
 
 
-def related(word: str) -> Related:
+def related_words(word: str) -> Related:
     """Other words for a folded word."""
     known = _lexicon()
     forms = [form for form in _entry(known.forms, word) if form != word]
@@ -103,10 +103,10 @@ def _lexicon() -> _Lexicon:
             tables[part].setdefault(head, []).extend(telling)
     stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
     near, kinds = tables["near"], tables["kinds"]
-    return _Lexicon(stop, weak, dict(forms), near, kinds, _turned_round(near, kinds))
+    return _Lexicon(stop, weak, dict(forms), near, kinds, _invert(near, kinds))
 
 
-def _turned_round(*some: dict[str, list[str]]) -> dict[str, list[str]]:
+def _invert(*some: dict[str, list[str]]) -> dict[str, list[str]]:
     """For each word, the entries that name it."""
     heads: defaultdict[str, list[str]] = defaultdict(list)
     for table in some:

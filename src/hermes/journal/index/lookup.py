@@ -10,9 +10,9 @@ from typing import NamedTuple, assert_never
 
 from hermes.journal.index import docs as sets
 from hermes.journal.index.docs import NOTHING, Docs
-from hermes.journal.index.file import IndexFile, Manifest
-from hermes.journal.index.filters import Filters, Scope
-from hermes.journal.index.query import Atom, Clause
+from hermes.journal.index.file import IndexFile, IndexManifest
+from hermes.journal.index.filters import Filters, SegmentScope
+from hermes.journal.index.query import Atom, QueryClause
 from hermes.journal.index.segment import Segment
 from hermes.journal.index.spelling import alike
 from hermes.journal.index.vocabulary import blocks, words_with
@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
     looked up. `frequency` counts them regardless of the filters. `near` are messages with near
     words."""
 
-    clause: Clause
+    clause: QueryClause
     docs: list[Docs]
     frequency: int
     near: tuple[NearWord, ...] = ()
@@ -67,20 +67,20 @@ class Lookup:
     """One state of the index with filters. `total` counts the messages of its scopes, which begin
     with the newest."""
 
-    def __init__(self, file: IndexFile, manifest: Manifest, filters: Filters) -> None:
-        self.scopes: Sequence[Scope] = filters.scopes(file, manifest.segments)
+    def __init__(self, file: IndexFile, manifest: IndexManifest, filters: Filters) -> None:
+        self.scopes: Sequence[SegmentScope] = filters.scopes(file, manifest.segments)
         self.total = sum(scope.segment.info.docs for scope in self.scopes)
         self._file = file
         self._words = manifest.words
         self._known: dict[bytes, list[bytes]] = {}
-        self._ordered: dict[Clause, tuple[Atom, ...]] = {}
+        self._ordered: dict[QueryClause, tuple[Atom, ...]] = {}
 
     @cached_property
     def _sample(self) -> Segment:
         """The largest segment."""
         return max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
 
-    def _atoms(self, clause: Clause) -> tuple[Atom, ...]:
+    def _atoms(self, clause: QueryClause) -> tuple[Atom, ...]:
         """The atoms of a clause, rarest first, expensive ones last."""
         if len(clause.atoms) == 1 or self.total <= _SMALL:
             return clause.atoms
@@ -96,7 +96,9 @@ class Lookup:
         """The words of the full segments; a search may need them more than once."""
         return list(blocks(self._file, self._words))
 
-    def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
+    def evidence(
+        self, clauses: Sequence[QueryClause], *, enough: int | None = None
+    ) -> list[Evidence]:
         """Evidence for every clause. A single clause may be satisfied by the newest messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
         known = self._words_with(parts)
@@ -108,14 +110,14 @@ class Lookup:
             for place, clause in enumerate(clauses):
                 docs = _holding(clause, self._atoms(clause), scope.segment, inside)
                 frequencies[place] += sets.size_of(docs)
-                found[place].append(_left(docs, scope))
+                found[place].append(_apply_filters(docs, scope))
             gathered += sets.size_of(found[0][-1])
             if enough is not None and gathered >= enough:
                 break
         near = self._near(clauses, len(found[0])) if clauses else []
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
-    def respelled(self, word: str, *, whole: bool) -> list[str]:
+    def similar_words(self, word: str, *, whole: bool) -> list[str]:
         """Indexed words that an unknown word may stand for; none when it is a part of some, unless
         a `whole` word is wanted."""
         open_segments = (s.segment for s in self.scopes if not s.segment.info.closed)
@@ -132,7 +134,7 @@ class Lookup:
             self._known |= words_with(self._vocabulary, new, most=_MOST_WORDS)
         return self._known
 
-    def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
+    def survey(self, clauses: Sequence[QueryClause], *, enough: int | None) -> list[Evidence]:
         """Only the rarest clauses of a long query are looked up everywhere. The largest segment
         shows how common the others are; very common ones are dropped."""
         if self.total <= _SMALL:
@@ -152,7 +154,7 @@ class Lookup:
             for clause in telling
         ]
 
-    def _near(self, clauses: Sequence[Clause], scopes: int) -> list[tuple[NearWord, ...]]:
+    def _near(self, clauses: Sequence[QueryClause], scopes: int) -> list[tuple[NearWord, ...]]:
         """The near words of each clause: fewer when there are more segments, and never just one."""
         budget = _MOST_NEAR if self.total <= _SMALL else _MOST_NEAR_AMONG_MANY
         most = budget // max(1, scopes * len(clauses))
@@ -166,25 +168,25 @@ class Lookup:
     def _near_word(self, atom: Atom, weight: float, scopes: int) -> NearWord:
         some = self.scopes[:scopes]
         docs = [_with_atom(atom, scope.segment) for scope in some]
-        left = [_left(*pair) for pair in zip(docs, some, strict=True)]
+        left = [_apply_filters(*pair) for pair in zip(docs, some, strict=True)]
         return NearWord(weight, left, sum(map(sets.size_of, docs)))
 
 
-def _left(docs: Docs, scope: Scope) -> Docs:
+def _apply_filters(docs: Docs, scope: SegmentScope) -> Docs:
     """The messages that pass the filters."""
     if docs and scope.allowed is not None:
         return sets.intersection(docs, scope.allowed)
     return docs
 
 
-def _frequency(clause: Clause, segment: Segment) -> int:
+def _frequency(clause: QueryClause, segment: Segment) -> int:
     """How many messages match the clause; parts of words count as rare without a look-up."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
     return sets.size_of(_holding(clause, clause.atoms, segment))
 
 
-def _telling(counts: Mapping[Clause, int], most: float) -> list[Clause]:
+def _telling(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
     """Without too common words, when there are others."""
     rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
@@ -216,7 +218,7 @@ class _Inside:
 
 
 def _holding(
-    clause: Clause, atoms: Sequence[Atom], segment: Segment, inside: _Inside | None = None
+    clause: QueryClause, atoms: Sequence[Atom], segment: Segment, inside: _Inside | None = None
 ) -> Docs:
     """The messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
@@ -232,7 +234,7 @@ def _holding(
 
 
 def _shows_in_text(
-    atom: Atom, clause: Clause, count: int, segment: Segment, inside: _Inside | None
+    atom: Atom, clause: QueryClause, count: int, segment: Segment, inside: _Inside | None
 ) -> bool:
     """Whether reading so many messages is cheaper than looking the atom up. Only for required
     clauses, which the text proves."""

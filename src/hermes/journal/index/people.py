@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from hermes.journal.index import docs as sets
-from hermes.journal.index.filters import Scope
+from hermes.journal.index.filters import SegmentScope
 from hermes.journal.index.lookup import Evidence
 
 _NAMED_IN_SESSION = 0.4
@@ -17,10 +17,12 @@ _PER_MENTION = 0.2
 _MOST_MENTIONS = 400
 
 
-class People:
+class NamedPeople:
     """The names among the clauses; names that occur nowhere do not count."""
 
-    def __init__(self, wishes: Sequence[Evidence], scopes: Sequence[Scope], total: int) -> None:
+    def __init__(
+        self, wishes: Sequence[Evidence], scopes: Sequence[SegmentScope], total: int
+    ) -> None:
         self._docs = {
             place: one.docs
             for place, one in enumerate(wishes)
@@ -35,7 +37,7 @@ class People:
     def __bool__(self) -> bool:
         return bool(self._docs)
 
-    def said(self, scope: int, number: int) -> Mapping[int, float]:
+    def names_in_session(self, scope: int, number: int) -> Mapping[int, float]:
         """The names that occur in the session of a message, by the index of their clause, with
         their weight: a name concerns the whole session."""
         begins = self._beginnings(scope)
@@ -45,7 +47,7 @@ class People:
             self._known[scope, session] = {
                 place: worth
                 for place, worth in self._worth.items()
-                if _any_between(self._said(scope, place), first, end)
+                if _any_between(self._mention_positions(scope, place), first, end)
             }
         return self._known[scope, session]
 
@@ -53,14 +55,14 @@ class People:
     def elsewhere(self) -> float:
         """The weight of a message in a session without any of the names: lower when these people
         are usually named often, as speakers are."""
-        often = max((self._often(place) for place in self._docs), default=1.0)
+        often = max((self._mentions_per_session(place) for place in self._docs), default=1.0)
         return max(_OTHER_PEOPLE, _OTHER_TALK - _PER_MENTION * (often - 1))
 
-    def _often(self, place: int) -> float:
+    def _mentions_per_session(self, place: int) -> float:
         """How often a name occurs per session that contains it, estimated from the first ones."""
         mentions = sessions = 0
         for scope in range(len(self._docs[place])):
-            some = self._said(scope, place)[:_MOST_MENTIONS]
+            some = self._mention_positions(scope, place)[:_MOST_MENTIONS]
             begins = self._beginnings(scope)
             mentions += len(some)
             sessions += len({bisect_right(begins, number) for number in some})
@@ -68,7 +70,7 @@ class People:
                 break
         return mentions / max(1, sessions)
 
-    def _said(self, scope: int, place: int) -> list[int]:
+    def _mention_positions(self, scope: int, place: int) -> list[int]:
         if (scope, place) not in self._mentions:
             self._mentions[scope, place] = sorted(sets.members(self._docs[place][scope]))
         return self._mentions[scope, place]

@@ -43,7 +43,7 @@ class Near(Value):
     weight: float
 
 
-class Clause(Value):
+class QueryClause(Value):
     """One clause of the query. A message matches when it has all atoms and its folded text holds
     the word, or the pattern of a phrase. `left` and `right` require word boundaries; otherwise a
     match inside of a word counts `inside_weight`. With a stem, any form of the word matches. A
@@ -58,24 +58,24 @@ class Clause(Value):
     right: bool = True
     inside_weight: float = 1.0
     rule: Rule = "may"
-    pieces: tuple[Clause, ...] = ()
+    pieces: tuple[QueryClause, ...] = ()
     near: tuple[Near, ...] = ()
     name: bool = False
     weight: float = 1.0
 
 
-def parse(query: str) -> tuple[Clause, ...]:
+def parse(query: str) -> tuple[QueryClause, ...]:
     """Quoted words are a phrase; `word*` is a prefix; AND, OR and NOT work in capitals; all other
     characters only separate."""
     text = query[:LONGEST_QUERY].encode("utf-8", "replace").decode().translate(_QUOTES)
-    clauses: list[Clause] = []
+    clauses: list[QueryClause] = []
     pending: Rule = "may"
     for chunk in _CHUNK.finditer(text):
         bare = chunk["bare"]
         if bare in ("AND", "OR", "NOT"):
             pending = _after_operator(bare, clauses)
             continue
-        found = _bare(bare) if bare is not None else _quoted(chunk["quoted"])
+        found = _bare(bare) if bare is not None else _parse_quoted(chunk["quoted"])
         if pending != "may":
             found = [msgspec.structs.replace(clause, rule=pending) for clause in found]
         clauses += found
@@ -84,7 +84,7 @@ def parse(query: str) -> tuple[Clause, ...]:
     return tuple(unique) if any(clause.rule != "not" for clause in unique) else ()
 
 
-def loosened(clause: Clause) -> list[Clause]:
+def loosen(clause: QueryClause) -> list[QueryClause]:
     """The clause with parts of words allowed, then each of its pieces alone; empty when it cannot
     be looser."""
     strict = clause.rule == "must"
@@ -109,7 +109,7 @@ def loosened(clause: Clause) -> list[Clause]:
     return [wide, *alone]
 
 
-def _after_operator(operator: str, clauses: list[Clause]) -> Rule:
+def _after_operator(operator: str, clauses: list[QueryClause]) -> Rule:
     """What the operator means for the next clause; AND also applies to the one before it."""
     if operator == "AND":
         if clauses and clauses[-1].rule == "may":
@@ -118,7 +118,7 @@ def _after_operator(operator: str, clauses: list[Clause]) -> Rule:
     return "not" if operator == "NOT" else "may"
 
 
-def _bare(raw: str) -> list[Clause]:
+def _bare(raw: str) -> list[QueryClause]:
     folded = fold(_APOSTROPHE.sub("", raw))
     found = pieces(folded)
     if not found:
@@ -134,7 +134,7 @@ def _bare(raw: str) -> list[Clause]:
     return [_run(pair) for pair in pairs(text)]
 
 
-def _quoted(raw: str) -> list[Clause]:
+def _parse_quoted(raw: str) -> list[QueryClause]:
     folded = fold(raw)
     found = pieces(folded)
     if not found:
@@ -144,20 +144,20 @@ def _quoted(raw: str) -> list[Clause]:
     return [msgspec.structs.replace(phrase, rule="must")]
 
 
-def _word(text: str) -> Clause:
+def _word(text: str) -> QueryClause:
     stem = forms.stem(text)
     atom = Atom(text=stem, how="forms") if stem else Atom(text=text, how="exact")
-    return Clause(atoms=(atom,), word=text, stem=stem)
+    return QueryClause(atoms=(atom,), word=text, stem=stem)
 
 
-def _prefix(text: str) -> Clause:
-    return Clause(atoms=(Atom(text=text, how="prefix"),), word=text, right=False)
+def _prefix(text: str) -> QueryClause:
+    return QueryClause(atoms=(Atom(text=text, how="prefix"),), word=text, right=False)
 
 
-def _run(text: str) -> Clause:
+def _run(text: str) -> QueryClause:
     """A short run of a script without spaces: it may be part of a longer run."""
     units = pairs(text)
-    return Clause(
+    return QueryClause(
         atoms=tuple(_dense_atoms(text)),
         word=text,
         left=False,
@@ -172,7 +172,7 @@ def _dense_atoms(text: str) -> list[Atom]:
     return [Atom(text=pair, how="exact") for pair in pairs(text)]
 
 
-def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> Clause:
+def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> QueryClause:
     """Pieces that must follow each other; an open end may be the beginning of a longer word."""
     atoms: list[Atom] = []
     pattern = ""
@@ -186,7 +186,7 @@ def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> C
     if open_end and not is_dense(last[0]):
         atoms[-1] = Atom(text=last, how="prefix")
     units = [_run(piece) if is_dense(piece[0]) else _word(piece) for piece, _ in found]
-    return Clause(
+    return QueryClause(
         atoms=tuple(atoms[:_MOST_ATOMS]),
         word=folded[found[0][1] : end],
         pattern=pattern,

@@ -10,9 +10,9 @@ import msgspec
 
 from hermes.codec.values import Value
 from hermes.journal.index import forms, periods
-from hermes.journal.index.lexicon import is_listed, is_stop_word, is_weak_word, related
+from hermes.journal.index.lexicon import is_listed, is_stop_word, is_weak_word, related_words
 from hermes.journal.index.periods import Period
-from hermes.journal.index.query import Atom, Clause, Near, parse
+from hermes.journal.index.query import Atom, Near, QueryClause, parse
 from hermes.journal.index.spelling import SHORTEST, SHORTEST_NAME
 from hermes.journal.index.words import fold
 
@@ -31,19 +31,19 @@ Asks = Literal["anything", "time", "amount"]
 class Question(Value):
     """`asks` is the kind of answer that is wanted, `period` the time that the question names."""
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[QueryClause, ...]
     asks: Asks = "anything"
     period: Period | None = None
 
 
-def understood(query: str, now: float) -> Question:
+def parse_question(query: str, now: float) -> Question:
     """Every string is a valid question."""
     clauses = parse(query)
     if not clauses:
         return Question(clauses=())
     names = _names(query)
     bare = any(clause.rule == "may" for clause in clauses)
-    found = [clause for one in clauses for clause in _settled(one, names, bare)]
+    found = [clause for one in clauses for clause in _settle_quotes(one, names, bare)]
     telling = [clause for clause in found if not _says_nothing(clause, names)]
     sought = any(clause.rule != "not" for clause in telling)
     return Question(
@@ -53,9 +53,9 @@ def understood(query: str, now: float) -> Question:
     )
 
 
-def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
+def soften(clauses: tuple[QueryClause, ...]) -> tuple[QueryClause, ...]:
     """The same clauses, all optional."""
-    found: list[Clause] = []
+    found: list[QueryClause] = []
     for clause in clauses:
         if clause.rule != "must":
             found.append(clause)
@@ -66,7 +66,7 @@ def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def is_spelt_wrong(clause: Clause) -> bool:
+def is_spelt_wrong(clause: QueryClause) -> bool:
     """Whether an unmatched clause may be misspelled: its word is in no dictionary."""
     word = clause.word
     plain = len(clause.atoms) == 1 and clause.left and clause.right and clause.rule != "not"
@@ -74,7 +74,7 @@ def is_spelt_wrong(clause: Clause) -> bool:
     return plain and len(word) >= shortest and word.isalpha() and not is_listed(word)
 
 
-def respelt(clause: Clause, words: Sequence[str]) -> Clause:
+def respell(clause: QueryClause, words: Sequence[str]) -> QueryClause:
     """The same clause for the words that were probably meant, the first above all. Dictionary words
     are not taken for names."""
     telling = [word for word in words if not is_stop_word(word)]
@@ -88,18 +88,18 @@ def respelt(clause: Clause, words: Sequence[str]) -> Clause:
     return msgspec.structs.replace(clause, word=first, atoms=(atom,), stem=stem, near=near)
 
 
-def _settled(clause: Clause, names: frozenset[str], bare: bool) -> list[Clause]:
+def _settle_quotes(clause: QueryClause, names: frozenset[str], bare: bool) -> list[QueryClause]:
     """Quoted words beside others are an optional clause; alone they are required. The parts of a
     hyphenated word also count alone."""
     if clause.rule == "must" and clause.pattern and bare:
-        return [_enriched(one, names) for one in softened((clause,))]
+        return [_add_near_words(one, names) for one in soften((clause,))]
     if clause.rule == "may" and "-" in clause.word and clause.pieces:
         parts = [piece for piece in clause.pieces if len(piece.word) > 2 and piece.word.isalpha()]
-        return [clause, *(_enriched(part, names) for part in parts)]
-    return [_enriched(clause, names)]
+        return [clause, *(_add_near_words(part, names) for part in parts)]
+    return [_add_near_words(clause, names)]
 
 
-def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
+def _add_near_words(clause: QueryClause, names: frozenset[str]) -> QueryClause:
     """The clause with words that may replace it; a name has none."""
     if clause.rule == "not" or len(clause.atoms) != 1 or not clause.word.isalpha():
         return clause
@@ -108,7 +108,7 @@ def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
         return msgspec.structs.replace(clause, name=True, atoms=(exact,), stem="")
     if not clause.right or not clause.word.isascii():
         return clause
-    known = related(clause.word)
+    known = related_words(clause.word)
     near = [Near(atom=_atom(word), weight=1.0) for word in known.forms]
     near += [Near(atom=_atom(word), weight=weight) for word, weight in known.near]
     weight = _WEAK if is_weak_word(clause.word) else 1.0
@@ -121,7 +121,7 @@ def _atom(word: str) -> Atom:
     return Atom(text=stem, how="forms") if len(stem) > 3 else Atom(text=word, how="exact")
 
 
-def _says_nothing(clause: Clause, names: frozenset[str]) -> bool:
+def _says_nothing(clause: QueryClause, names: frozenset[str]) -> bool:
     return clause.rule == "may" and clause.word not in names and is_stop_word(clause.word)
 
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hermes.journal.index.forms import is_form
-from hermes.journal.index.query import GAP, Clause
+from hermes.journal.index.query import GAP, QueryClause
 from hermes.journal.index.question import Asks
 from hermes.journal.index.speakers import Speakers
-from hermes.journal.index.texts import ROLES, Row, text_of
+from hermes.journal.index.texts import ROLES, EventRow, text_of
 from hermes.journal.index.words import continues_word, end_of_word, fold
 
 LONGEST_JUDGED = 16_384
@@ -46,17 +46,17 @@ Span = tuple[int, int, float]
 class Message(NamedTuple):
     """A row of the journal with its text, as it is and folded."""
 
-    row: Row
+    row: EventRow
     text: str
     folded: str
 
 
-class Judged(NamedTuple):
+class ScoredMessage(NamedTuple):
     """`found` are the matches of each clause, `rarities` the weights of the clauses. A message that
     is not `own` has none of the words, but its neighbours do."""
 
     score: float
-    row: Row
+    row: EventRow
     text: str
     found: list[list[Span]]
     rarities: list[float]
@@ -78,13 +78,13 @@ class Hint(NamedTuple):
     factor: float = 1.0
 
 
-class Judge:
+class MessageScorer:
     """Scores messages against clauses, each with its rarity: 0 for a word that all messages
     have."""
 
     def __init__(
         self,
-        clauses: Sequence[Clause],
+        clauses: Sequence[QueryClause],
         rarities: Sequence[float],
         newest_at: float,
         asks: Asks = "anything",
@@ -116,20 +116,20 @@ class Judge:
         low = body.lower()
         return any(pattern.search(low) is None for pattern in self._together)
 
-    def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
+    def judge(self, message: Message, hint: Hint | None = None) -> ScoredMessage | None:
         """None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
-        found = self._found(folded)
+        found = self._find_matches(folded)
         if len(text) > LONGEST_JUDGED and not all(found):
             folded = fold(text)
-            found = self._found(folded)
+            found = self._find_matches(folded)
         if not self._acceptable(folded, found, hint):
             return None
         score = self._score(row, folded, found, hint)
-        return Judged(score, row, text, found, self._rarities, hint.own or any(found))
+        return ScoredMessage(score, row, text, found, self._rarities, hint.own or any(found))
 
-    def _found(self, folded: str) -> list[list[Span]]:
+    def _find_matches(self, folded: str) -> list[list[Span]]:
         return [matcher.spans(folded) for _, _, matcher in self._wishes]
 
     def _acceptable(self, folded: str, found: list[list[Span]], hint: Hint) -> bool:
@@ -140,7 +140,7 @@ class Judge:
                 return False
         return not any(matcher.spans(folded) for matcher in self._unwanted)
 
-    def _score(self, row: Row, folded: str, found: list[list[Span]], hint: Hint) -> float:
+    def _score(self, row: EventRow, folded: str, found: list[list[Span]], hint: Hint) -> float:
         length = len(folded)
         relevance = hint.extra
         for (clause, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
@@ -160,7 +160,9 @@ class Judge:
         weight = _ROLE_WEIGHTS[ROLES[row.kind]] * hint.factor
         return relevance * factor * telling * freshness * weight
 
-    def _part(self, clause: Clause, row: Row, folded: str, said: bool, hint: Hint) -> float | None:
+    def _part(
+        self, clause: QueryClause, row: EventRow, folded: str, said: bool, hint: Hint
+    ) -> float | None:
         """The weight of the speaker for a name that occurs in the session."""
         if hint.factor < 1:
             return None
@@ -197,12 +199,12 @@ def _amount() -> re.Pattern[str]:
     )
 
 
-def _is_held(clause: Clause, spans: list[Span], hint: Hint) -> bool:
+def _is_held(clause: QueryClause, spans: list[Span], hint: Hint) -> bool:
     """A word may also match in a form that only the index knows."""
     return bool(spans) or (bool(clause.near) and hint.own)
 
 
-def message_of(row: Row) -> Message:
+def message_of(row: EventRow) -> Message:
     text = text_of(row)
     return Message(row, text, fold(text[:LONGEST_JUDGED]))
 
@@ -210,7 +212,7 @@ def message_of(row: Row) -> Message:
 class _Matcher:
     """Finds a clause in a folded text."""
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: QueryClause) -> None:
         self._clause = clause
         self._pattern = re.compile(clause.pattern) if clause.pattern else None
         self._pieces = [_Matcher(piece) for piece in clause.pieces if clause.rule != "must"]

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from hermes.codec.values import Value
 from hermes.core.world import Clock, SystemClock
-from hermes.journal.index.answer import Likeness, Request
+from hermes.journal.index.answer import SearchRequest, SimilarityModel
 from hermes.journal.index.filters import Filters
-from hermes.journal.index.keeper import Keeper, Outcome
-from hermes.journal.index.question import understood
-from hermes.journal.index.rank import Judged
-from hermes.journal.index.sessions import varied
+from hermes.journal.index.keeper import IndexAccess, Outcome
+from hermes.journal.index.question import parse_question
+from hermes.journal.index.rank import ScoredMessage
+from hermes.journal.index.sessions import diversify
 from hermes.journal.index.snippet import excerpt, snippet
-from hermes.journal.index.source import Source
+from hermes.journal.index.source import EventSource
 from hermes.journal.index.texts import ROLES, Role
 from hermes.journal.index.upkeep import Sizes
 
@@ -32,7 +32,7 @@ _USUAL_HITS = 10
 _PASSAGE_CHARACTERS = 400
 
 
-class Hit(Value):
+class SearchHit(Value):
     """A message that was found. `n` is its record number in the session. The snippet marks matches
     with `>>>` and `<<<`. Scores are comparable within one search only."""
 
@@ -45,7 +45,7 @@ class Hit(Value):
     score: float
 
 
-class Passage(Value):
+class RecallPassage(Value):
     """A message that may hold an answer, on one line; of a long one the best excerpt. One that is
     not `own` has none of the words, but its neighbours do."""
 
@@ -67,16 +67,16 @@ class SearchIndex:
     def __init__(
         self,
         path: Path,
-        source: Source,
+        source: EventSource,
         *,
         clock: Clock | None = None,
         patience_seconds: float = 60.0,
         sizes: Sizes | None = None,
-        likeness: Likeness | None = None,
+        likeness: SimilarityModel | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         self._source = source
-        self._keeper = Keeper(path, source, self._clock, sizes or Sizes(), likeness)
+        self._keeper = IndexAccess(path, source, self._clock, sizes or Sizes(), likeness)
         self._patience_seconds = patience_seconds
         # The source serves one thread at a time, and a cancelled search leaves its thread behind.
         self._turn = threading.Lock()
@@ -92,7 +92,7 @@ class SearchIndex:
         roles: Collection[Role] | None = None,
         since: float | None = None,
         until: float | None = None,
-    ) -> tuple[Hit, ...]:
+    ) -> tuple[SearchHit, ...]:
         """The best messages, best first, from several sessions where possible. Any string is a
         query (see `question.understood`). Times are seconds since 1970: `since` inclusive, `until`
         exclusive."""
@@ -101,8 +101,8 @@ class SearchIndex:
         if count <= first:
             return ()
         filters = _filters(sessions, exclude, roles, since, until)
-        found = await self._found(query, filters, count, beside=False)
-        return tuple(map(_hit, varied(found)[first:count]))
+        found = await self._find(query, filters, count, beside=False)
+        return tuple(map(_hit, diversify(found)[first:count]))
 
     async def recall(
         self,
@@ -114,20 +114,20 @@ class SearchIndex:
         roles: Collection[Role] | None = None,
         since: float | None = None,
         until: float | None = None,
-    ) -> tuple[Passage, ...]:
+    ) -> tuple[RecallPassage, ...]:
         """Messages that may hold the answer to a question, best first: those with its words and
         their neighbours."""
         filters = _filters(sessions, exclude, roles, since, until)
-        found = await self._found(query, filters, min(limit, _MOST_HITS), beside=True)
+        found = await self._find(query, filters, min(limit, _MOST_HITS), beside=True)
         return tuple(map(_passage, found[: max(0, limit)]))
 
-    async def _found(
+    async def _find(
         self, query: str, filters: Filters, enough: int, *, beside: bool
-    ) -> list[Judged]:
-        question = understood(query, self._clock.now())
+    ) -> list[ScoredMessage]:
+        question = parse_question(query, self._clock.now())
         if not question.clauses:
             return []
-        request = Request(
+        request = SearchRequest(
             question=question,
             filters=filters,
             count=max(enough, _LEAST_RANKED),
@@ -135,32 +135,28 @@ class SearchIndex:
             query=query,
             beside=beside,
         )
-        return await self._repeated(
-            lambda patient: self._keeper.found(request, patient=patient), []
-        )
+        return await self._retry(lambda patient: self._keeper.find(request, patient=patient), [])
 
     async def catch_up(self) -> None:
         """Index everything new and merge what is due; for idle times."""
-        await self._repeated(lambda patient: self._keeper.caught_up(patient=patient), None)
+        await self._retry(lambda patient: self._keeper.caught_up(patient=patient), None)
 
     async def rebuild(self) -> None:
         """Rebuild the file from the journal."""
-        await self._repeated(lambda patient: self._keeper.discarded(patient=patient), None)
+        await self._retry(lambda patient: self._keeper.rebuild(patient=patient), None)
         await self.catch_up()
 
     async def forget(self, *, events: Collection[int] = (), sessions: Collection[str] = ()) -> None:
         """Remove the text of these messages from the file, after the journal has lost them.
         JournalError when that is not possible."""
         ids, names = set(events), set(sessions)
-        await self._repeated(
-            lambda patient: self._keeper.forgotten(ids, names, patient=patient), None
-        )
+        await self._retry(lambda patient: self._keeper.forget(ids, names, patient=patient), None)
 
     async def check(self) -> list[str]:
         """Check the whole file; returns the problems. A missing file is none."""
         return await asyncio.to_thread(self._keeper.problems)
 
-    async def _repeated(self, attempt: Callable[[bool], T | Outcome], nothing: T) -> T:
+    async def _retry(self, attempt: Callable[[bool], T | Outcome], nothing: T) -> T:
         """Try in a worker thread until it is done. The attempt is told whether there is time for
         another one."""
         deadline = self._clock.monotonic() + self._patience_seconds
@@ -185,9 +181,9 @@ class SearchIndex:
             return attempt(patient)
 
 
-def _hit(judged: Judged) -> Hit:
+def _hit(judged: ScoredMessage) -> SearchHit:
     row = judged.row
-    return Hit(
+    return SearchHit(
         session_id=row.session_id,
         n=row.n,
         event_id=row.id,
@@ -198,9 +194,9 @@ def _hit(judged: Judged) -> Hit:
     )
 
 
-def _passage(judged: Judged) -> Passage:
+def _passage(judged: ScoredMessage) -> RecallPassage:
     row = judged.row
-    return Passage(
+    return RecallPassage(
         session_id=row.session_id,
         n=row.n,
         event_id=row.id,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hermes.journal.index import docs as sets
 from hermes.journal.index.docs import NOTHING, Docs
-from hermes.journal.index.file import Damaged, IndexFile, SegmentInfo
+from hermes.journal.index.file import IndexDamaged, IndexFile, SegmentInfo
 from hermes.journal.index.forms import is_form
 
 PLACES_PER_BLOCK = 2048
@@ -47,7 +47,7 @@ class Leaf(NamedTuple):
         return first, self.terms.find(b"\n", self.terms.rfind(sought) + 1)
 
 
-class Places(NamedTuple):
+class DocLocations(NamedTuple):
     """Where neighbouring messages are in the journal, and when they were written."""
 
     first_id: int
@@ -136,7 +136,7 @@ class Segment:
             self._places[part] = self._file.block(self.info.number, "places", part)
         return _id_at(self._places[part], offset)
 
-    def places(self) -> Iterator[Places]:
+    def places(self) -> Iterator[DocLocations]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
         return map(_decode_places, self._file.blocks(self.info.number, "places", 0, count))
 
@@ -193,7 +193,7 @@ class Segment:
         if not self._firsts:
             self._firsts = self._file.block(self.info.number, "root", 0).split(b"\n")
             if len(self._firsts) != self.info.leaves:
-                raise Damaged("a root does not fit its leaves")
+                raise IndexDamaged("a root does not fit its leaves")
         return self._firsts
 
     def _docs(self, leaf: int, ordinal: int) -> Docs:
@@ -255,8 +255,8 @@ def _id_at(data: bytes, offset: int) -> int:
     )
 
 
-def _decode_places(data: bytes) -> Places:
+def _decode_places(data: bytes) -> DocLocations:
     first, count = int.from_bytes(data[1:9], "little"), int.from_bytes(data[9:11], "little")
     end = len(data) - 4 * count
     distances = array(data[:1].decode(), data[_PLACES_HEAD:end])
-    return Places(first, distances, array("I", data[end:]))
+    return DocLocations(first, distances, array("I", data[end:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hermes.journal.index.rank import Judged
+from hermes.journal.index.rank import ScoredMessage
 
 _SESSION_SAYS = 0.2
 _OTHERS_SAY = 0.3
@@ -13,7 +13,7 @@ _OTHERS = 5
 _AGAIN = 0.6
 
 
-def with_sessions(found: Sequence[Judged]) -> list[Judged]:
+def with_sessions(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
     """A message counts more when its session has other matches."""
     worth = session_worth(found)
     return [
@@ -21,7 +21,7 @@ def with_sessions(found: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def session_worth(found: Sequence[Judged]) -> dict[str, float]:
+def session_worth(found: Sequence[ScoredMessage]) -> dict[str, float]:
     """The best message of each session, and a part of the next ones."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for one in found:
@@ -34,11 +34,11 @@ def session_worth(found: Sequence[Judged]) -> dict[str, float]:
     return worth
 
 
-def varied(found: Sequence[Judged]) -> list[Judged]:
+def diversify(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
     """Order the results so that one session does not hide all others: each further message of a
     session counts less than the one before it."""
     seen: defaultdict[str, int] = defaultdict(int)
-    ranked: list[tuple[float, int, Judged]] = []
+    ranked: list[tuple[float, int, ScoredMessage]] = []
     for place, one in enumerate(found):
         factor = _AGAIN ** seen[one.row.session_id]
         seen[one.row.session_id] += 1

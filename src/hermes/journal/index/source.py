@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from hermes.journal.connections import is_sealed, open_frozen, unprepared
+from hermes.journal.connections import is_read_only_copy, open_immutable, open_raw
 from hermes.journal.faults import is_damage, is_forbidden, journal_error
-from hermes.journal.index.texts import KINDS, Row
+from hermes.journal.index.texts import KINDS, EventRow
 
 # Columns of a damaged record may hold anything; none of it may stop the reading of others.
 _SELECT = (
@@ -22,7 +22,7 @@ _RANGE = f"{_SELECT} WHERE e.id BETWEEN ? AND ? AND {_OF_KINDS} ORDER BY e.id"
 _IDS_AT_ONCE = 500
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """Called in worker threads, one at a time. Closed between searches; the next call opens it
     again."""
 
@@ -30,12 +30,12 @@ class Source(Protocol):
         """Whether there is a journal."""
         ...
 
-    def rows(self, after_id: int, limit: int) -> list[Row]:
+    def rows(self, after_id: int, limit: int) -> list[EventRow]:
         """The next rows of `KINDS` with a greater id, ordered by id; fewer than the limit only at
         the end."""
         ...
 
-    def fetch(self, ids: Sequence[int]) -> list[Row]:
+    def fetch(self, ids: Sequence[int]) -> list[EventRow]:
         """The rows that exist, unordered."""
         ...
 
@@ -53,21 +53,21 @@ class JournalFile:
     def exists(self) -> bool:
         return self._path.exists()
 
-    def rows(self, after_id: int, limit: int) -> list[Row]:
+    def rows(self, after_id: int, limit: int) -> list[EventRow]:
         try:
             return self._all(_NEXT, (after_id, limit))
         except sqlite3.Error as error:
             if not is_damage(error):
                 raise journal_error(error, self._path) from error
-        found: list[Row] = []
+        found: list[EventRow] = []
         for first in range(after_id + 1, self._last_id() + 1, _IDS_AT_ONCE):
-            found += self._salvaged(first, first + _IDS_AT_ONCE - 1)
+            found += self._read_range(first, first + _IDS_AT_ONCE - 1)
             if len(found) >= limit:
                 break
         return found[:limit]
 
-    def fetch(self, ids: Sequence[int]) -> list[Row]:
-        found: list[Row] = []
+    def fetch(self, ids: Sequence[int]) -> list[EventRow]:
+        found: list[EventRow] = []
         for start in range(0, len(ids), _IDS_AT_ONCE):
             some = tuple(ids[start : start + _IDS_AT_ONCE])
             sql = f"{_SELECT} WHERE e.id IN ({', '.join('?' * len(some))})"
@@ -76,7 +76,7 @@ class JournalFile:
             except sqlite3.Error as error:
                 if not is_damage(error):
                     raise journal_error(error, self._path) from error
-                found += [row for id in some for row in self._salvaged(id, id)]
+                found += [row for id in some for row in self._read_range(id, id)]
         return found
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class JournalFile:
             self._db.close()
             self._db = None
 
-    def _salvaged(self, first: int, last: int) -> list[Row]:
+    def _read_range(self, first: int, last: int) -> list[EventRow]:
         """The readable rows of a range, halved until only bad records are left out."""
         try:
             return self._all(_RANGE, (first, last))
@@ -94,7 +94,7 @@ class JournalFile:
         if first == last:
             return []
         middle = (first + last) // 2
-        return self._salvaged(first, middle) + self._salvaged(middle + 1, last)
+        return self._read_range(first, middle) + self._read_range(middle + 1, last)
 
     def _last_id(self) -> int:
         try:
@@ -103,19 +103,19 @@ class JournalFile:
             raise journal_error(error, self._path) from error
         return int(last or 0)
 
-    def _all(self, sql: str, values: tuple[object, ...]) -> list[Row]:
+    def _all(self, sql: str, values: tuple[object, ...]) -> list[EventRow]:
         return [
-            Row(id, session.decode("utf-8", "replace"), n, kind, at, body)
+            EventRow(id, session.decode("utf-8", "replace"), n, kind, at, body)
             for id, session, n, kind, at, body in self._connection().execute(sql, values)
         ]
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = unprepared(self._path, mode="ro")
+            self._db = open_raw(self._path, mode="ro")
             try:
                 self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
             except sqlite3.Error as error:
-                if not is_forbidden(error) or not is_sealed(self._path):
+                if not is_forbidden(error) or not is_read_only_copy(self._path):
                     raise
-                self._db = open_frozen(self._path)
+                self._db = open_immutable(self._path)
         return self._db

@@ -12,7 +12,7 @@ neighbours."""
 def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
     """The words that differ by an extra, missing or wrong letter or by two swapped letters; those
     with the same prefix first. A block is words between newlines."""
-    found = {other for block in blocks for other in _near(word, block)}
+    found = {other for block in blocks for other in _one_slip_away(word, block)}
     found.discard(word)
     order = sorted(found, key=lambda other: (other[0] != word[0], len(other) != len(word), other))
     return order[:most]
@@ -33,7 +33,7 @@ def is_one_slip(word: str, other: str) -> bool:
     return max(len(left), len(right)) < 2 or (len(left) == 2 and left == right[::-1])
 
 
-def _near(word: str, block: bytes) -> Iterator[str]:
+def _one_slip_away(word: str, block: bytes) -> Iterator[str]:
     """A typing error leaves one half of a word intact, unless two letters are swapped in its
     middle."""
     middle = len(word) // 2

@@ -20,7 +20,7 @@ LONGEST_TEXT = 262_144
 """Characters of one event that are indexed; the rest of a longer one is not found."""
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """An event as stored in the journal. `id` grows over all sessions, `n` within one."""
 
     id: int
@@ -49,7 +49,7 @@ class _Body(Value):
     result: _Said = _Said()
 
 
-def text_of(row: Row) -> str:
+def text_of(row: EventRow) -> str:
     """The text of an event: messages and the arguments of tool calls, without reasoning. Empty for
     a body that cannot be read."""
     if row.kind not in ROLES:

@@ -19,18 +19,24 @@ from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import (
     MOST_DOCS,
-    Draft,
+    SegmentBuilder,
     merge,
     place_of,
     role_term,
     session_term,
     without,
 )
-from hermes.journal.index.file import IndexFile, Manifest, Place, SegmentInfo, Unavailable
+from hermes.journal.index.file import (
+    IndexFile,
+    IndexManifest,
+    IndexUnavailable,
+    JournalPosition,
+    SegmentInfo,
+)
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.source import Source
+from hermes.journal.index.source import EventSource
 from hermes.journal.index.texts import ROLES
-from hermes.journal.index.vocabulary import extended, renewed
+from hermes.journal.index.vocabulary import extend_lists, rebuild_lists
 
 _ROWS_AT_ONCE = 256
 _DRAFT_CHARACTERS = 16_000_000
@@ -55,7 +61,7 @@ def sole_writer(path: Path) -> Iterator[bool]:
     try:
         is_held = lock.acquire(timeout=0)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
+        raise IndexUnavailable(f"{path} cannot be opened: {error.strerror}") from error
     try:
         yield is_held
     finally:
@@ -66,11 +72,11 @@ def lock_path(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def advance(file: IndexFile, source: Source, sizes: Sizes, *, thorough: bool) -> Progress:
+def advance(file: IndexFile, source: EventSource, sizes: Sizes, *, thorough: bool) -> Progress:
     """Index one batch of new events. Merges that would delay a search are left to a thorough call,
     unless very many small segments wait."""
     manifest = file.manifest()
-    if _agrees(source, manifest.seen) and not (
+    if _is_in_journal(source, manifest.seen) and not (
         source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, sizes, thorough=thorough)
     ):
         if thorough:
@@ -80,14 +86,16 @@ def advance(file: IndexFile, source: Source, sizes: Sizes, *, thorough: bool) ->
         if not mine:
             return "busy"
         with file.writing():
-            manifest = _rewound(file, source, file.manifest())
+            manifest = _rewind(file, source, file.manifest())
             manifest, full = _with_new_rows(file, source, manifest, sizes)
             due = merge_due(manifest.segments, sizes, thorough=thorough or full)
-            file.put_manifest(_merged(file, manifest, due, sizes) if due else manifest)
+            file.put_manifest(_merge_segments(file, manifest, due, sizes) if due else manifest)
     return "more" if full or due or thorough else "done"
 
 
-def forget(file: IndexFile, source: Source, ids: set[int], sessions: Collection[str]) -> Progress:
+def forget(
+    file: IndexFile, source: EventSource, ids: set[int], sessions: Collection[str]
+) -> Progress:
     """Rewrite every segment that holds these messages."""
     with sole_writer(lock_path(file.path)) as mine:
         if not mine:
@@ -95,8 +103,8 @@ def forget(file: IndexFile, source: Source, ids: set[int], sessions: Collection[
         with file.writing():
             manifest = file.manifest()
             for info in manifest.segments:
-                manifest = _purged(file, source, manifest, info, ids, sessions)
-            manifest = renewed(file, manifest)
+                manifest = _purge(file, source, manifest, info, ids, sessions)
+            manifest = rebuild_lists(file, manifest)
             file.put_manifest(msgspec.structs.replace(manifest, seen=_newest(manifest)))
         file.shrink()
     return "done"
@@ -131,9 +139,9 @@ def _small_at_end(segments: Sequence[SegmentInfo]) -> Sequence[SegmentInfo]:
     return segments[len(segments) - count :]
 
 
-def _merged(
-    file: IndexFile, manifest: Manifest, due: Sequence[SegmentInfo], sizes: Sizes
-) -> Manifest:
+def _merge_segments(
+    file: IndexFile, manifest: IndexManifest, due: Sequence[SegmentInfo], sizes: Sizes
+) -> IndexManifest:
     new = merge(file, manifest.next_number, [Segment(file, info) for info in due])
     file.drop([info.number for info in due])
     new = msgspec.structs.replace(new, closed=new.docs > sizes.segment // 2)
@@ -142,14 +150,14 @@ def _merged(
     manifest = msgspec.structs.replace(
         manifest, next_number=manifest.next_number + 1, segments=(*before, new, *after)
     )
-    return extended(file, manifest, new) if new.closed else manifest
+    return extend_lists(file, manifest, new) if new.closed else manifest
 
 
 def _with_new_rows(
-    file: IndexFile, source: Source, manifest: Manifest, sizes: Sizes
-) -> tuple[Manifest, bool]:
+    file: IndexFile, source: EventSource, manifest: IndexManifest, sizes: Sizes
+) -> tuple[IndexManifest, bool]:
     """The manifest with a segment of the next rows, and whether more rows may wait."""
-    draft = Draft()
+    draft = SegmentBuilder()
     seen = manifest.seen
     full = True
     while len(draft.ids) < sizes.draft and draft.characters < _DRAFT_CHARACTERS:
@@ -172,34 +180,34 @@ def _with_new_rows(
     return after, full
 
 
-def _agrees(source: Source, place: Place | None) -> bool:
+def _is_in_journal(source: EventSource, place: JournalPosition | None) -> bool:
     """Whether the journal still has this event; another journal or an older copy does not."""
     if place is None:
         return True
     return any(place_of(row) == place for row in source.fetch([place.id]))
 
 
-def _rewound(file: IndexFile, source: Source, manifest: Manifest) -> Manifest:
+def _rewind(file: IndexFile, source: EventSource, manifest: IndexManifest) -> IndexManifest:
     """Without the newest segments that do not match the journal."""
-    if _agrees(source, manifest.seen):
+    if _is_in_journal(source, manifest.seen):
         return manifest
     kept = list(manifest.segments)
-    while kept and not _agrees(source, kept[-1].last):
+    while kept and not _is_in_journal(source, kept[-1].last):
         file.drop([kept.pop().number])
     seen = kept[-1].last if kept else None
-    return renewed(file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(kept)))
+    return rebuild_lists(file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(kept)))
 
 
-def _purged(
+def _purge(
     file: IndexFile,
-    source: Source,
-    manifest: Manifest,
+    source: EventSource,
+    manifest: IndexManifest,
     info: SegmentInfo,
     ids: set[int],
     sessions: Collection[str],
-) -> Manifest:
+) -> IndexManifest:
     segment = Segment(file, info)
-    doomed = _doomed(segment, ids, sessions)
+    doomed = _find_deleted(segment, ids, sessions)
     if not doomed:
         return manifest
     roles = sets.union([segment.docs(role_term(role).encode()) for role in ROLES.values()])
@@ -219,7 +227,7 @@ def _purged(
     )
 
 
-def _doomed(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[int]:
+def _find_deleted(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[int]:
     found = {
         number
         for name in sessions
@@ -230,16 +238,16 @@ def _doomed(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[i
     return found
 
 
-def _place(source: Source, id: int) -> Place:
+def _place(source: EventSource, id: int) -> JournalPosition:
     """The journal's event with that id. A missing one matches nothing, so that everything after the
     segment before it is read again."""
     rows = source.fetch([id])
-    return place_of(rows[0]) if rows else Place(id=id, session_id="", n=0)
+    return place_of(rows[0]) if rows else JournalPosition(id=id, session_id="", n=0)
 
 
-def _newest(manifest: Manifest) -> Place | None:
+def _newest(manifest: IndexManifest) -> JournalPosition | None:
     return manifest.segments[-1].last if manifest.segments else None
 
 
-def _seen_id(manifest: Manifest) -> int:
+def _seen_id(manifest: IndexManifest) -> int:
     return manifest.seen.id if manifest.seen else 0

@@ -12,14 +12,14 @@ from itertools import chain
 
 import msgspec
 
-from hermes.journal.index.file import IndexFile, Manifest, SegmentInfo, WordList
+from hermes.journal.index.file import IndexFile, IndexManifest, SegmentInfo, WordList
 from hermes.journal.index.segment import Segment, is_wordlike
 
 _BLOCK_BYTES = 65_536
 _ENOUGH = 2_048
 
 
-def extended(file: IndexFile, manifest: Manifest, closed: SegmentInfo) -> Manifest:
+def extend_lists(file: IndexFile, manifest: IndexManifest, closed: SegmentInfo) -> IndexManifest:
     """With a list of the words that are new in a segment."""
     words = set(chain.from_iterable(Segment(file, closed).terms_by_leaf()))
     for block in blocks(file, manifest.words):
@@ -27,12 +27,12 @@ def extended(file: IndexFile, manifest: Manifest, closed: SegmentInfo) -> Manife
     return _with_list(file, manifest, sorted(words))
 
 
-def renewed(file: IndexFile, manifest: Manifest) -> Manifest:
+def rebuild_lists(file: IndexFile, manifest: IndexManifest) -> IndexManifest:
     """With one list of the current words of the segments, replacing all earlier ones."""
     file.drop([known.number for known in manifest.words])
     closed = [Segment(file, info) for info in manifest.segments if info.closed]
     bare = msgspec.structs.replace(manifest, words=())
-    return _with_list(file, bare, _merged(closed)) if closed else bare
+    return _with_list(file, bare, _merge_terms(closed)) if closed else bare
 
 
 def words_with(
@@ -50,16 +50,16 @@ def words_with(
     return {part: sorted(words, key=len)[:most] for part, words in found.items()}
 
 
-def _with_list(file: IndexFile, manifest: Manifest, terms: Iterable[bytes]) -> Manifest:
+def _with_list(file: IndexFile, manifest: IndexManifest, terms: Iterable[bytes]) -> IndexManifest:
     number, parts, size = manifest.next_number, 0, 0
     words: list[bytes] = []
     for word in filter(is_wordlike, terms):
         words.append(word)
         size += len(word) + 1
         if size >= _BLOCK_BYTES:
-            file.put(number, "terms", parts, _joined(words))
+            file.put(number, "terms", parts, _join_words(words))
             words, size, parts = [], 0, parts + 1
-    file.put(number, "terms", parts, _joined(words))
+    file.put(number, "terms", parts, _join_words(words))
     return msgspec.structs.replace(
         manifest,
         next_number=number + 1,
@@ -67,11 +67,11 @@ def _with_list(file: IndexFile, manifest: Manifest, terms: Iterable[bytes]) -> M
     )
 
 
-def _joined(words: list[bytes]) -> bytes:
+def _join_words(words: list[bytes]) -> bytes:
     return b"\n" + b"\n".join(words) + b"\n"
 
 
-def _merged(segments: Sequence[Segment]) -> Iterator[bytes]:
+def _merge_terms(segments: Sequence[Segment]) -> Iterator[bytes]:
     """The terms of several segments, sorted and each once; see `build`."""
     streams = [segment.terms_by_leaf() for segment in segments]
     waiting: list[list[bytes]] = [[] for _ in segments]

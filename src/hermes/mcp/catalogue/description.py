@@ -10,7 +10,7 @@ from hermes.codec.values import Value
 _SHORT = r"[^A-Za-z0-9_-]+"
 
 
-class Blank(Value, rename="camel"):
+class InputField(Value, rename="camel"):
     """A value to fill in, or a fixed `value`."""
 
     name: str = ""
@@ -21,10 +21,10 @@ class Blank(Value, rename="camel"):
     is_required: bool = False
     is_secret: bool = False
     # Placeholders `{name}` in the value.
-    variables: dict[str, Blank] = {}
+    variables: dict[str, InputField] = {}
 
 
-class Argument(Blank, rename="camel"):
+class Argument(InputField, rename="camel"):
     type: Literal["positional", "named"] = "positional"
     value_hint: str = ""
     is_repeated: bool = False
@@ -35,7 +35,7 @@ class Transport(Value):
     url: str = ""
 
 
-class Package(Value, rename="camel"):
+class ServerPackage(Value, rename="camel"):
     """A package to install and run."""
 
     registry_type: str
@@ -45,25 +45,25 @@ class Package(Value, rename="camel"):
     transport: Transport = Transport()
     runtime_arguments: tuple[Argument, ...] = ()
     package_arguments: tuple[Argument, ...] = ()
-    environment_variables: tuple[Blank, ...] = ()
+    environment_variables: tuple[InputField, ...] = ()
 
 
-class Remote(Value):
+class RemoteServer(Value):
     """A hosted server."""
 
     type: str
     url: str
-    headers: tuple[Blank, ...] = ()
-    variables: dict[str, Blank] = {}
+    headers: tuple[InputField, ...] = ()
+    variables: dict[str, InputField] = {}
 
 
-class Description(Value, rename="camel"):
+class ServerDescription(Value, rename="camel"):
     name: str
     description: str = ""
     title: str = ""
     version: str = ""
-    packages: tuple[Package, ...] = ()
-    remotes: tuple[Remote, ...] = ()
+    packages: tuple[ServerPackage, ...] = ()
+    remotes: tuple[RemoteServer, ...] = ()
 
     @property
     def short_name(self) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import UsageError
-from hermes.mcp.catalogue.description import Argument, Blank, Description, Package, Remote
+from hermes.mcp.catalogue.description import (
+    Argument,
+    InputField,
+    RemoteServer,
+    ServerDescription,
+    ServerPackage,
+)
 
 # Must not look like an option or a path traversal.
 _IDENTIFIER = r"@?[A-Za-z0-9][A-Za-z0-9._/:@-]*"
@@ -22,12 +28,12 @@ ADVICE = {
 Given = Mapping[str, Sequence[str]]
 
 
-class Plan(Value):
+class InstallPlan(Value):
     """One way to use a server."""
 
-    description: Description
-    package: Package | None = None
-    remote: Remote | None = None
+    description: ServerDescription
+    package: ServerPackage | None = None
+    remote: RemoteServer | None = None
 
     @property
     def runner(self) -> str:
@@ -36,24 +42,24 @@ class Plan(Value):
             return ""
         return RUNNERS[self.package.registry_type]
 
-    def blanks(self) -> dict[str, Blank]:
+    def inputs(self) -> dict[str, InputField]:
         """Returns all inputs by name."""
-        found: dict[str, Blank] = {}
+        found: dict[str, InputField] = {}
         for blank in self._parts():
             found |= _inputs(blank)
         return found
 
-    def missing(self, given: Given) -> list[Blank]:
+    def missing(self, given: Given) -> list[InputField]:
         """Returns required inputs without a value."""
         return [
             blank
-            for name, blank in self.blanks().items()
+            for name, blank in self.inputs().items()
             if blank.is_required and blank.default is None and not any(given.get(name, ()))
         ]
 
     def secrets(self) -> frozenset[str]:
         """Returns variables and headers whose values must not be stored in the settings."""
-        named: Iterable[Blank] = ()
+        named: Iterable[InputField] = ()
         if self.package is not None:
             named = self.package.environment_variables
         elif self.remote is not None:
@@ -67,7 +73,7 @@ class Plan(Value):
 
     def settings(self, given: Given) -> JsonObject:
         """Returns the settings for `mcp_servers.NAME`; UsageError for missing or unknown inputs."""
-        known = self.blanks()
+        known = self.inputs()
         if unknown := [name for name in given if name not in known]:
             named = ", ".join(known) or "nothing"
             raise UsageError(f"{unknown[0]!r} cannot be set; known inputs: {named}.")
@@ -78,39 +84,39 @@ class Plan(Value):
         assert self.remote is not None
         return _remote_settings(self.remote, given)
 
-    def _parts(self) -> Iterator[Blank]:
+    def _parts(self) -> Iterator[InputField]:
         if self.package is not None:
             yield from self.package.runtime_arguments
             yield from self.package.package_arguments
             yield from self.package.environment_variables
         if self.remote is not None:
-            yield Blank(value=self.remote.url, variables=self.remote.variables)
+            yield InputField(value=self.remote.url, variables=self.remote.variables)
             yield from self.remote.headers
 
 
-def plan_of(description: Description, *, remote: bool = False) -> Plan:
+def plan_install(description: ServerDescription, *, remote: bool = False) -> InstallPlan:
     """Returns the first supported package or, without one or with `remote`, the first hosted
     server. UsageError when there is none."""
     if not remote:
         for package in description.packages:
             if package.registry_type in RUNNERS and package.transport.type == "stdio":
                 _check(package)
-                return Plan(description=description, package=package)
+                return InstallPlan(description=description, package=package)
     for place in description.remotes:
         if place.type in ("streamable-http", "sse") and place.url.startswith(("https:", "http:")):
-            return Plan(description=description, remote=place)
+            return InstallPlan(description=description, remote=place)
     kinds = sorted({package.registry_type for package in description.packages}) or ["no package"]
     raise UsageError(f"{description.name} cannot be installed: it has {', '.join(kinds)} only.")
 
 
-def _check(package: Package) -> None:
+def _check(package: ServerPackage) -> None:
     if not re.fullmatch(_IDENTIFIER, package.identifier):
         raise UsageError(f"{package.identifier!r} is not a valid package name.")
     if package.version and not re.fullmatch(_VERSION, package.version):
         raise UsageError(f"{package.version!r} is not a valid version.")
 
 
-def _command_settings(package: Package, given: Given) -> JsonObject:
+def _command_settings(package: ServerPackage, given: Given) -> JsonObject:
     env = _named_values(package.environment_variables, given)
     before = _arguments(package.runtime_arguments, given)
     after = _arguments(package.package_arguments, given)
@@ -127,12 +133,12 @@ def _command_settings(package: Package, given: Given) -> JsonObject:
     return {"command": runner, "args": [*call, *after], **({"env": env} if env else {})}
 
 
-def _at(package: Package, sign: str) -> str:
+def _at(package: ServerPackage, sign: str) -> str:
     return f"{package.identifier}{sign}{package.version}" if package.version else package.identifier
 
 
-def _remote_settings(remote: Remote, given: Given) -> JsonObject:
-    place = Blank(value=remote.url, variables=remote.variables)
+def _remote_settings(remote: RemoteServer, given: Given) -> JsonObject:
+    place = InputField(value=remote.url, variables=remote.variables)
     settings: JsonObject = {"url": _values(place, given)[0]}
     if remote.type == "sse":
         settings["transport"] = "sse"
@@ -141,7 +147,7 @@ def _remote_settings(remote: Remote, given: Given) -> JsonObject:
     return settings
 
 
-def _named_values(blanks: Sequence[Blank], given: Given) -> dict[str, str]:
+def _named_values(blanks: Sequence[InputField], given: Given) -> dict[str, str]:
     return {blank.name: found[0] for blank in blanks if (found := _values(blank, given))}
 
 
@@ -157,21 +163,21 @@ def _arguments(arguments: Sequence[Argument], given: Given) -> list[str]:
     return words
 
 
-def _inputs(blank: Blank) -> dict[str, Blank]:
+def _inputs(blank: InputField) -> dict[str, InputField]:
     if blank.value is not None:
         names = dict.fromkeys(re.findall(_PLACEHOLDER, blank.value))
-        known = {name: blank.variables.get(name, Blank()) for name in names}
+        known = {name: blank.variables.get(name, InputField()) for name in names}
         return {name: replace(inner, name=name) for name, inner in known.items()}
     name = _name(blank)
     return {name: replace(blank, name=name)} if name else {}
 
 
-def _name(blank: Blank) -> str:
+def _name(blank: InputField) -> str:
     hint = blank.value_hint if isinstance(blank, Argument) else ""
     return (hint or blank.name).lstrip("-")
 
 
-def _values(blank: Blank, given: Given) -> list[str]:
+def _values(blank: InputField, given: Given) -> list[str]:
     """Returns the values; none when the input is omitted."""
     if blank.value is None:
         return _given_values(blank, _name(blank), given)
@@ -184,7 +190,7 @@ def _values(blank: Blank, given: Given) -> list[str]:
     return [text]
 
 
-def _given_values(blank: Blank, name: str, given: Given) -> list[str]:
+def _given_values(blank: InputField, name: str, given: Given) -> list[str]:
     values = [each for each in given.get(name, ()) if each]
     if not values and blank.default is not None:
         values = [blank.default]
@@ -194,5 +200,5 @@ def _given_values(blank: Blank, name: str, given: Given) -> list[str]:
     return values
 
 
-def _about(blank: Blank) -> str:
+def _about(blank: InputField) -> str:
     return blank.description or "required"

@@ -13,30 +13,30 @@ import httpx2
 
 from hermes.codec.values import replace
 from hermes.core.world import Clock
-from hermes.mcp.faults import Barred, Locked, NeedsLogin, NeedsScope
+from hermes.mcp.faults import LoginRejected, LoginRequired, NeedsLogin, NeedsScope
 from hermes.mcp.oauth.machine import EARLY_SECONDS, MachineBearer
-from hermes.mcp.oauth.store import Token, TokenStore
-from hermes.mcp.server import Server
+from hermes.mcp.oauth.store import StoredToken, TokenStore
+from hermes.mcp.server import McpServer
 
 
-def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
+def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | None:
     """Raises NeedsLogin when a login is configured but missing."""
     if server.auth != "oauth":
-        return Door(server) if server.url else None
+        return UnconfiguredAuth(server) if server.url else None
     store = TokenStore(tokens, server.name)
-    if server.is_machine:
+    if server.uses_client_credentials:
         return MachineBearer(server, store, clock)
     token = store.token()
     # A token must not be sent to another server after a change of settings.
     if token is None or not token.is_for(server.url):
         raise NeedsLogin(server.name)
-    return Bearer(server, store, clock)
+    return OAuthBearer(server, store, clock)
 
 
-class Door(httpx2.Auth):
+class UnconfiguredAuth(httpx2.Auth):
     """For servers without a configured login: turns 401 into an error with advice."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: McpServer) -> None:
         self._server = server
 
     async def async_auth_flow(
@@ -46,15 +46,15 @@ class Door(httpx2.Auth):
         if response.status_code != 401:
             return
         if self._server.headers:
-            raise Barred(self._server.name, "it answers the configured headers with 401.")
-        raise Locked(self._server.name)
+            raise LoginRejected(self._server.name, "it answers the configured headers with 401.")
+        raise LoginRequired(self._server.name)
 
 
-class Bearer(httpx2.Auth):
+class OAuthBearer(httpx2.Auth):
     """Retries once with a refreshed token. Never asks a person: NeedsLogin when refreshing
     fails."""
 
-    def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
+    def __init__(self, server: McpServer, store: TokenStore, clock: Clock) -> None:
         self._server = server
         self._store = store
         self._clock = clock
@@ -64,7 +64,7 @@ class Bearer(httpx2.Auth):
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         token = self._token()
         if self._is_old(token):
-            async with self._store.alone():
+            async with self._store.lock():
                 token = self._token()
                 if self._is_old(token):
                     token = await self._store_renewed(token, (yield self._renewal(token)))
@@ -74,7 +74,7 @@ class Bearer(httpx2.Auth):
             await self._note_wanted(response)
         if response.status_code != 401:
             return
-        async with self._store.alone():
+        async with self._store.lock():
             newest = self._token()
             # Another process may have refreshed it meanwhile.
             if newest.access_token == token.access_token:
@@ -93,20 +93,20 @@ class Bearer(httpx2.Auth):
             return
         found = re.search(r'\bscope="([^"]*)"', challenge)
         scope = found[1] if found else ""
-        async with self._store.alone():
+        async with self._store.lock():
             self._store.put_token(replace(self._token(), wanted=scope))
         raise NeedsScope(self._server.name, scope)
 
-    def _is_old(self, token: Token) -> bool:
+    def _is_old(self, token: StoredToken) -> bool:
         return bool(token.expires_at) and token.expires_at - EARLY_SECONDS < self._clock.now()
 
-    def _token(self) -> Token:
+    def _token(self) -> StoredToken:
         token = self._store.token()
         if token is None:
             raise NeedsLogin(self._server.name)
         return token
 
-    def _renewal(self, token: Token) -> httpx2.Request:
+    def _renewal(self, token: StoredToken) -> httpx2.Request:
         client: dict[str, Any] = self._store.client() or {}
         if not token.refresh_token or not token.token_endpoint or not client.get("client_id"):
             raise NeedsLogin(self._server.name)
@@ -126,7 +126,7 @@ class Bearer(httpx2.Auth):
                 data["client_secret"] = secret
         return httpx2.Request("POST", token.token_endpoint, data=data, headers=headers)
 
-    async def _store_renewed(self, old: Token, response: httpx2.Response) -> Token:
+    async def _store_renewed(self, old: StoredToken, response: httpx2.Response) -> StoredToken:
         await response.aread()
         if response.status_code != 200:
             raise NeedsLogin(self._server.name)

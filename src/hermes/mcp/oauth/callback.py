@@ -14,7 +14,7 @@ from hermes.core.errors import HermesError, UsageError
 PATH = "/callback"
 
 
-class Returned(Value):
+class AuthorizationReply(Value):
     """The authorization code with state and issuer."""
 
     code: str
@@ -22,14 +22,18 @@ class Returned(Value):
     issuer: str = ""
 
 
-class Callback:
+class LoginCallback:
     """A pending login. Replies with another state are rejected and the wait continues."""
 
     def __init__(self) -> None:
         self.state = ""
-        self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self._returned: asyncio.Future[AuthorizationReply] = (
+            asyncio.get_running_loop().create_future()
+        )
 
-    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> Returned:
+    async def wait(
+        self, pasted: Callable[[], Awaitable[str]], seconds: float
+    ) -> AuthorizationReply:
         """Waits for the browser or the pasted URL; HermesError."""
         reading = asyncio.ensure_future(self._read(pasted))
         try:
@@ -41,7 +45,7 @@ class Callback:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    def take(self, query: str) -> str:
+    def receive(self, query: str) -> str:
         """Handles a reply; returns the error or ""."""
         given = {name: values[0] for name, values in parse_qs(query).items()}
         if self.state and given.get("state", "") != self.state:
@@ -53,11 +57,13 @@ class Callback:
         if "code" not in given:
             return "This reply contains no code."
         self._settle(
-            Returned(code=given["code"], state=given.get("state", ""), issuer=given.get("iss", ""))
+            AuthorizationReply(
+                code=given["code"], state=given.get("state", ""), issuer=given.get("iss", "")
+            )
         )
         return ""
 
-    def _settle(self, outcome: Returned | HermesError) -> None:
+    def _settle(self, outcome: AuthorizationReply | HermesError) -> None:
         if self._returned.done():
             return
         if isinstance(outcome, HermesError):
@@ -69,14 +75,14 @@ class Callback:
         while True:
             line = (await pasted()).strip()
             query = urlsplit(line).query if "://" in line else line
-            if wrong := self.take(query):
+            if wrong := self.receive(query):
                 self._settle(UsageError(wrong)) if "code" in query else None
 
 
 @asynccontextmanager
-async def listening(host: str, port: int) -> AsyncIterator[tuple[Callback, int]]:
+async def listening(host: str, port: int) -> AsyncIterator[tuple[LoginCallback, int]]:
     """Starts the local page; yields callback and port."""
-    callback = Callback()
+    callback = LoginCallback()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ValueError):
@@ -96,12 +102,12 @@ async def listening(host: str, port: int) -> AsyncIterator[tuple[Callback, int]]
         yield callback, int(server.sockets[0].getsockname()[1])
 
 
-def _answer(callback: Callback, line: list[str]) -> tuple[str, str]:
+def _answer(callback: LoginCallback, line: list[str]) -> tuple[str, str]:
     if len(line) < 2 or line[0] != "GET":
         return "405 Method Not Allowed", "Only GET."
     parts = urlsplit(line[1])
     if parts.path != PATH:
         return "404 Not Found", "Nothing here."
-    if wrong := callback.take(parts.query):
+    if wrong := callback.receive(parts.query):
         return "400 Bad Request", wrong
     return "200 OK", "Logged in. You can close this page and go back to Hermes."

@@ -20,9 +20,9 @@ from mcp.shared.auth import (
 
 from hermes.core.errors import HermesError
 from hermes.core.world import Clock
-from hermes.mcp.oauth.callback import PATH, Callback, listening
-from hermes.mcp.oauth.store import Token, TokenStore
-from hermes.mcp.server import Server
+from hermes.mcp.oauth.callback import PATH, LoginCallback, listening
+from hermes.mcp.oauth.store import StoredToken, TokenStore
+from hermes.mcp.server import McpServer
 
 VERSION = "2025-11-25"
 PROBE = {
@@ -44,7 +44,7 @@ HEADERS = {
 }
 
 
-class Screen(Protocol):
+class LoginScreen(Protocol):
     """Shows the page to open and reads a pasted redirect URL."""
 
     def show_page(self, url: str, *, paste: bool) -> None: ...
@@ -52,13 +52,15 @@ class Screen(Protocol):
     async def pasted(self) -> str: ...
 
 
-async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock) -> Token:
+async def log_in(
+    server: McpServer, store: TokenStore, screen: LoginScreen, clock: Clock
+) -> StoredToken:
     """Logs in and stores the token; HermesError. Concurrent logins wait for each other."""
     own = server.oauth
-    async with store.alone(), listening(own.redirect_host, own.redirect_port) as (callback, port):
+    async with store.lock(), listening(own.redirect_host, own.redirect_port) as (callback, port):
         redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
         old = store.token()
-        memory = Memory(_configured_client(server, redirect))
+        memory = LoginMemory(_configured_client(server, redirect))
         provider = _Provider(
             server.url,
             _metadata(server, redirect),
@@ -69,7 +71,7 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
         )
         provider.asks_for = _scope(server, old)
         try:
-            await knock(server, provider)
+            await trigger_login(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
             raise HermesError(f"The login at {server.name} failed: {error}.") from error
         if memory.tokens is None:
@@ -81,7 +83,7 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
         return token
 
 
-async def knock(server: Server, provider: OAuthClientProvider) -> None:
+async def trigger_login(server: McpServer, provider: OAuthClientProvider) -> None:
     """Sends requests until the server asks for a login; some do so only for tools/list."""
     async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
         headers = {**HEADERS, **server.headers}
@@ -108,7 +110,7 @@ class _Provider(OAuthClientProvider):
         return await super()._perform_authorization_code_grant()
 
 
-def _scope(server: Server, old: Token | None) -> str:
+def _scope(server: McpServer, old: StoredToken | None) -> str:
     """Keeps the granted scopes when a scope is added."""
     parts = [server.oauth.scope]
     if old is not None and old.wanted:
@@ -116,7 +118,7 @@ def _scope(server: Server, old: Token | None) -> str:
     return " ".join(dict.fromkeys(" ".join(parts).split()))
 
 
-class Memory:
+class LoginMemory:
     """Holds the library's results until the login is complete."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
@@ -136,7 +138,7 @@ class Memory:
         self.client = client_info
 
 
-def _configured_client(server: Server, redirect: str) -> OAuthClientInformationFull | None:
+def _configured_client(server: McpServer, redirect: str) -> OAuthClientInformationFull | None:
     """Returns the configured client registration, if any."""
     own = server.oauth
     if not own.client_id:
@@ -152,7 +154,7 @@ def _configured_client(server: Server, redirect: str) -> OAuthClientInformationF
     )
 
 
-def _metadata(server: Server, redirect: str) -> OAuthClientMetadata:
+def _metadata(server: McpServer, redirect: str) -> OAuthClientMetadata:
     return OAuthClientMetadata.model_validate(
         {
             "client_name": "Hermes",
@@ -165,7 +167,7 @@ def _metadata(server: Server, redirect: str) -> OAuthClientMetadata:
     )
 
 
-def _redirect(callback: Callback, screen: Screen) -> Callable[[str], Awaitable[None]]:
+def _redirect(callback: LoginCallback, screen: LoginScreen) -> Callable[[str], Awaitable[None]]:
     async def show(url: str) -> None:
         callback.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
         screen.show_page(url, paste=True)
@@ -174,7 +176,7 @@ def _redirect(callback: Callback, screen: Screen) -> Callable[[str], Awaitable[N
 
 
 def _callback(
-    callback: Callback, screen: Screen, seconds: float
+    callback: LoginCallback, screen: LoginScreen, seconds: float
 ) -> Callable[[], Awaitable[AuthorizationCodeResult]]:
     async def wait() -> AuthorizationCodeResult:
         returned = await callback.wait(screen.pasted, seconds)
@@ -185,11 +187,11 @@ def _callback(
     return wait
 
 
-def token_of(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> Token:
+def token_of(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> StoredToken:
     context: Any = provider.context
     metadata = context.oauth_metadata
     endpoint = str(metadata.token_endpoint) if metadata else ""
-    return Token(
+    return StoredToken(
         access_token=tokens.access_token,
         refresh_token=tokens.refresh_token or "",
         expires_at=clock.now() + tokens.expires_in if tokens.expires_in else 0.0,

@@ -18,7 +18,7 @@ from hermes.mcp.listing import file_name
 _LOOK_SECONDS = 0.05
 
 
-class Token(Value):
+class StoredToken(Value):
     """A token. `expires_at` is a Unix time, 0 when unknown. `wanted` is a scope that the server
     requested later."""
 
@@ -46,13 +46,13 @@ class TokenStore:
         self._client = folder / f"{file_name(server)}.client.json"
         self._lock = folder / f".{file_name(server)}.lock"
 
-    def token(self) -> Token | None:
+    def token(self) -> StoredToken | None:
         try:
-            return decode(Token, self._token.read_bytes())
+            return decode(StoredToken, self._token.read_bytes())
         except (OSError, DecodeError):
             return None
 
-    def put_token(self, token: Token) -> None:
+    def put_token(self, token: StoredToken) -> None:
         self._write(self._token, encode(token))
 
     def client(self) -> JsonObject | None:
@@ -72,7 +72,7 @@ class TokenStore:
         return found
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def lock(self) -> AsyncIterator[None]:
         """Locks the files against other processes."""
         self._make_folder()
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)

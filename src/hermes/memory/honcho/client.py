@@ -29,13 +29,13 @@ class HonchoError(HermesError):
         self.status = status
 
 
-class Answer(Value):
+class HonchoResponse(Value):
     status: int
     body: bytes
     retry_after: float = 0.0
 
 
-Fetch = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Answer]]
+Fetch = Callable[[str, str, Mapping[str, str], bytes], Awaitable[HonchoResponse]]
 """Sends method, URL, headers and body; HermesError when the server cannot be reached."""
 
 
@@ -49,7 +49,7 @@ class Conclusion(Value):
     content: str
 
 
-class Client:
+class HonchoClient:
     """A client for one workspace. Missing objects are created on first use."""
 
     def __init__(self, fetch: Fetch, url: str, key: str, workspace: str) -> None:
@@ -157,7 +157,7 @@ class Client:
         return _read(answer, path)
 
 
-def _read(answer: Answer, path: str) -> JsonValue:
+def _read(answer: HonchoResponse, path: str) -> JsonValue:
     if answer.status in (401, 403):
         words = "Honcho rejected the key; set HONCHO_API_KEY."
         raise HonchoError(words, answer.status)

@@ -8,14 +8,14 @@ from pathlib import Path
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
-from hermes.memory.honcho.client import Client, HonchoError
+from hermes.memory.honcho.client import HonchoClient, HonchoError
 from hermes.memory.honcho.settings import (
     MOST_DEPTH,
     HonchoSettings,
     Level,
     safe_name,
 )
-from hermes.memory.provider import Began, MemoryProvider
+from hermes.memory.provider import MemoryProvider, ProviderContext
 
 COLD = "Who is this person? What do they want, how do they work, what should be kept in mind?"
 WARM = "Given what was just said, what about this person matters most now?"
@@ -30,7 +30,7 @@ LEFT = (
 class HonchoModel(MemoryProvider):
     name = "honcho"
 
-    def __init__(self, settings: HonchoSettings, client: Client, outside: Path) -> None:
+    def __init__(self, settings: HonchoSettings, client: HonchoClient, outside: Path) -> None:
         """`outside` is the settings file outside the home."""
         self.settings = settings
         self._outside = outside
@@ -45,7 +45,7 @@ class HonchoModel(MemoryProvider):
     def is_available(self) -> bool:
         return bool(self.settings.api_key or self.settings.base_url)
 
-    async def initialize(self, began: Began) -> None:
+    async def initialize(self, began: ProviderContext) -> None:
         self.session = self.settings.session_name(began.session_id, began.cwd)
         await self.client.ensure((self.user, self.ai))
         await self.client.ensure_session(self.session, self._peers())
@@ -97,13 +97,13 @@ class HonchoModel(MemoryProvider):
         if target == "user" and action == "add" and content:
             await self.client.conclude(self.ai, self.user, content)
 
-    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+    async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Deletes conclusions and card lines; messages can only be deleted with their session."""
         for conclusion in await self.client.conclusions(self.ai, self.user):
-            if erased(conclusion.content) != conclusion.content:
+            if remove_phrases(conclusion.content) != conclusion.content:
                 await self.client.drop_conclusion(conclusion.id)
         card = await self.client.card(self.ai, target=self.user)
-        kept = [line for line in card if erased(line) == line]
+        kept = [line for line in card if remove_phrases(line) == line]
         if len(kept) < len(card):
             await self.client.set_card(self.ai, kept, target=self.user)
         return [LEFT.format(self.settings.workspace, self.session or "*")]

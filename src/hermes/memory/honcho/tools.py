@@ -9,7 +9,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadHistory, Remember
 from hermes.core.errors import ToolError
-from hermes.core.tools import Effects, Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Effects, PathContext, ToolContext, ToolOutput, tool
 from hermes.memory.honcho.client import HonchoError
 from hermes.memory.honcho.modelling import HonchoModel
 from hermes.memory.honcho.settings import Level
@@ -21,7 +21,7 @@ HELD = "Nothing was changed: {}, and no one could approve. Tell the user the fac
 NOTHING = "Honcho knows nothing about that yet."
 
 
-class HonchoDesk:
+class HonchoService:
     """State of the Honcho tools in one session. `opened` returns the model once it is ready;
     `against` returns why a call may not change it, or ""."""
 
@@ -51,7 +51,7 @@ class HonchoDesk:
 def _effects(*changing: str) -> Effects:
     """Reads; with one of these arguments, writes."""
 
-    def effects(_place: Place, arguments: JsonObject) -> list[Effect]:
+    def effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
         given = {key: value for key, value in arguments.items() if value}
         text = encode(given).decode()
         if any(name in given for name in changing):
@@ -72,7 +72,7 @@ async def honcho_profile(
             return await model.client.set_card(model.ai, card, target=model.user)
         return await model.client.card(model.ai, target=model.user)
 
-    service = ctx.kept(HonchoDesk)
+    service = ctx.kept(HonchoService)
     if card:
         await service.check(ctx.call_id)
     return _lines(await service.use(work))
@@ -81,7 +81,7 @@ async def honcho_profile(
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
     """Search what the user has said, by meaning."""
-    service = ctx.kept(HonchoDesk)
+    service = ctx.kept(HonchoService)
     return _lines(await service.use(lambda model: model.client.search(model.user, query)))
 
 
@@ -93,7 +93,7 @@ async def honcho_context(ctx: ToolContext) -> ToolOutput:
         found = await model.client.context(model.ai, target=model.user)
         return "\n".join((*(found.peer_card or ()), found.representation or "")).strip()
 
-    return ToolOutput.text(await ctx.kept(HonchoDesk).use(work) or NOTHING)
+    return ToolOutput.text(await ctx.kept(HonchoService).use(work) or NOTHING)
 
 
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
@@ -103,7 +103,7 @@ async def honcho_reasoning(
     reasoning_level: Level | None = None,
 ) -> ToolOutput:
     """Answer a question about the user by reasoning."""
-    service = ctx.kept(HonchoDesk)
+    service = ctx.kept(HonchoService)
     return ToolOutput.text(
         await service.use(lambda model: model.reason(query, reasoning_level)) or NOTHING
     )
@@ -126,7 +126,7 @@ async def honcho_conclude(
 
     if bool(conclusion) == bool(delete_id):
         raise ToolError("Give either a conclusion or a delete_id.")
-    service = ctx.kept(HonchoDesk)
+    service = ctx.kept(HonchoService)
     await service.check(ctx.call_id)
     return ToolOutput.text(await service.use(work))
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from hermes.core.errors import HermesError
-from hermes.core.wiping import left_in
+from hermes.core.wiping import describe_leftover
 from hermes.core.world import Clock
-from hermes.memory.local.people import People
+from hermes.memory.local.people import PersonStore
 from hermes.memory.planning import Scan
-from hermes.memory.provider import Began, MemoryProvider
+from hermes.memory.provider import MemoryProvider, ProviderContext
 
 Ask = Callable[[str, str], Awaitable[str]]
 """Sends a system text and a question to a small model; HermesError when there is none."""
@@ -38,7 +38,7 @@ class LocalModel(MemoryProvider):
 
     name = "local"
 
-    def __init__(self, people: People, *, ask: Ask, scan: Scan, clock: Clock) -> None:
+    def __init__(self, people: PersonStore, *, ask: Ask, scan: Scan, clock: Clock) -> None:
         self.people = people
         self._ask = ask
         self._scan = scan
@@ -46,7 +46,7 @@ class LocalModel(MemoryProvider):
         self._session = ""
         self._turns = 0
 
-    async def initialize(self, began: Began) -> None:
+    async def initialize(self, began: ProviderContext) -> None:
         self._session = began.session_id
 
     async def prefetch(self, query: str) -> str:
@@ -67,7 +67,7 @@ class LocalModel(MemoryProvider):
             return
         at = self._clock.now()
         said = (("user", user), ("assistant", assistant))
-        await self.people.hear(said, session=self._session, at=at)
+        await self.people.add_messages(said, session=self._session, at=at)
         self._turns += 1
         if self._turns % CADENCE == 1:
             await self.conclude(f"User: {user}\n\nAssistant: {assistant}")
@@ -84,7 +84,7 @@ class LocalModel(MemoryProvider):
             if line and line.casefold().rstrip(".") != "none" and len(line) <= LONGEST_LINE
         ]
         safe = [line for line in good[:MOST_LINES] if not self._scan(line)]
-        await self.people.conclude(safe, session=self._session, at=self._clock.now())
+        await self.people.add_conclusions(safe, session=self._session, at=self._clock.now())
 
     async def set_card(self, lines: list[str]) -> list[str]:
         """Replaces the card, without lines that look like injections."""
@@ -95,7 +95,7 @@ class LocalModel(MemoryProvider):
     async def answer(self, query: str) -> str:
         card = await self.people.card()
         facts = (
-            await self.people.relevant(query, EVIDENCE)
+            await self.people.search(query, EVIDENCE)
             or [fact.text for fact in await self.people.facts("conclusion")][-EVIDENCE:]
         )
         notes = "\n".join(f"- {line}" for line in (*card, *facts))
@@ -106,12 +106,16 @@ class LocalModel(MemoryProvider):
         except HermesError:
             return notes
 
-    async def forget(self, erased: Callable[[str], str]) -> list[str]:
-        return [] if await self.people.erase(erased) else [left_in(self.people.path)]
+    async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
+        return (
+            []
+            if await self.people.forget(remove_phrases)
+            else [describe_leftover(self.people.path)]
+        )
 
     async def shutdown(self) -> None:
         self.people.close()
 
     async def _facts_for(self, query: str) -> list[str]:
         known = {fact.text for fact in await self.people.facts("conclusion")}
-        return [text for text in await self.people.relevant(query, EVIDENCE) if text in known]
+        return [text for text in await self.people.search(query, EVIDENCE) if text in known]

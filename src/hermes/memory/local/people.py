@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hermes.codec.values import Value
-from hermes.core.wiping import wiped
+from hermes.core.wiping import scrub_database
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Fact(Value):
     at: float
 
 
-class People:
+class PersonStore:
     """Safe across processes; opened on first use."""
 
     def __init__(self, path: Path, person: str) -> None:
@@ -61,7 +61,7 @@ class People:
 
         await self._run(work)
 
-    async def conclude(self, lines: Sequence[str], *, session: str, at: float) -> None:
+    async def add_conclusions(self, lines: Sequence[str], *, session: str, at: float) -> None:
         rows = [(self._person, "conclusion", line, session, at) for line in lines]
         await self._run(lambda db: _insert(db, rows))
 
@@ -80,7 +80,9 @@ class People:
 
         return await self._run(work) if self.path.exists() else []
 
-    async def hear(self, said: Sequence[tuple[str, str]], *, session: str, at: float) -> None:
+    async def add_messages(
+        self, said: Sequence[tuple[str, str]], *, session: str, at: float
+    ) -> None:
         """Stores messages; only the newest MOST_SAID are kept."""
 
         def work(db: sqlite3.Connection) -> None:
@@ -96,9 +98,9 @@ class People:
 
         await self._run(work)
 
-    async def relevant(self, query: str, limit: int) -> list[str]:
+    async def search(self, query: str, limit: int) -> list[str]:
         """Returns facts, then messages, that share words with the query, best first."""
-        wanted = telling(query)
+        wanted = keywords(query)
         if not wanted or not self.path.exists():
             return []
         said = await self._run(
@@ -111,25 +113,25 @@ class People:
         )
         facts = [fact.text for fact in await self.facts("conclusion")]
         ranked = sorted(
-            ((2.0 if place < len(facts) else 1.0) * len(wanted & telling(text)), -place, text)
+            ((2.0 if place < len(facts) else 1.0) * len(wanted & keywords(text)), -place, text)
             for place, text in enumerate((*facts, *said))
-            if wanted & telling(text)
+            if wanted & keywords(text)
         )
         return [text for _, _, text in reversed(ranked)][:limit]
 
-    async def erase(self, erased: Callable[[str], str]) -> bool:
+    async def forget(self, remove_phrases: Callable[[str], str]) -> bool:
         """Deletes rows that `erased` changes; returns whether no deleted text remains on disk."""
 
         def work(db: sqlite3.Connection) -> None:
             for table in ("facts", "said"):
                 rows = db.execute(f"SELECT id, text FROM {table}").fetchall()
-                gone = [(id,) for id, text in rows if erased(text) != text]
+                gone = [(id,) for id, text in rows if remove_phrases(text) != text]
                 db.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
 
         if not self.path.exists():
             return True
         await self._run(work)
-        return await self._run(wiped, plain=True)
+        return await self._run(scrub_database, plain=True)
 
     def close(self) -> None:
         with self._turn:
@@ -168,7 +170,7 @@ class People:
         return self._db
 
 
-def telling(text: str) -> frozenset[str]:
+def keywords(text: str) -> frozenset[str]:
     words = re.findall(r"\w+", text.casefold())
     return frozenset(word for word in words if len(word) > 2 and word not in _SMALL)
 

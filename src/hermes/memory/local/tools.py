@@ -8,7 +8,7 @@ from typing import Annotated
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadHistory, Remember
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
 from hermes.memory.local.modelling import LocalModel
 
 CLOSED = "There is no user model; run `hermes memory setup local`."
@@ -39,14 +39,14 @@ class UserModel:
         return self.model
 
 
-def _profile_effects(_place: Place, arguments: JsonObject) -> list[Effect]:
+def _profile_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
     card = arguments["card"]
     if card:
         return [Remember(target="user", action="replace", text="\n".join(card))]
     return [ReadHistory(query="who the user is")]
 
 
-def _query_effects(_place: Place, arguments: JsonObject) -> list[Effect]:
+def _query_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
     return [ReadHistory(query=arguments["query"])]
 
 

@@ -63,7 +63,7 @@ LIMITS = {
 }
 
 
-def enter(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
+def apply_limits(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
     """Applies the limits to this process and its children."""
     for name, most in limits.items():
         _lower(LIMITS[name], most)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0)
 
 
-class Loop:
+class PluginLoop:
     """One event loop for a plugin's async code, in its own thread, started on first use because
     importing asyncio is half of a plugin's start time."""
 
@@ -55,9 +55,9 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def call(loop: Loop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def call_function(loop: PluginLoop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Calls a function and awaits its result; unknown `named` arguments are dropped."""
-    result = function(*given, **taken(function, named, len(given)))
+    result = function(*given, **accepted_arguments(function, named, len(given)))
     return loop.run(_await_result(result)) if inspect.isawaitable(result) else result
 
 
@@ -65,7 +65,9 @@ async def _await_result(promise: Any) -> Any:
     return await promise
 
 
-def taken(function: Callable[..., Any], named: Mapping[str, Any], given: int) -> dict[str, Any]:
+def accepted_arguments(
+    function: Callable[..., Any], named: Mapping[str, Any], given: int
+) -> dict[str, Any]:
     """Returns the `named` arguments that the function accepts besides `given` positional ones."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -15,7 +15,7 @@ from typing import Any
 # Started by path; the import path has only the interpreter's folders.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from hermes.plugins.inside.cage import enter
+from hermes.plugins.inside.cage import apply_limits
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
 from hermes.plugins.inside.runtime import Runtime
@@ -25,7 +25,7 @@ MOST_BYTES = 1_000_000
 WORKERS = 8
 
 
-class Wire:
+class HostChannel:
     """Sends messages from any thread."""
 
     def __init__(self, link: socket.socket) -> None:
@@ -52,7 +52,7 @@ class Wire:
             raise Refused(str(answer["error"]))
         return answer.get("result")
 
-    def answered(self, message: dict[str, Any]) -> None:
+    def on_answer(self, message: dict[str, Any]) -> None:
         if waiting := self._answers.pop(message["answer"], None):
             waiting.put(message)
 
@@ -63,10 +63,10 @@ def main() -> None:
     lines = link.makefile("rb")
     birth = json.loads(lines.readline())
     os.chdir(birth["data_dir"])
-    enter(birth["limits"], network=birth["network"], processes=birth["processes"])
+    apply_limits(birth["limits"], network=birth["network"], processes=birth["processes"])
     # The plugin's stdout goes to its log, never to the host.
     os.dup2(2, 1)
-    wire = Wire(link)
+    wire = HostChannel(link)
     runtime = Runtime(birth, wire.ask)
     work: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     for _ in range(WORKERS):
@@ -74,7 +74,7 @@ def main() -> None:
     for line in lines:
         message = json.loads(line)
         if "answer" in message:
-            wire.answered(message)
+            wire.on_answer(message)
         elif message["kind"] == "ping":
             # Answered immediately, even while all workers are busy.
             wire.send({"id": message["id"], "result": "pong"})
@@ -87,7 +87,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _serve(runtime: Runtime, wire: Wire, work: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _serve(runtime: Runtime, wire: HostChannel, work: queue.SimpleQueue[dict[str, Any]]) -> None:
     while True:
         asked = work.get()
         within.set(asked["id"])

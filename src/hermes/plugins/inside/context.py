@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hermes.plugins.inside.calling import taken
-from hermes.plugins.inside.engines import Engines
-from hermes.plugins.inside.services import fault_of, tools_of
+from hermes.plugins.inside.calling import accepted_arguments
+from hermes.plugins.inside.engines import EngineFactory
+from hermes.plugins.inside.services import provider_fault, provider_tools
 
 Ask = Callable[[str, dict[str, Any]], Any]
 
@@ -19,7 +19,7 @@ class Refused(Exception):
     """The host denied a request, or a registration is invalid."""
 
 
-class Model:
+class HostModel:
     """The host's model, for plugins with the grant `llm`."""
 
     def __init__(self, ask: Ask) -> None:
@@ -44,7 +44,7 @@ class Model:
             raise Refused("The model did not answer with JSON.") from error
 
 
-class Registered:
+class Registrations:
     """All registrations of a plugin."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Registered:
         self.cli: dict[str, dict[str, Any]] = {}
         self.skills: dict[str, dict[str, Any]] = {}
         self.images: dict[str, Any] = {}
-        self.engines: dict[str, Engines] = {}
+        self.engines: dict[str, EngineFactory] = {}
         self.services: dict[tuple[str, str], Any] = {}
         self.platforms: dict[str, dict[str, Any]] = {}
 
@@ -77,8 +77,8 @@ class Context:
         self.data_dir = data_dir
         self.profile_name = profile_name
         self.logger = logging.getLogger(f"hermes.plugin.{manifest['name']}")
-        self.llm = Model(ask)
-        self.registered = Registered()
+        self.llm = HostModel(ask)
+        self.registered = Registrations()
         self._secrets = dict(secrets)
         self._ask = ask
 
@@ -165,7 +165,7 @@ class Context:
     def register_context_engine(self, engine: Any) -> None:
         """Registers an engine for `context.engine: NAME`; in-process plugins only. A class is
         instantiated per session, an object is copied."""
-        engines = Engines(engine, self.logger)
+        engines = EngineFactory(engine, self.logger)
         name = engines.name
         if not isinstance(name, str) or not callable(getattr(engines.sample, "compress", None)):
             raise Refused("A context engine needs a `name` and a method `compress`.")
@@ -231,7 +231,7 @@ class Context:
         }
 
     def _register_service(self, kind: str, provider: Any) -> None:
-        if fault := fault_of(kind, provider):
+        if fault := provider_fault(kind, provider):
             raise Refused(fault)
         key = (kind, provider.name)
         if key in self.registered.services:
@@ -239,7 +239,7 @@ class Context:
         self.registered.services[key] = provider
 
     def _register_provider_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
-        for schema in tools_of(sample):
+        for schema in provider_tools(sample):
             name = str(schema.get("name", ""))
             self.register_tool(name, "plugins", schema, _provider_tool(of, name))
 
@@ -268,7 +268,7 @@ def _provider_tool(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
 
     def answer(args: dict[str, Any], **about: Any) -> Any:
         handle = of(str(about.get("session_id", ""))).handle_tool_call
-        return handle(name, args, **taken(handle, about, 2))
+        return handle(name, args, **accepted_arguments(handle, about, 2))
 
     return answer
 

@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 
-class Engines:
+class EngineFactory:
     """`pattern` is a class, instantiated without arguments, or an object, which is copied; an
     object that cannot be copied is shared."""
 

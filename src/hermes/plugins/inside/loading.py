@@ -15,7 +15,7 @@ from hermes.plugins.inside.context import Context, Refused
 Register = Callable[[Context], Any]
 
 
-def load(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
+def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
     """Imports the plugin. `place` is a folder or file or, with `module`, an import path.
     `attribute` names the function if not `register`."""
     found = _by_name(place, module) if module else _by_path(Path(place), name)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.plugins.inside.calling import Loop, call
+from hermes.plugins.inside.calling import PluginLoop, call_function
 from hermes.plugins.inside.context import Ask, Context, Refused
-from hermes.plugins.inside.loading import load
-from hermes.plugins.inside.services import KINDS, told_of
+from hermes.plugins.inside.loading import load_plugin
+from hermes.plugins.inside.services import KINDS, describe_provider
 
 IMAGE_METHODS = frozenset(("generate", "is_available"))
 
@@ -23,7 +23,7 @@ class Runtime:
 
     def __init__(self, birth: Mapping[str, Any], ask: Ask) -> None:
         self._birth = birth
-        self._loop = Loop()
+        self._loop = PluginLoop()
         self._module: Any = None
         self.context = Context(
             birth["manifest"],
@@ -38,8 +38,10 @@ class Runtime:
         """Imports the plugin and returns its registrations."""
         birth = self._birth
         name = str(birth["manifest"]["name"])
-        register, self._module = load(birth["place"], birth["module"], birth["attribute"], name)
-        call(self._loop, register, self.context)
+        register, self._module = load_plugin(
+            birth["place"], birth["module"], birth["attribute"], name
+        )
+        call_function(self._loop, register, self.context)
         return self.surface()
 
     def surface(self) -> dict[str, Any]:
@@ -61,11 +63,11 @@ class Runtime:
         own = self.context.registered
         match kind:
             case "tool":
-                return call(self._loop, own.tools[name]["handler"], given, **about)
+                return call_function(self._loop, own.tools[name]["handler"], given, **about)
             case "hook":
-                return call(self._loop, own.hooks[int(name)]["callback"], **given)
+                return call_function(self._loop, own.hooks[int(name)]["callback"], **given)
             case "command":
-                return call(self._loop, own.commands[name]["handler"], given)
+                return call_function(self._loop, own.commands[name]["handler"], given)
             case "cli":
                 return self._cli(name, given)
             case "image":
@@ -78,7 +80,7 @@ class Runtime:
     def close(self) -> None:
         unregister = getattr(self._module, "unregister", None)
         if callable(unregister):
-            call(self._loop, unregister)
+            call_function(self._loop, unregister)
         self._loop.close()
 
     def _tool(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +106,7 @@ class Runtime:
         return own(*given.get("positional", ()), **given.get("named", {}))
 
     def _service(self, kind: str, provider: Any) -> dict[str, Any]:
-        return told_of(kind, provider, self._is_available)
+        return describe_provider(kind, provider, self._is_available)
 
     def _platform(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
         fields = _without(each, "factory", "check", "validate", "setup")
@@ -116,14 +118,14 @@ class Runtime:
             raise Refused(f"A {KINDS[kind].label} has no method {method!r}.")
         own = getattr(self.context.registered.services[kind, provider], method)
         named = {**about, **given.get("named", {})}
-        return call(self._loop, own, *given.get("positional", ()), **named)
+        return call_function(self._loop, own, *given.get("positional", ()), **named)
 
     def _is_available(self, check: Callable[[], Any] | None) -> bool:
         """A check that fails is logged and counts as unavailable."""
         if check is None:
             return True
         try:
-            return bool(call(self._loop, check))
+            return bool(call_function(self._loop, check))
         except Exception:
             self.context.logger.warning("the availability check failed", exc_info=True)
             return False
@@ -139,7 +141,7 @@ class Runtime:
             try:
                 if own["setup"] is not None:
                     own["setup"](parser)
-                code = call(self._loop, own["handler"], parser.parse_args(words))
+                code = call_function(self._loop, own["handler"], parser.parse_args(words))
             except SystemExit as leaving:
                 code = leaving.code
         return {"code": code if isinstance(code, int) else 0, "output": out.getvalue()}

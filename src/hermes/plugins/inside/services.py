@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 
-class Kind(NamedTuple):
+class ProviderKind(NamedTuple):
     """`required` and `optional` are all methods that the host may call. `facts` are read once at
     load time, with their defaults; some are attributes."""
 
@@ -20,8 +20,8 @@ class Kind(NamedTuple):
         return (*self.required, *self.optional)
 
 
-KINDS: dict[str, Kind] = {
-    "memory": Kind(
+KINDS: dict[str, ProviderKind] = {
+    "memory": ProviderKind(
         "memory provider",
         ("initialize",),
         (
@@ -40,8 +40,8 @@ KINDS: dict[str, Kind] = {
         ),
         {"system_prompt_block": "", "get_config_schema": [], "backup_paths": []},
     ),
-    "web": Kind("web provider", (), ("search", "extract"), {"get_setup_schema": {}}),
-    "tts": Kind(
+    "web": ProviderKind("web provider", (), ("search", "extract"), {"get_setup_schema": {}}),
+    "tts": ProviderKind(
         "TTS provider",
         ("synthesize",),
         (),
@@ -53,17 +53,19 @@ KINDS: dict[str, Kind] = {
             "voice_compatible": False,
         },
     ),
-    "browser": Kind(
+    "browser": ProviderKind(
         "browser provider",
         ("create_session", "close_session"),
         ("emergency_cleanup",),
         {"get_setup_schema": {}},
     ),
-    "stt": Kind("STT provider", ("transcribe",), (), {"list_models": [], "get_setup_schema": {}}),
+    "stt": ProviderKind(
+        "STT provider", ("transcribe",), (), {"list_models": [], "get_setup_schema": {}}
+    ),
 }
 
 
-def fault_of(kind: str, provider: Any) -> str:
+def provider_fault(kind: str, provider: Any) -> str:
     """Returns why the object is not a valid provider, or ""."""
     own = KINDS[kind]
     if not isinstance(getattr(provider, "name", None), str) or not provider.name:
@@ -76,7 +78,7 @@ def fault_of(kind: str, provider: Any) -> str:
     return ""
 
 
-def told_of(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str, Any]:
+def describe_provider(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str, Any]:
     """Describes a provider for the host; `agrees` runs its availability check."""
     own = KINDS[kind]
     return {
@@ -88,7 +90,7 @@ def told_of(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str
     }
 
 
-def tools_of(provider: Any) -> list[dict[str, Any]]:
+def provider_tools(provider: Any) -> list[dict[str, Any]]:
     """Returns schemas of `get_tool_schemas`, if the provider has `handle_tool_call`."""
     schemas = getattr(provider, "get_tool_schemas", None)
     if not callable(schemas) or not callable(getattr(provider, "handle_tool_call", None)):

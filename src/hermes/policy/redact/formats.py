@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from hermes.codec.expressions import constant
+from hermes.codec.expressions import compile_constant
 from hermes.codec.values import Value
 from hermes.policy.redact.lookalikes import is_dummy
 from hermes.policy.redact.page import Page
@@ -88,7 +88,7 @@ def _others() -> tuple[Format, ...]:
 @cache
 def _bounded(pattern: str) -> re.Pattern[str]:
     """Made when a text may hold such a secret: most runs meet few of the formats, or none."""
-    return constant(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+    return compile_constant(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
 def in_formats(page: Page) -> Iterator[Span]:

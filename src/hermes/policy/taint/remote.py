@@ -14,13 +14,13 @@ from hermes.core.ports import ProcessInfo, Workspace
 from hermes.policy.rules import Rules
 from hermes.policy.suspects.record import FILE, LARGEST, Copies
 from hermes.policy.suspects.suspects import Suspects
-from hermes.policy.taint.sight import Sight, Witness
-from hermes.policy.taint.witnessed import Witnessed
+from hermes.policy.taint.sight import LocalTaintTracker, TaintTracker
+from hermes.policy.taint.witnessed import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.config.terminal_settings import TerminalSettings
-    from hermes.core.parts import Parts
+    from hermes.core.parts import SessionDeps
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +31,10 @@ Look = dict[str, tuple[int, int]]
 
 
 def copies_of(run: RunContext, session_id: str) -> Copies:
-    return Copies(run.home.root / FILE, place_of(run.settings.terminal, session_id))
+    return Copies(run.home.root / FILE, location_name(run.settings.terminal, session_id))
 
 
-def place_of(terminal: TerminalSettings, session_id: str) -> str:
+def location_name(terminal: TerminalSettings, session_id: str) -> str:
     """A name for where the files of a session lie. A container or sandbox is its session's own,
     unless it works in a folder of this machine."""
     if terminal.backend == "ssh":
@@ -44,15 +44,19 @@ def place_of(terminal: TerminalSettings, session_id: str) -> str:
     return f"{terminal.backend} {session_id}"
 
 
-def witness_far(
-    run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: Parts
+def track_remote_taint(
+    run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: SessionDeps
 ) -> None:
     clean = run.redactor.text
     far = parts.workspace
-    parts.workspace = Witnessed(far, FarWitness(rules, copies_of(run, session_id), far, clean))
+    parts.workspace = TaintTrackedWorkspace(
+        far, RemoteTaintTracker(rules, copies_of(run, session_id), far, clean)
+    )
     for there, here in shared_folders(run.settings.terminal).items():
-        shared = SharedWitness(rules, suspects, clean, there=there or far.root, here=here)
-        parts.workspace = Witnessed(parts.workspace, shared)
+        shared = SharedFolderTaintTracker(
+            rules, suspects, clean, there=there or far.root, here=here
+        )
+        parts.workspace = TaintTrackedWorkspace(parts.workspace, shared)
 
 
 def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
@@ -69,7 +73,7 @@ def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
     return found
 
 
-class SharedWitness(Witness):
+class SharedFolderTaintTracker(LocalTaintTracker):
     """For a folder that lies `here` and is called something else `there`."""
 
     def __init__(
@@ -85,7 +89,7 @@ class SharedWitness(Witness):
         self._there, self._here = there.rstrip("/"), here
 
     @asynccontextmanager
-    async def watching(
+    async def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AsyncIterator[None]:
         mine = [
@@ -93,17 +97,17 @@ class SharedWitness(Witness):
             for name in names
             if name == self._there or name.startswith(f"{self._there}/")
         ]
-        async with super().watching(self._here, mine, look=look, stays=stays):
+        async with super().track_command(self._here, mine, look=look, stays=stays):
             yield
 
-    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+    async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
         """Its number means nothing here: whatever is written until the session is left counts."""
         if info.status == "running":
-            async with self.watching(root, names, stays=True):
+            async with self.track_command(root, names, stays=True):
                 pass
 
 
-class FarWitness(Sight):
+class RemoteTaintTracker(TaintTracker):
     """Keeps copies of what was written over there: what it holds is judged by them later. Files are
     told by their names in a command, and by a look into the folder of the session before and
     after it; what a program hides deeper is not seen."""
@@ -118,20 +122,20 @@ class FarWitness(Sight):
         self._going: dict[str, tuple[tuple[str, ...], Look]] = {}
 
     @asynccontextmanager
-    async def writing(self, root: str, path: str, data: bytes) -> AsyncIterator[None]:
-        await self._kept({path: _text(data)})
+    async def track_write(self, root: str, path: str, data: bytes) -> AsyncIterator[None]:
+        await self._store({path: _text(data)})
         yield
 
-    async def rewritten(self, paths: Iterable[str]) -> None:
+    async def clear(self, paths: Iterable[str]) -> None:
         await asyncio.to_thread(self._copies.drop, list(paths))
 
     @asynccontextmanager
-    async def watching(
+    async def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AsyncIterator[None]:
         named = tuple(names)
-        before = await self._listed(root, named) if look else {}
-        await self._kept(dict.fromkeys(named))
+        before = await self._list(root, named) if look else {}
+        await self._store(dict.fromkeys(named))
         try:
             yield
         finally:
@@ -140,30 +144,30 @@ class FarWitness(Sight):
             if stays:
                 self._going[f"shell {len(self._going)}"] = named, before
 
-    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+    async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
         if info.id not in self._going and info.status == "running":
             named = tuple(names)
-            self._going[info.id] = named, await self._listed(root, named)
+            self._going[info.id] = named, await self._list(root, named)
 
-    async def seen(self, root: str, info: ProcessInfo) -> None:
+    async def on_process_poll(self, root: str, info: ProcessInfo) -> None:
         if info.status == "exited" and (going := self._going.pop(info.id, None)):
             await self._look(root, *going)
 
-    async def leaving(self, root: str) -> None:
+    async def finish(self, root: str) -> None:
         for id_ in list(self._going):
             await self._look(root, *self._going.pop(id_))
 
-    async def _kept(self, texts: dict[str, str | None]) -> None:
+    async def _store(self, texts: dict[str, str | None]) -> None:
         plain = {
             path: text if text is None else self._clean(text)
             for path, text in texts.items()
             if self._clean(path) == path
         }
-        await self._noted(lambda by: self._copies.keep(plain, by))
+        await self._record(lambda by: self._copies.keep(plain, by))
 
     async def _look(self, root: str, names: tuple[str, ...], before: Look) -> None:
         """A copy of each file that is another one now."""
-        after = await self._listed(root, names)
+        after = await self._list(root, names)
         changed = (path for path, seen in after.items() if before.get(path) != seen)
         texts: dict[str, str | None] = {}
         gone: list[str] = []
@@ -176,10 +180,10 @@ class FarWitness(Sight):
                     texts[path] = _text(await self._workspace.read_bytes(path))
             except HermesError as error:
                 log.warning("a file over there is not looked at", extra={"why": str(error)})
-        await self._kept(texts)
-        await self.rewritten(gone)
+        await self._store(texts)
+        await self.clear(gone)
 
-    async def _listed(self, root: str, names: Iterable[str]) -> Look:
+    async def _list(self, root: str, names: Iterable[str]) -> Look:
         found: Look = {}
         for folder in list(dict.fromkeys((root, *names)))[:MOST_FOLDERS]:
             try:

@@ -31,7 +31,7 @@ PASSED_OVER = frozenset(
 )
 
 
-class Sight:
+class TaintTracker:
     """Of one session: what is to be noted when something may write files with strangers in view.
     `clean` takes secrets out of words; a name that holds one is not written down."""
 
@@ -40,45 +40,45 @@ class Sight:
         self._clean = clean
 
     @property
-    def has_strangers(self) -> bool:
+    def has_untrusted_text(self) -> bool:
         return bool(self._rules.in_sight)
 
-    def named(self, effect: RunCommand) -> tuple[str, ...] | None:
+    def written_paths(self, effect: RunCommand) -> tuple[str, ...] | None:
         """What a command writes as far as its text tells; None where it only reads, or no stranger
         is there."""
-        if not self.has_strangers:
+        if not self.has_untrusted_text:
             return None
         verdict = self._rules.verdict(effect)
         return None if verdict.reads_only else verdict.touched
 
-    def watching(
+    def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AbstractAsyncContextManager[None]:
         """On record before it begins. With `look`, files that were written are looked for; what
         `stays` goes on until the session is left."""
         raise NotImplementedError
 
-    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+    async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
         """A process goes on by itself: whatever it writes until its end counts."""
         raise NotImplementedError
 
-    def writing(self, root: str, path: str, data: bytes) -> AbstractAsyncContextManager[None]:
+    def track_write(self, root: str, path: str, data: bytes) -> AbstractAsyncContextManager[None]:
         """A file is written as a whole."""
-        return self.watching(root, (path,))
+        return self.track_command(root, (path,))
 
-    async def rewritten(self, paths: Iterable[str]) -> None:
+    async def clear(self, paths: Iterable[str]) -> None:
         """No stranger has a part in what these hold now."""
 
-    async def seen(self, root: str, info: ProcessInfo) -> None:
+    async def on_process_poll(self, root: str, info: ProcessInfo) -> None:
         """A process was looked at, which may have ended."""
 
-    async def leaving(self, root: str) -> None:
+    async def finish(self, root: str) -> None:
         """The session ends; its workspace is still there."""
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         """Nothing of the session goes on any more."""
 
-    async def _noted(self, note: Callable[[frozenset[str]], T]) -> T:
+    async def _record(self, note: Callable[[frozenset[str]], T]) -> T:
         by = self._rules.in_sight
         try:
             return await asyncio.to_thread(note, by)
@@ -93,7 +93,7 @@ class Sight:
         return [name for name in names if self._clean(name) == name]
 
 
-class Witness(Sight):
+class LocalTaintTracker(TaintTracker):
     """For files of this machine, of which times and contents tell later who may have had them
     written."""
 
@@ -105,7 +105,7 @@ class Witness(Sight):
         self._staying: list[str] = []
 
     @asynccontextmanager
-    async def watching(
+    async def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AsyncIterator[None]:
         began = time.time_ns()
@@ -118,11 +118,11 @@ class Witness(Sight):
             if not stays:
                 await asyncio.shield(asyncio.to_thread(self._end, period, root, began, look))
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         while self._staying:
             await asyncio.to_thread(self._end, self._staying.pop(), "", 0, False)
 
-    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+    async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
         if info.id not in self._followed and info.status == "running":
             self._followed.add(info.id)
             await self._begin(root, names, owner=info.pid)
@@ -132,17 +132,17 @@ class Witness(Sight):
             sources = [self._clean(each) for each in by]
             return self._suspects.begin(root, self._plain(names), sources, owner)
 
-        return await self._noted(begin)
+        return await self._record(begin)
 
     def _end(self, period: str, root: str, began: int, look: bool) -> None:
         try:
-            self._suspects.end(period, self._plain(_written_since(root, began)) if look else ())
+            self._suspects.end(period, self._plain(_changed_since(root, began)) if look else ())
         except OSError as error:
             # It lasts until this process ends then, which says too much, not too little.
             log.warning("the end of a period is not on record", extra={"why": str(error)})
 
 
-def _written_since(root: str, began: int) -> tuple[str, ...]:
+def _changed_since(root: str, began: int) -> tuple[str, ...]:
     """Files of a project that changed since then, those near its top first."""
     found, folders, left = list[str](), [root], MOST_ENTRIES
     until = time.monotonic() + LONGEST_LOOK

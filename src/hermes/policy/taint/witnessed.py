@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, Processes, ProcessInfo, Workspace
-from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedProcesses, WrappedWorkspace
-from hermes.policy.taint.sight import Sight
+from hermes.core.wrapped import DelegatingProcesses, DelegatingWorkspace, RunOptions, SpawnOptions
+from hermes.policy.taint.sight import TaintTracker
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -18,70 +18,70 @@ if TYPE_CHECKING:
 _LEFT = re.compile(r"(?<![&>|])&(?![&>])|\b(?:nohup|setsid|disown|coproc|daemon(?:ize)?)\b")
 
 
-class Witnessed(WrappedWorkspace):
+class TaintTrackedWorkspace(DelegatingWorkspace):
     """The same workspace with a witness."""
 
-    def __init__(self, inner: Workspace, witness: Sight) -> None:
+    def __init__(self, inner: Workspace, witness: TaintTracker) -> None:
         super().__init__(inner)
         self._witness = witness
 
     @property
     def processes(self) -> Processes:
-        return _Processes(self._inner.processes, self.root, self._witness)
+        return _TrackedProcesses(self._inner.processes, self.root, self._witness)
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        if not self._witness.has_strangers:
+        if not self._witness.has_untrusted_text:
             await self._inner.write_bytes(path, data)
-            await self._witness.rewritten((path,))
+            await self._witness.clear((path,))
             return
-        async with self._witness.writing(self.root, path, data):
+        async with self._witness.track_write(self.root, path, data):
             await self._inner.write_bytes(path, data)
 
     async def delete(self, path: str) -> None:
         await self._inner.delete(path)
-        await self._witness.rewritten((path,))
+        await self._witness.clear((path,))
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
-        if (names := self._witness.named(effect)) is None:
+        if (names := self._witness.written_paths(effect)) is None:
             return await self._inner.run(effect, **options)
         stays = _LEFT.search(effect.script) is not None
-        async with self._witness.watching(self.root, names, look=True, stays=stays):
+        async with self._witness.track_command(self.root, names, look=True, stays=stays):
             return await self._inner.run(effect, **options)
 
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
-        if (names := self._witness.named(effect)) is None:
+        if (names := self._witness.written_paths(effect)) is None:
             return await self._inner.spawn(effect, **options)
-        async with self._witness.watching(self.root, names):
+        async with self._witness.track_command(self.root, names):
             info = await self._inner.spawn(effect, **options)
-            await self._witness.follow(self.root, info, names)
+            await self._witness.track_process(self.root, info, names)
             return info
 
     async def close(self) -> None:
-        await self._witness.leaving(self.root)
+        await self._witness.finish(self.root)
         await self._inner.close()
-        await self._witness.leave()
+        await self._witness.close()
 
 
-class _Processes(WrappedProcesses):
-    def __init__(self, inner: Processes, root: str, witness: Sight) -> None:
+class _TrackedProcesses(DelegatingProcesses):
+    def __init__(self, inner: Processes, root: str, witness: TaintTracker) -> None:
         super().__init__(inner)
         self._root = root
         self._witness = witness
 
     async def poll(self, process_id: str) -> ProcessInfo:
-        return await self._seen(await self._inner.poll(process_id))
+        return await self._track(await self._inner.poll(process_id))
 
     async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        return await self._seen(await self._inner.wait(process_id, timeout=timeout, stop=stop))
+        return await self._track(await self._inner.wait(process_id, timeout=timeout, stop=stop))
 
-    async def _seen(self, info: ProcessInfo) -> ProcessInfo:
-        await self._witness.seen(self._root, info)
+    async def _track(self, info: ProcessInfo) -> ProcessInfo:
+        await self._witness.on_process_poll(self._root, info)
         return info
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
         """What a stranger says to a program, the program may write down."""
-        if self._witness.has_strangers:
+        if self._witness.has_untrusted_text:
             for info in await self._inner.list():
                 if info.id == process_id:
-                    await self._witness.follow(self._root, info)
+                    await self._witness.track_process(self._root, info)
         return await self._inner.write(process_id, data)

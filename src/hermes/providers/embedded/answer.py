@@ -22,16 +22,16 @@ _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-
 _LONGEST_ESCAPE = 12
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
 
-Stage = Literal["opening", "text", "call", "closed"]
+ReplyStage = Literal["opening", "text", "call", "closed"]
 
 
-class ImposedAnswer:
+class ConstrainedReply:
     """Takes JSON as it arrives; `message` is the reply once it is complete."""
 
     def __init__(self) -> None:
         self._raw: list[str] = []
-        self._stage: Stage = "opening"
-        self._said: list[str] = []
+        self._stage: ReplyStage = "opening"
+        self._text: list[str] = []
         self._held = ""
         self._tool = ""
 
@@ -43,22 +43,22 @@ class ImposedAnswer:
             yield from self._read_text(piece)
 
     @property
-    def formless(self) -> bool:
+    def lacks_form(self) -> bool:
         """There is output, but it has neither text nor a call."""
         return self._stage == "opening" and bool("".join(self._raw).strip())
 
     def finish(self) -> Iterator[Delta]:
         """Ends the reply; output without the expected form counts as text."""
-        if self.formless:
-            self._said = ["".join(self._raw)]
+        if self.lacks_form:
+            self._text = ["".join(self._raw)]
             self._stage = "closed"
-            yield TextDelta(text=self._said[0])
+            yield TextDelta(text=self._text[0])
 
     def message(self, whole: AssistantMessage, *, call_id: str) -> AssistantMessage:
         """`whole` is the message with the JSON; its reasoning and stop reason are kept."""
         thoughts = tuple(part for part in whole.parts if isinstance(part, Reasoning))
         if self._stage != "call":
-            text = "".join(self._said)
+            text = "".join(self._text)
             return AssistantMessage(
                 parts=(*thoughts, Text(text=text)) if text else thoughts, stop=whole.stop
             )
@@ -96,7 +96,7 @@ class ImposedAnswer:
                 said.append(_unquote(found[0]))
             at = found.end()
         if said:
-            self._said += said
+            self._text += said
             yield TextDelta(text="".join(said))
 
     def _call(self, call_id: str) -> ToolCall:

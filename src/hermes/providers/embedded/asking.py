@@ -10,15 +10,15 @@ from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
 from hermes.core.world import World
-from hermes.providers.direct import Direct
-from hermes.providers.embedded.engines import Engine, Engines, died
-from hermes.providers.embedded.fitting import Fitting
-from hermes.providers.embedded.weights import Weights, size_words
+from hermes.providers.direct import EndpointProvider
+from hermes.providers.embedded.engines import Engine, EnginePool, crash_error
+from hermes.providers.embedded.fitting import PromptFitter
+from hermes.providers.embedded.weights import ModelFile, format_size
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import LOCAL_TIMEOUTS, Http
+from hermes.providers.http import LOCAL_TIMEOUTS, HttpClient
 from hermes.providers.profile import ModelProfile
-from hermes.providers.repairs import Fit
-from hermes.providers.retrying import Retrying
+from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retrying import RetryingProvider
 
 NAME = "embedded"
 
@@ -29,27 +29,27 @@ _MAX_DISCONNECTS = 2
 _DYING_SECONDS = 0.1
 
 
-class Manner(Value):
+class GenerationSettings(Value):
     """Generation settings. `most_tokens` limits replies that have no other limit."""
 
-    most_tokens: int
+    max_tokens: int
     sampling: JsonObject = {}
 
 
-class Asking:
+class EngineClient:
     """One per session. A crashed engine is restarted once per reply. A request on a connection that
     the engine just closed is repeated at once."""
 
     def __init__(
         self,
-        weights: Weights,
+        weights: ModelFile,
         *,
-        http: Http,
+        http: HttpClient,
         world: World,
-        engines: Engines,
+        engines: EnginePool,
         threads: int | None,
-        fitting: Fitting,
-        manner: Manner,
+        fitting: PromptFitter,
+        manner: GenerationSettings,
     ) -> None:
         self._weights = weights
         self._http = http
@@ -67,11 +67,11 @@ class Asking:
         """With a schema the reply is JSON of that form."""
         streamed, overflows, crashes, disconnects = False, 0, 0, 0
         while True:
-            if self._engines.running(self._weights) is None:
-                size = size_words(self._weights.size)
+            if self._engines.find_running(self._weights) is None:
+                size = format_size(self._weights.size)
                 yield Notice(text=f"Loading {self._weights.path.name} ({size})…")
             engine = await self._engines.start(self._weights, threads=self._threads)
-            sent = self._fitting.fit(prompt, most_tokens=self._manner.most_tokens)
+            sent = self._fitting.fit(prompt, most_tokens=self._manner.max_tokens)
             if notice := self._cut_notice():
                 yield notice
             try:
@@ -89,7 +89,7 @@ class Asking:
                     continue
                 if await self._is_dead(engine, error):
                     if crashes >= _MAX_CRASHES:
-                        raise died(self._weights, engine.ending()) from error
+                        raise crash_error(self._weights, engine.describe_exit()) from error
                     crashes += 1
                 elif error.reason == "cut" and disconnects < _MAX_DISCONNECTS:
                     disconnects += 1
@@ -101,7 +101,7 @@ class Asking:
 
     def _cut_notice(self) -> Notice | None:
         """Reported once, when the first messages are cut."""
-        if self._reported_cut or not self._fitting.shortened:
+        if self._reported_cut or not self._fitting.is_cut:
             return None
         self._reported_cut = True
         return Notice(
@@ -144,9 +144,9 @@ class Asking:
             key=engine.key,
             profile=profile,
         )
-        fit = Fit(profile)
-        direct = Direct(
+        fit = AdaptiveProfile(profile)
+        direct = EndpointProvider(
             endpoint, http=self._http, clock=self._world.clock, fit=fit, timeouts=LOCAL_TIMEOUTS
         )
         # Our own process refuses the same request every time.
-        return Retrying(direct, self._world, fit=fit, attempts=1)
+        return RetryingProvider(direct, self._world, fit=fit, attempts=1)

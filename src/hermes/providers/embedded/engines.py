@@ -13,7 +13,7 @@ from typing import Any
 
 from hermes.core.errors import ConfigError, HermesError, ProviderError
 from hermes.providers.embedded import serve
-from hermes.providers.embedded.weights import Weights
+from hermes.providers.embedded.weights import ModelFile
 
 MISSING = (
     "In-process models need the extra `local`; install it with `pip install 'hermes-agent[local]'`."
@@ -36,28 +36,28 @@ class Engine:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def ending(self) -> str:
+    def describe_exit(self) -> str:
         """How the process ended, as a clause."""
         return _describe_exit(self._process.wait())
 
 
-class Engines:
+class EnginePool:
     """`close` ends all helper processes. If this process dies, they end when their stdin closes."""
 
     def __init__(self) -> None:
-        self._loading: dict[Weights, asyncio.Task[Engine]] = {}
-        self._engines: dict[Weights, Engine] = {}
+        self._loading: dict[ModelFile, asyncio.Task[Engine]] = {}
+        self._engines: dict[ModelFile, Engine] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def running(self, weights: Weights) -> Engine | None:
+    def find_running(self, weights: ModelFile) -> Engine | None:
         engine = self._engines.get(weights)
         return engine if engine is not None and engine.alive else None
 
-    async def start(self, weights: Weights, *, threads: int | None = None) -> Engine:
+    async def start(self, weights: ModelFile, *, threads: int | None = None) -> Engine:
         """The engine of this file, started if necessary. Raises ConfigError when the file cannot be
         used and ProviderError when the helper process dies. Cancellation does not stop the loading:
         the next caller gets its result."""
-        if engine := self.running(weights):
+        if engine := self.find_running(weights):
             return engine
         loading = self._loading.get(weights)
         if loading is None:
@@ -65,7 +65,7 @@ class Engines:
             process = _spawn()
             self._processes.append(process)
             loading = asyncio.create_task(self._load(process, weights, threads))
-            loading.add_done_callback(lambda task: self._loaded(weights, task))
+            loading.add_done_callback(lambda task: self._on_loaded(weights, task))
             self._loading[weights] = loading
         return await asyncio.shield(loading)
 
@@ -78,7 +78,7 @@ class Engines:
         await asyncio.to_thread(_reap, processes)
 
     async def _load(
-        self, process: subprocess.Popen[bytes], weights: Weights, threads: int | None
+        self, process: subprocess.Popen[bytes], weights: ModelFile, threads: int | None
     ) -> Engine:
         # The key gives access to conversations, so it must be unpredictable.
         key = secrets.token_urlsafe(24)
@@ -95,7 +95,7 @@ class Engines:
         self._engines[weights] = engine
         return engine
 
-    def _loaded(self, weights: Weights, task: asyncio.Task[Engine]) -> None:
+    def _on_loaded(self, weights: ModelFile, task: asyncio.Task[Engine]) -> None:
         del self._loading[weights]
         if not task.cancelled():
             # Retrieves the exception, so that asyncio does not warn; the next caller starts again.
@@ -136,7 +136,7 @@ def _handshake(process: subprocess.Popen[bytes], request: dict[str, Any]) -> dic
 
 
 def _failure(
-    weights: Weights, result: dict[str, str], process: subprocess.Popen[bytes]
+    weights: ModelFile, result: dict[str, str], process: subprocess.Popen[bytes]
 ) -> HermesError:
     if "missing" in result:
         return ConfigError(MISSING)
@@ -145,10 +145,10 @@ def _failure(
             f"{weights.path.name} cannot be loaded: {result['error'].rstrip('.')}; choose another"
             " file."
         )
-    return died(weights, _describe_exit(process.wait()))
+    return crash_error(weights, _describe_exit(process.wait()))
 
 
-def died(weights: Weights, ending: str) -> ProviderError:
+def crash_error(weights: ModelFile, ending: str) -> ProviderError:
     return ProviderError(
         f"The process that ran {weights.path.name} {ending}; free memory or choose a smaller"
         " model.",

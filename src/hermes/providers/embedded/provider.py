@@ -9,17 +9,19 @@ from pathlib import Path
 from hermes.codec.values import replace
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import World
-from hermes.providers.completing import Completing
-from hermes.providers.embedded.asking import NAME, Asking, Manner
-from hermes.providers.embedded.engines import Engines
-from hermes.providers.embedded.fitting import Fitting
-from hermes.providers.embedded.speaking import Speaking
-from hermes.providers.embedded.weights import describe
-from hermes.providers.http import Http
+from hermes.providers.completing import CompletingProvider
+from hermes.providers.embedded.asking import NAME, EngineClient, GenerationSettings
+from hermes.providers.embedded.engines import EnginePool
+from hermes.providers.embedded.fitting import PromptFitter
+from hermes.providers.embedded.speaking import ToolModeChooser
+from hermes.providers.embedded.weights import describe_model_file
+from hermes.providers.http import HttpClient
 
 # A small model repeats itself and drifts with free sampling.
-_SMALL_MANNER = Manner(most_tokens=512, sampling={"temperature": 0.2, "repeat_penalty": 1.1})
-_MANNER = Manner(most_tokens=4_096)
+_SMALL_MANNER = GenerationSettings(
+    max_tokens=512, sampling={"temperature": 0.2, "repeat_penalty": 1.1}
+)
+_MANNER = GenerationSettings(max_tokens=4_096)
 
 
 class EmbeddedModel:
@@ -32,20 +34,20 @@ class EmbeddedModel:
         self,
         path: Path,
         *,
-        http: Http,
+        http: HttpClient,
         world: World,
         threads: int | None = None,
-        engines: Engines | None = None,
+        engines: EnginePool | None = None,
         reduced: bool | None = None,
         window: int | None = None,
     ) -> None:
-        found = describe(path)
+        found = describe_model_file(path)
         most = found.trained or found.window
         self.weights = replace(found, window=min(window, most) if window else found.window)
-        own = Engines()
+        own = EnginePool()
         self._own = own if engines is None else None
-        fitting = Fitting(self.window)
-        asking = Asking(
+        fitting = PromptFitter(self.window)
+        asking = EngineClient(
             self.weights,
             http=http,
             world=world,
@@ -54,10 +56,10 @@ class EmbeddedModel:
             fitting=fitting,
             manner=_SMALL_MANNER if self.weights.small else _MANNER,
         )
-        self._speaking = Speaking(
+        self._speaking = ToolModeChooser(
             asking, fitting, reduced=self.weights.small if reduced is None else reduced
         )
-        self._completing = Completing(self._speaking, world)
+        self._completing = CompletingProvider(self._speaking, world)
 
     @property
     def window(self) -> int:

@@ -26,35 +26,35 @@ def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
 
 
 def _call(tool: ToolSpec) -> JsonObject:
-    arguments = simplified(tool.parameters)
+    arguments = simplify(tool.parameters)
     if arguments.get("type") != "object":
         arguments = {"type": "object"}
     return _record({TOOL: {"const": tool.name}, ARGUMENTS: arguments}, required=[TOOL, ARGUMENTS])
 
 
-def simplified(schema: JsonValue) -> JsonObject:
+def simplify(schema: JsonValue) -> JsonObject:
     """The same shape with few keywords and no references; anything unknown is allowed."""
-    return _simple(schema, schema, 0)
+    return _simplify(schema, schema, 0)
 
 
-def _simple(schema: JsonValue, root: JsonValue, depth: int) -> JsonObject:
+def _simplify(schema: JsonValue, root: JsonValue, depth: int) -> JsonObject:
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return _ANYTHING
     if isinstance(reference := schema.get("$ref"), str):
-        return _simple(_resolve(reference, root), root, depth + 1)
+        return _simplify(_resolve(reference, root), root, depth + 1)
     for choice in _CHOICES:
         kinds = schema.get(choice)
         if isinstance(kinds, list) and kinds:
-            return {"anyOf": [_simple(kind, root, depth + 1) for kind in kinds]}
+            return {"anyOf": [_simplify(kind, root, depth + 1) for kind in kinds]}
     made: JsonObject = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     if isinstance(items := schema.get("items"), dict):
-        made["items"] = _simple(items, root, depth + 1)
+        made["items"] = _simplify(items, root, depth + 1)
     if isinstance(properties := schema.get("properties"), dict) and properties:
-        inner = {name: _simple(kind, root, depth + 1) for name, kind in properties.items()}
+        inner = {name: _simplify(kind, root, depth + 1) for name, kind in properties.items()}
         known = [name for name in schema.get("required", ()) if name in inner]
         return _record(inner, required=known)
     if isinstance(more := schema.get("additionalProperties"), dict):
-        made["additionalProperties"] = _simple(more, root, depth + 1)
+        made["additionalProperties"] = _simplify(more, root, depth + 1)
     return made
 
 

@@ -8,10 +8,10 @@ from contextlib import aclosing
 from hermes.codec.values import replace
 from hermes.core.messages import Text, ToolMessage, Usage
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, TextDelta
-from hermes.providers.embedded.asking import Asking
-from hermes.providers.embedded.fitting import SYSTEM_SHARE, Fitting
-from hermes.providers.embedded.imposing import Imposing
-from hermes.providers.embedded.wording import in_words, tools_in_words
+from hermes.providers.embedded.asking import EngineClient
+from hermes.providers.embedded.fitting import SYSTEM_SHARE, PromptFitter
+from hermes.providers.embedded.imposing import ConstrainedTools
+from hermes.providers.embedded.wording import describe_tools, without_tools
 
 # The rest of the instruction share is for the system text.
 _TOOLS_SHARE = 0.5
@@ -21,15 +21,15 @@ NO_ANSWER = "(no answer)"
 _TRIES = 2
 
 
-class Speaking:
+class ToolModeChooser:
     """`reduced` is for small models: no tools, and a reply that reaches its limit ends there,
     because more would be repetition."""
 
-    def __init__(self, asking: Asking, fitting: Fitting, *, reduced: bool) -> None:
+    def __init__(self, asking: EngineClient, fitting: PromptFitter, *, reduced: bool) -> None:
         self._asking = asking
         self._fitting = fitting
         self._reduced = reduced
-        self._imposing = Imposing(asking.reply)
+        self._imposing = ConstrainedTools(asking.reply)
         self._reported_no_tools = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
@@ -56,7 +56,7 @@ class Speaking:
         return self._imposing.reply(self._shorten_system(prompt))
 
     async def _reply_without_tools(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        async with aclosing(self._asking.reply(in_words(prompt))) as items:
+        async with aclosing(self._asking.reply(without_tools(prompt))) as items:
             async for item in items:
                 if self._reduced and isinstance(item, Reply) and item.message.stop == "length":
                     yield TextDelta(text=_ELLIPSIS)
@@ -65,14 +65,14 @@ class Speaking:
                     yield item
 
     def _tools_fit(self, prompt: Prompt) -> bool:
-        tools = self._fitting.tokens(tools_in_words(prompt.tools))
+        tools = self._fitting.tokens(describe_tools(prompt.tools))
         return tools <= self._fitting.budget * _TOOLS_SHARE
 
     def _shorten_system(self, prompt: Prompt) -> Prompt:
         """Shortens the system text so that the tools fit after it."""
-        tools = self._fitting.tokens(tools_in_words(prompt.tools))
+        tools = self._fitting.tokens(describe_tools(prompt.tools))
         available = int(self._fitting.budget * SYSTEM_SHARE) - tools
-        return replace(prompt, system=self._fitting.clipped(prompt.system, available))
+        return replace(prompt, system=self._fitting.clip(prompt.system, available))
 
     def _no_tools_notice(self, prompt: Prompt) -> Notice | None:
         """Reported once, because the user may expect tools."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes.codec.values import JsonValue, Value
 from hermes.core.errors import ConfigError
-from hermes.providers.embedded.gguf import Header, read_header
+from hermes.providers.embedded.gguf import GgufHeader, read_header
 
 SUFFIX = ".gguf"
 SMALL = 1_000_000_000
@@ -29,7 +29,7 @@ _NOT_CHAT = ("clip", "bert", "t5encoder", "whisper", "wavtokenizer", "embedding"
 _PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 
 
-class Weights(Value):
+class ModelFile(Value):
     """`size` is in bytes, over all parts. `trained` is the model's maximum context (0 if unknown),
     `window` the part used here. `switchable` means that the chat template can disable reasoning."""
 
@@ -49,9 +49,9 @@ class Weights(Value):
         return self.parameters < SMALL
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """A sentence for the user about the model."""
-        what = f"{self.path.name} ({count_words(self.parameters)} parameters)"
+        what = f"{self.path.name} ({format_count(self.parameters)} parameters)"
         text = f"{what} runs on this machine; nothing leaves it."
         if not self.has_template:
             text += " It has no chat template and may not be a chat model."
@@ -63,7 +63,7 @@ class Weights(Value):
         return text
 
 
-def describe(path: Path, *, memory: int | None = None) -> Weights:
+def describe_model_file(path: Path, *, memory: int | None = None) -> ModelFile:
     """Raises ConfigError if the file holds no chat model. `memory` is the machine's, in bytes."""
     path = path.absolute()
     parts = _parts(path)
@@ -75,7 +75,7 @@ def describe(path: Path, *, memory: int | None = None) -> Weights:
         raise ConfigError(f"{path} is not a chat model ({architecture}); choose another.")
     parameters = _number(known, "general.parameter_count") or elements
     template = _text(known, "tokenizer.chat_template")
-    return Weights(
+    return ModelFile(
         path=path,
         size=sum(part.stat().st_size for part in parts),
         parameters=parameters,
@@ -89,7 +89,7 @@ def describe(path: Path, *, memory: int | None = None) -> Weights:
     )
 
 
-def find(name: str, folder: Path) -> Path:
+def find_model_file(name: str, folder: Path) -> Path:
     """The file for a path, or for the name of a model installed in `folder`."""
     if name.lower().endswith(SUFFIX) or "/" in name:
         return Path(name).expanduser()
@@ -101,7 +101,7 @@ def find(name: str, folder: Path) -> Path:
     raise ConfigError(f"No model named {name!r} is installed; {hint}.")
 
 
-def count_words(number: int) -> str:
+def format_count(number: int) -> str:
     """135M, 1.1B, 8B."""
     for unit, size in (("B", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)):
         if number >= size:
@@ -110,7 +110,7 @@ def count_words(number: int) -> str:
     return str(number)
 
 
-def size_words(size: int) -> str:
+def format_size(size: int) -> str:
     """98 MB, 4.7 GB."""
     if size >= 1_000_000_000:
         return f"{size / 1_000_000_000:.1f} GB"
@@ -130,7 +130,7 @@ def _parts(path: Path) -> list[Path]:
     return [path.with_name(name) for name in names]
 
 
-def _header(path: Path) -> Header:
+def _header(path: Path) -> GgufHeader:
     try:
         return read_header(path)
     except ValueError as error:

@@ -27,21 +27,21 @@ Its result is the next message. To answer the person, when no tool is needed any
 {"text": "…"}"""
 
 
-def in_words(prompt: Prompt) -> Prompt:
+def without_tools(prompt: Prompt) -> Prompt:
     """The prompt for a model without tools: earlier results become text, calls are dropped."""
     messages = tuple(_drop_calls(message) for message in prompt.messages)
     return replace(prompt, messages=messages, tools=())
 
 
-def with_tools_in_words(prompt: Prompt) -> Prompt:
+def with_tools_as_text(prompt: Prompt) -> Prompt:
     """The prompt for a model whose replies follow `answer_schema`. Its earlier replies get the same
     form."""
-    system = f"{prompt.system}\n\n{tools_in_words(prompt.tools)}".lstrip()
+    system = f"{prompt.system}\n\n{describe_tools(prompt.tools)}".lstrip()
     messages = tuple(_to_form(message) for message in prompt.messages)
     return replace(prompt, system=system, messages=messages, tools=())
 
 
-def tools_in_words(tools: tuple[ToolSpec, ...]) -> str:
+def describe_tools(tools: tuple[ToolSpec, ...]) -> str:
     lines = (encode(tool).decode() for tool in tools)
     return _INTRODUCTION + "\n".join(lines) + "\n" + _FORM
 

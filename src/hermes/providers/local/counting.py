@@ -14,14 +14,14 @@ _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _SHARE = 0.85
 
 
-class Counting:
+class TokenLowerBound:
     """Counts a growing prompt; each message is counted once."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
         self._count = 0
 
-    def least(self, prompt: Prompt) -> int:
+    def of_prompt(self, prompt: Prompt) -> int:
         """Counts system text and messages. Tools are excluded: a template may leave them and their
         calls out."""
         known = len(self._seen)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
-from hermes.providers.local.pulse import Sign
+from hermes.providers.local.pulse import Activity
 
 T = TypeVar("T")
 
@@ -19,31 +19,31 @@ _POLL_SECONDS = 15.0
 _FIRST_SECONDS = 1.0
 
 
-class Heartbeat(Protocol):
-    async def feel(self) -> Sign: ...
+class ActivityCheck(Protocol):
+    async def check(self) -> Activity: ...
 
 
-class LocalPatience:
+class LocalStallPolicy:
     """Processing a long prompt can take an hour without a byte. While the server reports work,
     there is no limit. A server that only responds gets four hours of silence, one that reports no
     work three minutes (the request was lost), and one that does not respond one minute."""
 
     def __init__(
         self,
-        pulse: Heartbeat,
+        pulse: ActivityCheck,
         clock: Clock,
         *,
         host: str,
         first_seconds: float = _FIRST_SECONDS,
         poll_seconds: float = _POLL_SECONDS,
     ) -> None:
-        self._pulse = pulse
+        self._probe = pulse
         self._clock = clock
         self._host = host
         self._first_seconds = first_seconds
         self._poll_seconds = poll_seconds
 
-    async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
+    async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
         """Short waits cost nothing beyond the attempt."""
         try:
             return await attempt(self._first_seconds)
@@ -60,7 +60,7 @@ class LocalPatience:
     async def _watch(self, waiting: asyncio.Future[T]) -> None:
         """Returns when the wait is over; raises ProviderError when waiting is pointless."""
         since = self._clock.monotonic()
-        sign: Sign = "busy"
+        sign: Activity = "busy"
         while True:
             nap = asyncio.ensure_future(self._clock.sleep(self._poll_seconds))
             try:
@@ -69,7 +69,7 @@ class LocalPatience:
                 nap.cancel()
             if waiting.done():
                 return
-            newest = await self._pulse.feel()
+            newest = await self._probe.check()
             if waiting.done():
                 return
             now = self._clock.monotonic()
@@ -77,7 +77,7 @@ class LocalPatience:
             sign = newest
             self._check_deadline(sign, now - since)
 
-    def _check_deadline(self, sign: Sign, seconds: float) -> None:
+    def _check_deadline(self, sign: Activity, seconds: float) -> None:
         match sign:
             case "busy":
                 return

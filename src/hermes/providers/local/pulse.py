@@ -9,12 +9,12 @@ from typing import Literal
 from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import HttpClient, Timeouts
 from hermes.providers.servers import root_of
 from hermes.providers.wire.format import request_headers
-from hermes.providers.wire.loose import objects_of, parsed
+from hermes.providers.wire.loose import objects_of, parse_json
 
-Sign = Literal["busy", "alive", "idle", "gone"]
+Activity = Literal["busy", "alive", "idle", "gone"]
 """busy   it reports work
 alive  it responds but reports nothing about work
 idle   it reports no work
@@ -28,16 +28,16 @@ _RUNNING = re.compile(rb"^vllm:num_requests_(?:running|waiting)\S*\s+([0-9.e+]+)
 _PATHS = ("/slots", "/metrics", "/health", "/api/ps", "/v1/models")
 
 
-class Pulse:
+class ActivityProbe:
     """Asks the path that responded last, and all of them when it no longer does."""
 
-    def __init__(self, http: Http, endpoint: Endpoint) -> None:
+    def __init__(self, http: HttpClient, endpoint: Endpoint) -> None:
         self._http = http
         self._root = root_of(endpoint.url)
         self._headers = {**request_headers(endpoint), "accept": "*/*"}
         self._path = ""
 
-    async def feel(self) -> Sign:
+    async def check(self) -> Activity:
         for path in (self._path, *_PATHS) if self._path else _PATHS:
             found = await self._ask(path)
             if found is not None:
@@ -46,7 +46,7 @@ class Pulse:
         self._path = ""
         return "gone"
 
-    async def _ask(self, path: str) -> Sign | None:
+    async def _ask(self, path: str) -> Activity | None:
         timeouts = Timeouts(connect=_SECONDS, read=_SECONDS)
         try:
             async with (
@@ -62,7 +62,7 @@ class Pulse:
         return _sign(path, status, body)
 
 
-def _sign(path: str, status: int, body: bytes) -> Sign | None:
+def _sign(path: str, status: int, body: bytes) -> Activity | None:
     if path == "/health" and status == 503:
         # The model is still loading.
         return "busy"
@@ -71,14 +71,14 @@ def _sign(path: str, status: int, body: bytes) -> Sign | None:
     if status != 200:
         return None
     if path == "/slots":
-        return _sign_of_slots(parsed(body))
+        return _sign_of_slots(parse_json(body))
     if path == "/metrics":
         counts = [float(found) for found in _RUNNING.findall(body)]
         return ("busy" if any(counts) else "idle") if counts else None
     return "alive"
 
 
-def _sign_of_slots(page: JsonValue) -> Sign | None:
+def _sign_of_slots(page: JsonValue) -> Activity | None:
     slots = [slot for slot in objects_of(page) if isinstance(slot.get("is_processing"), bool)]
     if not slots:
         return None

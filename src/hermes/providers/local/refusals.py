@@ -26,7 +26,7 @@ _ADVICE = (
 )
 
 
-def advised(error: ProviderError, endpoint: Endpoint) -> ProviderError:
+def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
     """The same error with better advice if it is a refusal of tools."""
     text = error.body or str(error)
     for words, advice in _ADVICE:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hermes.codec.values import Value
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Http
-from hermes.providers.servers import detect, model_info
+from hermes.providers.http import HttpClient
+from hermes.providers.servers import detect_server, model_info
 
 LABELS = {
     "ollama": "Ollama",
@@ -40,10 +40,10 @@ class ServerWindow(Value):
         return form.format(tokens=wanted)
 
 
-async def canary(http: Http, endpoint: Endpoint) -> ServerWindow:
+async def query_window(http: HttpClient, endpoint: Endpoint) -> ServerWindow:
     """What the server reports about itself. Costs a few small requests and no completion. A server
     that does not report its window gets no number."""
-    server = endpoint.server or await detect(http, endpoint.url, key=endpoint.key)
+    server = endpoint.server or await detect_server(http, endpoint.url, key=endpoint.key)
     info = await model_info(
         http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
     )

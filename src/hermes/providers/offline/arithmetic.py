@@ -55,7 +55,7 @@ _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-",
 _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|\*\*|//|[-+*/^%!(),]|[^\W\d]\w*|π)")
 
 
-def is_sum(text: str, style: NumberStyle) -> bool:
+def is_expression(text: str, style: NumberStyle) -> bool:
     """True for an expression to evaluate, not a lone number."""
     if len(text) > MAX_LENGTH:
         return False
@@ -71,13 +71,13 @@ def is_sum(text: str, style: NumberStyle) -> bool:
     return True
 
 
-def work_out(text: str, style: NumberStyle) -> Number:
+def evaluate(text: str, style: NumberStyle) -> Number:
     """Raises ValueError if it is not an expression or undefined, ZeroDivisionError, and
     OverflowError if too large."""
     return _Evaluator(_pieces(text[:MAX_LENGTH], style)).whole()
 
 
-def written(number: Number, style: NumberStyle) -> str:
+def format_number(number: Number, style: NumberStyle) -> str:
     """Up to twelve significant digits; integers without a fraction."""
     if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
         number = int(number)

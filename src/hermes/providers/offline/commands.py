@@ -20,7 +20,7 @@ _LONG = re.compile(
 _SIZED = re.compile(r"\s*(\d+)\s+(.+)")
 
 
-class Entry(Value):
+class ListedFile(Value):
     """One line of a listing. `path` can be passed to a tool, `name` is for display."""
 
     name: str
@@ -32,7 +32,7 @@ class Entry(Value):
     mode: str = ""
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """A path as one shell word. A leading ~ keeps its meaning, a leading dash loses it."""
     if path == "~":
         return path
@@ -41,29 +41,29 @@ def quoted(path: str) -> str:
     return shlex.quote("./" + path if path.startswith("-") else path)
 
 
-def command(*words: str, paths: tuple[str, ...] = ()) -> str:
-    return " ".join([*words, *(quoted(path) for path in paths)])
+def build_command(*words: str, paths: tuple[str, ...] = ()) -> str:
+    return " ".join([*words, *(quote_path(path) for path in paths)])
 
 
-def listing(path: str, *, flags: str = "-1p") -> str:
-    return f"ls {flags}" if path == "." else command("ls", flags, paths=(path,))
+def list_command(path: str, *, flags: str = "-1p") -> str:
+    return f"ls {flags}" if path == "." else build_command("ls", flags, paths=(path,))
 
 
-def named(path: str) -> str:
+def find_command(path: str) -> str:
     """Prints the path if it exists; succeeds whenever its folder exists."""
     folder, _, name = path.rstrip("/").rpartition("/")
     folder = folder or ("/" if path.startswith("/") else ".")
     pattern = re.sub(r"[\\*?\[]", r"\\\g<0>", name)
-    return f"find {quoted(folder)} -maxdepth 1 -name {shlex.quote(pattern)}"
+    return f"find {quote_path(folder)} -maxdepth 1 -name {shlex.quote(pattern)}"
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     if folder in ("", "."):
         return name
     return name if name.startswith("/") else f"{folder.rstrip('/')}/{name}"
 
 
-def listed(script: str, output: str) -> tuple[Entry, ...]:
+def parse_listing(script: str, output: str) -> tuple[ListedFile, ...]:
     """The entries printed by `ls`, `du` or `find`; empty for other commands."""
     try:
         words = shlex.split(script)
@@ -78,7 +78,7 @@ def listed(script: str, output: str) -> tuple[Entry, ...]:
     return ()
 
 
-def _ls_entries(words: list[str], lines: list[str]) -> tuple[Entry, ...]:
+def _ls_entries(words: list[str], lines: list[str]) -> tuple[ListedFile, ...]:
     flags = "".join(word for word in words[1:] if word.startswith("-"))
     paths = [word for word in words[1:] if not word.startswith("-")]
     folder = paths[-1] if paths and "d" not in flags else "."
@@ -87,22 +87,22 @@ def _ls_entries(words: list[str], lines: list[str]) -> tuple[Entry, ...]:
     return tuple(_short_entry(folder, line) for line in lines)
 
 
-def _short_entry(folder: str, line: str) -> Entry:
+def _short_entry(folder: str, line: str) -> ListedFile:
     is_folder = line.endswith("/")
-    path = line if line == folder else joined(folder, line.rstrip("/"))
-    return Entry(name=line, path=path, is_folder=is_folder)
+    path = line if line == folder else join_path(folder, line.rstrip("/"))
+    return ListedFile(name=line, path=path, is_folder=is_folder)
 
 
-def _long_entry(folder: str, line: str) -> Entry | None:
+def _long_entry(folder: str, line: str) -> ListedFile | None:
     found = _LONG.fullmatch(line)
     if found is None:
         return None
     name = found["name"]
     if found["mode"][0] == "l":
         name = name.partition(" -> ")[0]
-    return Entry(
+    return ListedFile(
         name=name,
-        path=name if name == folder else joined(folder, name.rstrip("/")),
+        path=name if name == folder else join_path(folder, name.rstrip("/")),
         is_folder=found["mode"][0] == "d",
         size=int(found["size"]),
         date=" ".join(found["date"].split()),
@@ -111,11 +111,11 @@ def _long_entry(folder: str, line: str) -> Entry | None:
     )
 
 
-def _sized_entry(line: str, program: str) -> Entry | None:
+def _sized_entry(line: str, program: str) -> ListedFile | None:
     found = _SIZED.fullmatch(line)
     if found is None:
         return None
     path = found[2].removeprefix("./")
     # du counts blocks of 1024 bytes, find counts bytes.
     size = int(found[1]) * (1024 if program == "du" else 1)
-    return Entry(name=path, path=path, is_folder=program == "du", size=size)
+    return ListedFile(name=path, path=path, is_folder=program == "du", size=size)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value, replace
-from hermes.providers.offline.gist_matching import best_gist
-from hermes.providers.offline.gists import Gists
-from hermes.providers.offline.language import Language, Phrases, phrase_ends
-from hermes.providers.offline.matching import Match, best_match
-from hermes.providers.offline.politeness import bare
-from hermes.providers.offline.slots import Clause
-from hermes.providers.offline.tokens import Token
+from hermes.providers.offline.gist_matching import best_keyword_match
+from hermes.providers.offline.gists import Keywords
+from hermes.providers.offline.language import AssistantLanguage, Phrases, phrase_ends
+from hermes.providers.offline.matching import RequestMatch, best_match
+from hermes.providers.offline.politeness import strip_polite_phrases
+from hermes.providers.offline.slots import RequestClause
+from hermes.providers.offline.tokens import TextToken
 
 MAX_STEPS = 8
 MAX_CUTS = 12
 
 # Patterns of these kinds accept any words as a text or a name.
-TAKING_ANY_WORDS = frozenset(
+FREE_TEXT_KINDS = frozenset(
     {"find_text", "find_files", "count_matches", "version", "which_program"}
 )
 TEXTS = ("text", "name", "program")
@@ -23,7 +23,7 @@ TEXTS = ("text", "name", "program")
 _CUTTING_MARKS = frozenset(",;.!?\n")
 
 
-class Intent(Value):
+class RequestStep(Value):
     """One requested step. `references` are slots whose value was mentioned before."""
 
     kind: str
@@ -33,8 +33,8 @@ class Intent(Value):
     sure: float = 0.0
 
 
-def intent_of(match: Match, words: str) -> Intent:
-    return Intent(
+def step_of(match: RequestMatch, words: str) -> RequestStep:
+    return RequestStep(
         kind=match.kind.name,
         slots=match.slots,
         references=match.references,
@@ -43,19 +43,19 @@ def intent_of(match: Match, words: str) -> Intent:
     )
 
 
-class Cutter:
+class RequestSplitter:
     """Splits tokens at "and", "then" and punctuation where all parts match."""
 
-    def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
+    def __init__(self, language: AssistantLanguage, source: str, tokens: list[TextToken]) -> None:
         self._language = language
         self._source = source
         self._tokens = tokens
         self._cuts = _cuts(language.connectors, tokens)
-        self._steps: dict[int, tuple[Intent, ...] | None] = {}
-        self._gists: Gists | None = None
-        self._found: dict[tuple[int, int, bool], Match | None] = {}
+        self._steps: dict[int, tuple[RequestStep, ...] | None] = {}
+        self._gists: Keywords | None = None
+        self._found: dict[tuple[int, int, bool], RequestMatch | None] = {}
 
-    def telling(self, gists: Gists) -> Cutter:
+    def use_keywords(self, gists: Keywords) -> RequestSplitter:
         """Also matches by keywords from now on; earlier matches stay cached."""
         self._gists = gists
         self._steps.clear()
@@ -67,12 +67,12 @@ class Cutter:
         ends = [*(start for start, _ in self._cuts), len(self._tokens)]
         return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
-    def steps(self, start: int, depth: int = 1) -> tuple[Intent, ...] | None:
+    def steps(self, start: int, depth: int = 1) -> tuple[RequestStep, ...] | None:
         if start not in self._steps:
             self._steps[start] = self._find_steps(start, depth)
         return self._steps[start]
 
-    def _find_steps(self, start: int, depth: int) -> tuple[Intent, ...] | None:
+    def _find_steps(self, start: int, depth: int) -> tuple[RequestStep, ...] | None:
         end = len(self._tokens)
         whole = self.match(start, end, alone=start == 0)
         if whole is not None and whole.kind.greedy:
@@ -88,13 +88,15 @@ class Cutter:
             return None
         return (self._intent(whole, start, end),)
 
-    def _is_one_step(self, whole: Match, start: int, end: int) -> bool:
+    def _is_one_step(self, whole: RequestMatch, start: int, end: int) -> bool:
         """False if the words before the first cut alone are another request: then the rest is a
         step that is not understood, not part of a text."""
         left = self._match_pattern(start, end, alone=False)
         return left is None or left.kind is whole.kind
 
-    def _split(self, start: int, end: int, after: int, depth: int) -> tuple[Intent, ...] | None:
+    def _split(
+        self, start: int, end: int, after: int, depth: int
+    ) -> tuple[RequestStep, ...] | None:
         left = self.match(start, end, alone=False)
         # A semicolon after a command belongs to the command.
         if left is None or ("command" in left.slots and self._tokens[end].word == ";"):
@@ -105,11 +107,11 @@ class Cutter:
             right = self._same_for_paths(first, after)
         return None if right is None else (first, *right)
 
-    def _same_for_paths(self, first: Intent, start: int) -> tuple[Intent, ...] | None:
+    def _same_for_paths(self, first: RequestStep, start: int) -> tuple[RequestStep, ...] | None:
         """Handles "read a.txt, b.txt and c.txt": the rest are paths for the same request."""
         if "path" not in first.slots:
             return None
-        found: list[Intent] = []
+        found: list[RequestStep] = []
         for begin, end in self.clauses():
             if begin < start:
                 continue
@@ -120,37 +122,39 @@ class Cutter:
             found.append(replace(first, slots=slots, words=tokens[0].text))
         return tuple(found[:MAX_STEPS]) or None
 
-    def match(self, start: int, end: int, *, alone: bool) -> Match | None:
+    def match(self, start: int, end: int, *, alone: bool) -> RequestMatch | None:
         found = self._match_pattern(start, end, alone=alone)
-        if self._gists is None or (found is not None and found.kind.name not in TAKING_ANY_WORDS):
+        if self._gists is None or (found is not None and found.kind.name not in FREE_TEXT_KINDS):
             return found
         by_keywords = self._match_keywords(self._gists, start, end)
         if by_keywords and (found is None or self._takes_known_words(self._gists, found)):
             return by_keywords
         return found
 
-    def _takes_known_words(self, gists: Gists, found: Match) -> bool:
+    def _takes_known_words(self, gists: Keywords, found: RequestMatch) -> bool:
         """True if what it takes for a text are known words: "which files have I touched"."""
         texts = [found.slots[name] for name in TEXTS if name in found.slots] or ["="]
         quoted = {token.text for token in self._tokens if token.kind == "quoted"}
         return all(text not in quoted and gists.knows(text) for text in texts)
 
-    def _match_keywords(self, gists: Gists, start: int, end: int) -> Match | None:
+    def _match_keywords(self, gists: Keywords, start: int, end: int) -> RequestMatch | None:
         """Tries the clause with and without its polite phrases."""
         whole = end - start == len(self._tokens)
-        spans = dict.fromkeys([(start, end), bare(self._language, self._tokens, start, end)])
-        found = [best_gist(self._clause(*span), gists, whole=whole) for span in spans]
+        spans = dict.fromkeys(
+            [(start, end), strip_polite_phrases(self._language, self._tokens, start, end)]
+        )
+        found = [best_keyword_match(self._clause(*span), gists, whole=whole) for span in spans]
         return max((each for each in found if each), key=_score, default=None)
 
-    def _match_pattern(self, start: int, end: int, *, alone: bool) -> Match | None:
+    def _match_pattern(self, start: int, end: int, *, alone: bool) -> RequestMatch | None:
         key = (start, end, alone)
         if key not in self._found:
             self._found[key] = self._find(start, end, alone=alone)
         return self._found[key]
 
-    def _find(self, start: int, end: int, *, alone: bool) -> Match | None:
+    def _find(self, start: int, end: int, *, alone: bool) -> RequestMatch | None:
         """Tries without polite phrases, and with them if they are all there is."""
-        inner = bare(self._language, self._tokens, start, end)
+        inner = strip_polite_phrases(self._language, self._tokens, start, end)
         found = best_match(self._clause(*inner), alone=alone)
         # "And a.txt" refers to the request before; "a.txt" alone does not.
         if inner == (start, end) or (found is not None and not found.kind.alone):
@@ -158,22 +162,22 @@ class Cutter:
         polite = best_match(self._clause(start, end), alone=alone)
         return max((each for each in (polite, found) if each), key=_score, default=None)
 
-    def _clause(self, start: int, end: int) -> Clause:
-        return Clause(self._language, self._source, self._tokens[start:end])
+    def _clause(self, start: int, end: int) -> RequestClause:
+        return RequestClause(self._language, self._source, self._tokens[start:end])
 
-    def _intent(self, match: Match, start: int, end: int) -> Intent:
-        return intent_of(match, self._clause(start, end).text)
+    def _intent(self, match: RequestMatch, start: int, end: int) -> RequestStep:
+        return step_of(match, self._clause(start, end).text)
 
 
-def _total_score(steps: tuple[Intent, ...]) -> float:
+def _total_score(steps: tuple[RequestStep, ...]) -> float:
     return sum(step.sure for step in steps)
 
 
-def _score(match: Match) -> float:
+def _score(match: RequestMatch) -> float:
     return match.score
 
 
-def _cuts(connectors: Phrases, tokens: list[Token]) -> list[tuple[int, int]]:
+def _cuts(connectors: Phrases, tokens: list[TextToken]) -> list[tuple[int, int]]:
     """The ranges of connecting words and punctuation; adjacent ones are merged. A text with very
     many of them is prose and has no steps."""
     found: list[tuple[int, int]] = []

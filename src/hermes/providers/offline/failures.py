@@ -6,13 +6,13 @@ import re
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.plan import Outcome, Task
+from hermes.providers.offline.plan import StepOutcome, StepTask
 from hermes.providers.offline.tool_answers import (
     exit_code,
     output_lines,
     strings,
 )
-from hermes.providers.offline.voice import Voice, code
+from hermes.providers.offline.voice import Phrasebook, inline_code
 
 MAX_LINES = 15
 MAX_NEAR = 5
@@ -29,11 +29,11 @@ _BY_TEXT = (
 )
 
 
-def failure(task: Task, result: ToolResult, script: str = "") -> Outcome:
-    return Outcome(text=explain(task.say, result, script), failed=True)
+def explain_failure(task: StepTask, result: ToolResult, script: str = "") -> StepOutcome:
+    return StepOutcome(text=explain(task.say, result, script), failed=True)
 
 
-def explain(say: Voice, result: ToolResult, script: str = "") -> str:
+def explain(say: Phrasebook, result: ToolResult, script: str = "") -> str:
     """A heading, the tool's output, and the next step if known."""
     if "missing_tool" in result.details:
         return result.text
@@ -44,7 +44,7 @@ def explain(say: Voice, result: ToolResult, script: str = "") -> str:
     )
 
 
-def subject(name: str, arguments: JsonObject) -> str:
+def call_subject(name: str, arguments: JsonObject) -> str:
     """What a call was about, for a heading."""
     for key in ("command", "path", "pattern", "session_id", "action"):
         value = arguments.get(key)
@@ -53,18 +53,18 @@ def subject(name: str, arguments: JsonObject) -> str:
     return name
 
 
-def _heading(say: Voice, result: ToolResult, script: str) -> str:
+def _heading(say: Phrasebook, result: ToolResult, script: str) -> str:
     number = exit_code(result)
     if result.denied:
-        return say("failed.refused", what=code(script or result.name))
+        return say("failed.refused", what=inline_code(script or result.name))
     if script and number is not None:
-        return say("failed.command", command=code(script), code=number)
+        return say("failed.command", command=inline_code(script), code=number)
     if "similar_files" in result.details:
-        return say("failed.no_file", path=code(str(result.details.get("path", ""))))
-    return say("failed.tool", what=code(script or result.name))
+        return say("failed.no_file", path=inline_code(str(result.details.get("path", ""))))
+    return say("failed.tool", what=inline_code(script or result.name))
 
 
-def _tool_output(say: Voice, result: ToolResult) -> str:
+def _tool_output(say: Phrasebook, result: ToolResult) -> str:
     """The tool's output; empty if the heading says it all."""
     lines = output_lines(result)
     if not lines or "similar_files" in result.details:
@@ -74,11 +74,11 @@ def _tool_output(say: Voice, result: ToolResult) -> str:
     return say.block(lines, limit=MAX_LINES, tail=True)
 
 
-def _next(say: Voice, result: ToolResult) -> str:
+def _next(say: Phrasebook, result: ToolResult) -> str:
     near = strings(result.details, "similar_files") or strings(result.details, "near")
     if near:
         folder = str(result.details.get("path", "")).rpartition("/")[0]
-        names = [code(name.removeprefix(f"{folder}/")) for name in near[:MAX_NEAR]]
+        names = [inline_code(name.removeprefix(f"{folder}/")) for name in near[:MAX_NEAR]]
         return say("hint.similar", names=", ".join(names))
     number = exit_code(result)
     if number in _BY_CODE:

@@ -7,22 +7,22 @@ from collections.abc import Iterable
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.providers.offline.commands import listed
+from hermes.providers.offline.commands import parse_listing
 from hermes.providers.offline.tool_answers import (
     found_count,
     found_files,
+    has_succeeded,
     is_unchanged,
     output,
-    succeeded,
 )
-from hermes.providers.offline.transcript import Exchange
+from hermes.providers.offline.transcript import DialogueTurn
 
 # Programs whose last argument is the only file they are about.
 _ABOUT_ONE_FILE = frozenset({"tail", "head", "wc", "cat", "stat", "file", "python3", "bash"})
 _OF_TWO_FILES = frozenset({"mv", "cp"})
 
 
-class Focus:
+class ReferenceContext:
     """What was last shown. `items` is the newest list, `count` its full length."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Focus:
         return self.items[index] if 0 <= index < len(self.items) else ""
 
     def note(self, call: ToolCall, result: ToolResult) -> None:
-        if not succeeded(result):
+        if not has_succeeded(result):
             self.failure = (call, result)
             if call.name != "terminal":
                 return
@@ -85,11 +85,11 @@ class Focus:
     def _note_command(self, script: str, result: ToolResult) -> None:
         self.process = _text(result.details, "session_id") or self.process
         self._note_cwd(_text(result.details, "cwd"))
-        if not succeeded(result):
+        if not has_succeeded(result):
             return
         words = _words(script)
         flags = "".join(word for word in words[1:] if word.startswith("-"))
-        entries = listed(script, output(result))
+        entries = parse_listing(script, output(result))
         if entries and words[0] == "ls" and "d" not in flags:
             paths = [word for word in words[1:] if not word.startswith("-")]
             self.folder = paths[-1] if paths else "."
@@ -121,8 +121,8 @@ class Focus:
         self._cwd = cwd or self._cwd
 
 
-def focus_after(exchanges: Iterable[Exchange]) -> Focus:
-    focus = Focus()
+def references_after(exchanges: Iterable[DialogueTurn]) -> ReferenceContext:
+    focus = ReferenceContext()
     for exchange in exchanges:
         for done in exchange.rounds:
             for call, result in zip(done.calls, done.results, strict=False):

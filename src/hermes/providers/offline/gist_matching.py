@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 
 from hermes.codec.values import replace
-from hermes.providers.offline.gists import Gists, near_telling
-from hermes.providers.offline.language import may_fit
-from hermes.providers.offline.matching import SKIP_LOSS, SLIP_LOSS, WORD_GAIN, Match
-from hermes.providers.offline.patterns import Element, parse
+from hermes.providers.offline.gists import Keywords, near_keywords
+from hermes.providers.offline.language import may_match
+from hermes.providers.offline.matching import SKIP_LOSS, SLIP_LOSS, WORD_GAIN, RequestMatch
+from hermes.providers.offline.patterns import PatternElement, parse_pattern
 from hermes.providers.offline.shell_lines import EVERYDAY_PROGRAMS, PROGRAMS
-from hermes.providers.offline.slots import Clause, Reading, looks_like_file
-from hermes.providers.offline.tokens import Token
+from hermes.providers.offline.slots import RequestClause, SlotReading, looks_like_file
+from hermes.providers.offline.tokens import TextToken
 
 MAX_TOKENS = 24
 # Names, numbers and misspelt words; a text with more of them is about something else.
@@ -33,28 +33,30 @@ _VARIABLE = re.compile(r"\$\w+|[A-Z][A-Z0-9_]+")
 Span = tuple[int, str, int]
 
 
-def best_gist(clause: Clause, gists: Gists, *, whole: bool) -> Match | None:
+def best_keyword_match(
+    clause: RequestClause, gists: Keywords, *, whole: bool
+) -> RequestMatch | None:
     """The reading that covers the clause with the most keywords. A part of a request must start
     like a request, so that the end of a text is not taken for one."""
     unknown = [token for token in clause.tokens if _is_unknown(gists, token)]
     if not 0 < len(clause.tokens) <= MAX_TOKENS or len(unknown) > MAX_UNKNOWN:
         return None
-    gist = Gist(clause, gists)
+    gist = KeywordClause(clause, gists)
     if not gist.makes_sense() or not (whole or gist.asks()):
         return None
-    best: Match | None = None
+    best: RequestMatch | None = None
     for name, text in gists.readings:
-        if may_fit(text, gist.present):
+        if may_match(text, gist.present):
             found = gist.read(name, text)
             if found is not None and (best is None or found.score > best.score):
                 best = found
     return best
 
 
-class Gist:
+class KeywordClause:
     """One clause with the topics of its words."""
 
-    def __init__(self, clause: Clause, gists: Gists) -> None:
+    def __init__(self, clause: RequestClause, gists: Keywords) -> None:
         self.clause = clause
         self.tokens = [_with_corrections(gists, token) for token in clause.tokens]
         self._gists = gists
@@ -74,8 +76,8 @@ class Gist:
     def asks(self) -> bool:
         return self.tokens[0].word in self._gists.asking
 
-    def read(self, name: str, text: str) -> Match | None:
-        pattern = parse(text)
+    def read(self, name: str, text: str) -> RequestMatch | None:
+        pattern = parse_pattern(text)
         cover = _Coverage(pattern.elements)
         at = 0
         while at < len(self.tokens):
@@ -88,23 +90,25 @@ class Gist:
             return None
         for key, value in pattern.sets:
             cover.slots[key] = value
-        return Match(
+        return RequestMatch(
             kind=kind, slots=cover.slots, references={}, score=cover.score, slips=cover.slips
         )
 
     def _step(self, cover: _Coverage, at: int) -> int | None:
         """The position after this token, or None if the reading does not cover it."""
-        taken = [span for span in self._spans[at] if cover.takes(span[1])]
+        taken = [span for span in self._spans[at] if cover.accepts(span[1])]
         if taken:
             # A phrase may have several meanings: prefer one that is still missing.
-            end, topic, slips = min(taken, key=lambda span: (-span[0], not cover.misses(span[1])))
-            cover.found(topic, WORD_GAIN * (end - at) - SLIP_LOSS * slips, slips)
+            end, topic, slips = min(
+                taken, key=lambda span: (-span[0], not cover.still_needs(span[1]))
+            )
+            cover.cover(topic, WORD_GAIN * (end - at) - SLIP_LOSS * slips, slips)
             return end
         token = self.tokens[at]
         for word in (token.word, *token.near):
-            if cover.takes(word):
+            if cover.accepts(word):
                 slips = int(word != token.word)
-                cover.found(word, WORD_GAIN - SLIP_LOSS * slips, slips)
+                cover.cover(word, WORD_GAIN - SLIP_LOSS * slips, slips)
                 return at + 1
         for element in cover.open_slots():
             for reading in self._values(element, at):
@@ -121,21 +125,21 @@ class Gist:
             cover.score -= SLIP_LOSS
             return at + 1
         # "Here" is the default place of every request.
-        place = Element(op="slot", names=("path",), slot="path", mode="strict")
+        place = PatternElement(op="slot", names=("path",), slot="path", mode="strict")
         for reading in self.clause.readings(place, at):
             if reading.value == "." and not reading.reference:
                 return reading.end
         return None
 
-    def _values(self, element: Element, at: int) -> Iterator[Reading]:
+    def _values(self, element: PatternElement, at: int) -> Iterator[SlotReading]:
         token = self.tokens[at]
         match element.names[0]:
             case "program":
                 if self._may_be_program(token.word):
-                    yield Reading(end=at + 1, value=token.text, gain=1.5)
+                    yield SlotReading(end=at + 1, value=token.text, gain=1.5)
             case "variable":
                 if _VARIABLE.fullmatch(token.text):
-                    yield Reading(end=at + 1, value=token.text, gain=1.5)
+                    yield SlotReading(end=at + 1, value=token.text, gain=1.5)
             case "path" | "target":
                 yield from self._paths(element, at)
             case "folder":
@@ -149,15 +153,15 @@ class Gist:
         everyday = word in EVERYDAY_PROGRAMS and self._gists.knows(word)
         return word in PROGRAMS and not everyday and word not in self._gists.soft
 
-    def _paths(self, element: Element, at: int) -> Iterator[Reading]:
+    def _paths(self, element: PatternElement, at: int) -> Iterator[SlotReading]:
         places = self.clause.language.data.places.values() if element.mode == "strict" else ()
         yield from (each for each in self._strong_paths(at) if each.value not in places)
         if element.mode != "strict" and self._may_be_name(at, anywhere=element.mode == "rest"):
-            yield Reading(end=at + 1, value=self.tokens[at].text, gain=NAME_GAIN)
+            yield SlotReading(end=at + 1, value=self.tokens[at].text, gain=NAME_GAIN)
 
-    def _strong_paths(self, at: int) -> list[Reading]:
+    def _strong_paths(self, at: int) -> list[SlotReading]:
         """Looks like a path or is introduced as one, and has no other meaning."""
-        strict = Element(op="slot", names=("path",), slot="path", mode="strict")
+        strict = PatternElement(op="slot", names=("path",), slot="path", mode="strict")
         return [
             replace(reading, gain=min(reading.gain, PATH_GAIN))
             for reading in self.clause.readings(strict, at)
@@ -201,7 +205,7 @@ class Gist:
 class _Coverage:
     """What a reading has covered so far."""
 
-    def __init__(self, elements: tuple[Element, ...]) -> None:
+    def __init__(self, elements: tuple[PatternElement, ...]) -> None:
         self._topics = {name for each in elements if each.op != "slot" for name in each.names}
         self._slots = [each for each in elements if each.op == "slot"]
         self._needed = [each for each in elements if not each.optional]
@@ -210,21 +214,21 @@ class _Coverage:
         self.score = 0.0
         self.slips = 0
 
-    def takes(self, topic: str) -> bool:
+    def accepts(self, topic: str) -> bool:
         return topic in self._topics
 
-    def misses(self, topic: str) -> bool:
+    def still_needs(self, topic: str) -> bool:
         return topic not in self._seen and any(topic in each.names for each in self._needed)
 
-    def found(self, topic: str, gain: float, slips: int) -> None:
+    def cover(self, topic: str, gain: float, slips: int) -> None:
         self._seen.add(topic)
         self.score += gain
         self.slips += slips
 
-    def open_slots(self) -> Iterator[Element]:
+    def open_slots(self) -> Iterator[PatternElement]:
         return (each for each in self._slots if each.names[0] not in self._seen)
 
-    def fill(self, element: Element, reading: Reading) -> None:
+    def fill(self, element: PatternElement, reading: SlotReading) -> None:
         self._seen.add(element.names[0])
         self.score += reading.gain
         self.slots["path" if element.names[0] == "folder" else element.names[0]] = reading.value
@@ -233,19 +237,19 @@ class _Coverage:
         return all(any(name in self._seen for name in each.names) for each in self._needed)
 
 
-def _is_unknown(gists: Gists, token: Token) -> bool:
+def _is_unknown(gists: Keywords, token: TextToken) -> bool:
     return (
-        token.kind == "word" and token.word not in gists.soft and not gists.is_telling(token.word)
+        token.kind == "word" and token.word not in gists.soft and not gists.is_keyword(token.word)
     )
 
 
-def _with_corrections(gists: Gists, token: Token) -> Token:
+def _with_corrections(gists: Keywords, token: TextToken) -> TextToken:
     """Adds the keywords that a misspelt word may stand for."""
-    near = near_telling(gists, token.word) if _is_unknown(gists, token) else ()
+    near = near_keywords(gists, token.word) if _is_unknown(gists, token) else ()
     return replace(token, near=near) if near != token.near else token
 
 
-def _stems(gists: Gists, token: Token) -> tuple[str, ...]:
+def _stems(gists: Keywords, token: TextToken) -> tuple[str, ...]:
     """As written, without and with its ending; then its possible corrections."""
     if token.kind in ("quoted", "mark", "path", "glob", "url"):
         return ()

@@ -14,7 +14,7 @@ SHORTEST_MISSPELT = 5
 FOLDER = Path(__file__).parent / "gists"
 
 
-class GistData(Value):
+class KeywordData(Value):
     """A file of `gists/`. `topics` are groups of phrases with one meaning, in any inflection
     ("=installed" is exact); `soft` words carry no meaning. `readings` are patterns by kind whose
     elements may be in any order; a bare name follows one of `before_names`, unless it may be
@@ -31,10 +31,10 @@ class GistData(Value):
     readings: dict[str, tuple[str, ...]]
 
 
-class Gists:
+class Keywords:
     """The data with its indexes."""
 
-    def __init__(self, data: GistData) -> None:
+    def __init__(self, data: KeywordData) -> None:
         self.data = data
         self.soft = frozenset(data.soft)
         self.asking = frozenset(data.asking)
@@ -93,20 +93,20 @@ class Gists:
         words = text.casefold().split()
         return all(word in self.soft or self.stem(word) in self._known for word in words)
 
-    def is_telling(self, word: str) -> bool:
+    def is_keyword(self, word: str) -> bool:
         """True if the word starts a phrase of a topic or occurs in a reading."""
         return self.stem(word) in self.phrases or f"={word}" in self.phrases or word in self.plain
 
 
 @lru_cache(maxsize=8)
-def load_gists(code: str) -> Gists | None:
+def load_keywords(code: str) -> Keywords | None:
     """None for a language without such a file."""
     file = FOLDER / f"{code}.json"
-    return Gists(decode(GistData, file.read_bytes())) if file.is_file() else None
+    return Keywords(decode(KeywordData, file.read_bytes())) if file.is_file() else None
 
 
 @lru_cache(maxsize=256)
-def near_telling(gists: Gists, word: str) -> tuple[str, ...]:
+def near_keywords(gists: Keywords, word: str) -> tuple[str, ...]:
     """The words that this may be a single typo of. In a short word another letter usually makes
     another word: "life" is not "lie", "story" not "store"."""
     if len(word) < SHORTEST_MISSPELT or not word.isalpha():

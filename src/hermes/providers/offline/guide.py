@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import sys
 
-from hermes.providers.offline.language import DEFAULT, Kind, Language, available, load
-from hermes.providers.offline.voice import Voice, code
+from hermes.providers.offline.language import (
+    DEFAULT,
+    AssistantLanguage,
+    RequestKind,
+    available_languages,
+    load_language,
+)
+from hermes.providers.offline.voice import Phrasebook, inline_code
 
 _OPENING = """\
 # The offline assistant
@@ -46,41 +52,43 @@ in the chosen language is tried in the others.
 """
 
 
-def short_guide(voice: Voice) -> str:
+def short_guide(voice: Phrasebook) -> str:
     """One line per group, with an example of each of its first kinds."""
     language = voice.language
     lines = [voice("help.opening")]
     for group, title in language.data.groups.items():
         kinds = [kind for kind in language.data.kinds if kind.group == group]
         if kinds:
-            examples = ", ".join(code(kind.examples[0]) for kind in kinds[:5])
+            examples = ", ".join(inline_code(kind.examples[0]) for kind in kinds[:5])
             lines.append(f"- **{title}**: {examples}")
     return "\n".join([lines[0], "", *lines[1:], "", voice("help.closing")])
 
 
 def guide() -> str:
     """The documentation page, generated from the language data."""
-    english = load(DEFAULT)
-    parts = [_OPENING.format(ways=Voice(english)("model.ways"))]
+    english = load_language(DEFAULT)
+    parts = [_OPENING.format(ways=Phrasebook(english)("model.ways"))]
     parts.append(f"## What it understands\n\n{len(english.data.kinds)} kinds of requests.\n")
     parts += [_group(english, group) for group in english.data.groups]
-    parts.append(_CLOSING.format(languages=", ".join(_describe_language(c) for c in available())))
+    parts.append(
+        _CLOSING.format(languages=", ".join(_describe_language(c) for c in available_languages()))
+    )
     return "\n".join(parts)
 
 
-def _group(language: Language, group: str) -> str:
+def _group(language: AssistantLanguage, group: str) -> str:
     kinds = [kind for kind in language.data.kinds if kind.group == group]
     rows = [f"| {kind.title} | {_examples(kind)} |" for kind in kinds]
     title = language.data.groups[group]
     return "\n".join([f"### {title}", "", "| What | For example |", "| --- | --- |", *rows, ""])
 
 
-def _examples(kind: Kind) -> str:
-    return "<br>".join(code(example).replace("|", "\\|") for example in kind.examples)
+def _examples(kind: RequestKind) -> str:
+    return "<br>".join(inline_code(example).replace("|", "\\|") for example in kind.examples)
 
 
 def _describe_language(name: str) -> str:
-    data = load(name).data
+    data = load_language(name).data
     return f"{data.name} (`{data.code}.json`, {len(data.kinds)} kinds)"
 
 

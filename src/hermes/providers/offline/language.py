@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes.codec.json import decode
 from hermes.codec.values import Value
 from hermes.providers.offline.arithmetic import NumberStyle
-from hermes.providers.offline.tokens import Token
+from hermes.providers.offline.tokens import TextToken
 
 _SIGNS = str.maketrans("|?", "  ")
 
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "languages"
 DEFAULT = "en"
 
 
-class Kind(Value):
+class RequestKind(Value):
     """One kind of request. `patterns` define its wording (see patterns.py), `extras` what may come
     before or after in any order. `needs` are slots that are asked for if missing. `exact` kinds
     allow no typo; `greedy` ones keep "and …" as part of their text; `alone` ones are never one of
@@ -72,20 +72,20 @@ class LanguageData(Value):
     words: dict[str, tuple[str, ...]]
     everyday: tuple[str, ...]
     groups: dict[str, str]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[RequestKind, ...]
     say: dict[str, str]
 
 
 # A pattern of a kind with its position among all patterns. Bare tuples, because every start builds
 # a thousand of them.
-Indexed = tuple[int, Kind, str]
+IndexedPattern = tuple[int, RequestKind, str]
 
 
 # Phrases by their first word: the whole phrase and its meaning.
 Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
 
 
-class Language:
+class AssistantLanguage:
     """The data of one language with its indexes."""
 
     def __init__(self, data: LanguageData) -> None:
@@ -131,9 +131,9 @@ class Language:
         return _by_first_word(pairs)
 
     @cached_property
-    def patterns(self) -> dict[str, list[Indexed]]:
+    def patterns(self) -> dict[str, list[IndexedPattern]]:
         """By each form of their first required element; those without one under ""."""
-        found: dict[str, list[Indexed]] = {}
+        found: dict[str, list[IndexedPattern]] = {}
         every = [(kind, text) for kind in self.data.kinds for text in kind.patterns]
         for order, (kind, text) in enumerate(every):
             indexed = (order, kind, text)
@@ -179,7 +179,7 @@ class Language:
         return word not in self.known and word not in self.unlike_commands
 
 
-def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[int, str, int]]:
+def phrase_ends(phrases: Phrases, tokens: list[TextToken], at: int) -> list[tuple[int, str, int]]:
     """Where phrases that start at this token end: (end, meaning, slips), longest first."""
     if at >= len(tokens):
         return []
@@ -195,15 +195,17 @@ def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[in
 
 
 @lru_cache(maxsize=8)
-def load(code: str) -> Language:
+def load_language(code: str) -> AssistantLanguage:
     """The language with that code, or English."""
     file = FOLDER / f"{code}.json"
     known = code.isalpha() and file.is_file()
-    return Language(decode(LanguageData, (file if known else FOLDER / "en.json").read_bytes()))
+    return AssistantLanguage(
+        decode(LanguageData, (file if known else FOLDER / "en.json").read_bytes())
+    )
 
 
 @lru_cache(maxsize=1)
-def available() -> tuple[str, ...]:
+def available_languages() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in FOLDER.glob("*.json")))
 
 
@@ -219,7 +221,7 @@ def _backwards(phrase: str) -> str:
     return " ".join(reversed(phrase.split()))
 
 
-def _slips(words: tuple[str, ...], tokens: list[Token], at: int) -> int | None:
+def _slips(words: tuple[str, ...], tokens: list[TextToken], at: int) -> int | None:
     """The number of misspelt tokens; None if the tokens are not these words."""
     if at + len(words) > len(tokens):
         return None
@@ -232,7 +234,7 @@ def _slips(words: tuple[str, ...], tokens: list[Token], at: int) -> int | None:
     return slips
 
 
-def may_fit(pattern: str, present: set[str]) -> bool:
+def may_match(pattern: str, present: set[str]) -> bool:
     """A text must contain all elements that are neither optional nor slots."""
     return all(
         element in present or any(form in present for form in element.split("|"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hermes.codec.values import Value
-from hermes.providers.offline.language import Indexed, Kind, may_fit, phrase_ends
-from hermes.providers.offline.patterns import Element, Pattern, parse
-from hermes.providers.offline.slots import Clause
+from hermes.providers.offline.language import IndexedPattern, RequestKind, may_match, phrase_ends
+from hermes.providers.offline.patterns import PatternElement, RequestPattern, parse_pattern
+from hermes.providers.offline.slots import RequestClause
 
 WORD_GAIN = 2.0
 SLIP_LOSS = 1.0
@@ -18,18 +18,18 @@ CHANGING = "change"
 RUNNING = "run"
 
 
-class Match(Value):
+class RequestMatch(Value):
     """A clause matched as a request of one kind. `references` are slots that refer to something
     mentioned before (see slots.Reading)."""
 
-    kind: Kind
+    kind: RequestKind
     slots: dict[str, str]
     references: dict[str, str]
     score: float
     slips: int = 0
 
 
-class State(Value):
+class MatchState(Value):
     """The progress of a pattern: the next token and what was read so far."""
 
     at: int
@@ -39,13 +39,13 @@ class State(Value):
     references: tuple[tuple[str, str], ...] = ()
 
 
-def best_match(clause: Clause, *, alone: bool) -> Match | None:
+def best_match(clause: RequestClause, *, alone: bool) -> RequestMatch | None:
     """The best match; `alone` kinds count only if the clause is the whole request."""
     if not clause.tokens:
         return None
-    walker = Walker(clause)
-    best: Match | None = None
-    for _, kind, text in sorted(walker.worth_a_try(), key=lambda indexed: indexed[0]):
+    walker = PatternMatcher(clause)
+    best: RequestMatch | None = None
+    for _, kind, text in sorted(walker.candidates(), key=lambda indexed: indexed[0]):
         if kind.alone and not alone:
             continue
         found = walker.best_of(kind, text)
@@ -54,9 +54,9 @@ def best_match(clause: Clause, *, alone: bool) -> Match | None:
     return best
 
 
-def best_follow_up(clause: Clause) -> Match | None:
+def best_follow_up(clause: RequestClause) -> RequestMatch | None:
     """What the clause means only after a request of the same group."""
-    walker = Walker(clause)
+    walker = PatternMatcher(clause)
     found = [
         match
         for kind in clause.language.data.kinds
@@ -66,16 +66,16 @@ def best_follow_up(clause: Clause) -> Match | None:
     return max(found, key=lambda match: match.score, default=None)
 
 
-def closer_details(clause: Clause, earlier: Kind) -> Match | None:
+def match_details(clause: RequestClause, earlier: RequestKind) -> RequestMatch | None:
     """The clause as nothing but details of a request of that kind: "sorted by size"."""
-    found = Walker(clause).best_of(earlier, "")
+    found = PatternMatcher(clause).best_of(earlier, "")
     return found if found is not None and found.score > 0 else None
 
 
-class Walker:
+class PatternMatcher:
     """Matches patterns against one clause."""
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: RequestClause) -> None:
         self.clause = clause
         self.tokens = clause.tokens
         self._places = frozenset(clause.language.data.places.values())
@@ -86,30 +86,30 @@ class Walker:
             for at in range(len(self.tokens))
         }
 
-    def worth_a_try(self) -> Iterator[Indexed]:
+    def candidates(self) -> Iterator[IndexedPattern]:
         """The patterns whose required words all occur in the clause."""
         present = {name for ends in self._phrases.values() for _, name, _ in ends}
         for token in self.tokens:
             present.add(token.word)
             present.update(token.near)
-        found: dict[int, Indexed] = {}
+        found: dict[int, IndexedPattern] = {}
         for form in present | {""}:
             for indexed in self.clause.language.patterns.get(form, ()):
-                if may_fit(indexed[2], present):
+                if may_match(indexed[2], present):
                     found[indexed[0]] = indexed
         yield from found.values()
 
-    def best_of(self, kind: Kind, text: str) -> Match | None:
+    def best_of(self, kind: RequestKind, text: str) -> RequestMatch | None:
         self._careful = kind.group == CHANGING
         self._wary = kind.exact
-        extras = tuple(parse(extra) for extra in kind.extras)
-        best: State | None = None
-        for state in self._whole(parse(text), extras):
+        extras = tuple(parse_pattern(extra) for extra in kind.extras)
+        best: MatchState | None = None
+        for state in self._whole(parse_pattern(text), extras):
             if (best is None or state.score > best.score) and not self._is_rejected(kind, state):
                 best = state
         if best is None:
             return None
-        return Match(
+        return RequestMatch(
             kind=kind,
             slots=dict(best.slots),
             references=dict(best.references),
@@ -117,7 +117,7 @@ class Walker:
             slips=best.slips,
         )
 
-    def _is_rejected(self, kind: Kind, state: State) -> bool:
+    def _is_rejected(self, kind: RequestKind, state: MatchState) -> bool:
         if state.slips and kind.exact:
             return True
         if kind.fresh and any(name == "path" for name, _ in state.references):
@@ -130,16 +130,20 @@ class Walker:
             return True
         return "text" in slots and self.clause.must_be_composed(slots["text"])
 
-    def _whole(self, pattern: Pattern, extras: tuple[Pattern, ...]) -> Iterator[State]:
-        for state in self._pattern(pattern, State(at=0)):
+    def _whole(
+        self, pattern: RequestPattern, extras: tuple[RequestPattern, ...]
+    ) -> Iterator[MatchState]:
+        for state in self._pattern(pattern, MatchState(at=0)):
             yield from self._cover_rest(state, extras)
         for number, extra in enumerate(extras):
             others = extras[:number] + extras[number + 1 :]
-            for before in self._pattern(extra, State(at=0)):
+            for before in self._pattern(extra, MatchState(at=0)):
                 for state in self._pattern(pattern, before):
                     yield from self._cover_rest(state, others)
 
-    def _cover_rest(self, state: State, extras: tuple[Pattern, ...]) -> Iterator[State]:
+    def _cover_rest(
+        self, state: MatchState, extras: tuple[RequestPattern, ...]
+    ) -> Iterator[MatchState]:
         """The states in which extras and fillers cover the rest."""
         at, skipped = state.at, 0
         while at < len(self.tokens) and self.clause.skippable(at):
@@ -152,11 +156,13 @@ class Walker:
             for after in self._pattern(extra, state):
                 yield from self._cover_rest(after, extras[:number] + extras[number + 1 :])
 
-    def _pattern(self, pattern: Pattern, state: State) -> Iterator[State]:
+    def _pattern(self, pattern: RequestPattern, state: MatchState) -> Iterator[MatchState]:
         for end in self._elements(pattern.elements, 0, state):
             yield _apply_constants(end, pattern.sets)
 
-    def _elements(self, elements: tuple[Element, ...], index: int, state: State) -> Iterator[State]:
+    def _elements(
+        self, elements: tuple[PatternElement, ...], index: int, state: MatchState
+    ) -> Iterator[MatchState]:
         if index == len(elements):
             yield state
             return
@@ -166,7 +172,7 @@ class Walker:
         if element.optional:
             yield from self._elements(elements, index + 1, state)
 
-    def _element(self, element: Element, state: State) -> Iterator[State]:
+    def _element(self, element: PatternElement, state: MatchState) -> Iterator[MatchState]:
         if element.op == "slot" and element.slot in ("text", "sum"):
             # Fillers are part of a verbatim text.
             yield from self._slot(element, _advance(state, self.clause.after_marks(state.at), 0.0))
@@ -180,7 +186,7 @@ class Walker:
                 return
             at, loss = at + 1, loss + SKIP_LOSS
 
-    def _here(self, element: Element, state: State) -> Iterator[State]:
+    def _here(self, element: PatternElement, state: MatchState) -> Iterator[MatchState]:
         match element.op:
             case "word":
                 token = self.tokens[state.at]
@@ -196,7 +202,7 @@ class Walker:
             case "slot":
                 yield from self._slot(element, state)
 
-    def _slot(self, element: Element, state: State) -> Iterator[State]:
+    def _slot(self, element: PatternElement, state: MatchState) -> Iterator[MatchState]:
         name = "path" if element.slot == "item" else element.names[0]
         readings = self.clause.readings(element, state.at, careful=self._careful, wary=self._wary)
         for reading in readings:
@@ -208,8 +214,8 @@ class Walker:
                 yield _with(moved, slots=(pair,))
 
 
-def _advance(state: State, at: int, gain: float, *, slips: int = 0) -> State:
-    return State(
+def _advance(state: MatchState, at: int, gain: float, *, slips: int = 0) -> MatchState:
+    return MatchState(
         at=at,
         score=state.score + gain,
         slips=state.slips + slips,
@@ -218,7 +224,7 @@ def _advance(state: State, at: int, gain: float, *, slips: int = 0) -> State:
     )
 
 
-def _apply_constants(state: State, pairs: tuple[tuple[str, str], ...]) -> State:
+def _apply_constants(state: MatchState, pairs: tuple[tuple[str, str], ...]) -> MatchState:
     """Adds the values that the pattern itself gives; "@it" and the like are references."""
     for name, value in pairs:
         if value[0] == "@":
@@ -229,12 +235,12 @@ def _apply_constants(state: State, pairs: tuple[tuple[str, str], ...]) -> State:
 
 
 def _with(
-    state: State,
+    state: MatchState,
     *,
     slots: tuple[tuple[str, str], ...] = (),
     references: tuple[tuple[str, str], ...] = (),
-) -> State:
-    return State(
+) -> MatchState:
+    return MatchState(
         at=state.at,
         score=state.score,
         slips=state.slips,

@@ -41,7 +41,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 Mode = Literal["", "strict", "quoted", "rest"]
 
 
-class Element(Value):
+class PatternElement(Value):
     """One element. `names` are its words, or the name of its class or slot."""
 
     op: Literal["word", "class", "slot"]
@@ -51,8 +51,8 @@ class Element(Value):
     mode: Mode = ""
 
 
-class Pattern(Value):
-    elements: tuple[Element, ...]
+class RequestPattern(Value):
+    elements: tuple[PatternElement, ...]
     sets: tuple[tuple[str, str], ...] = ()
 
 
@@ -60,23 +60,23 @@ _MODES: dict[str, Mode] = {"!": "strict", "'": "quoted", "*": "rest"}
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Pattern:
+def parse_pattern(text: str) -> RequestPattern:
     wording, _, constants = text.partition(" -> ")
     pairs = tuple(pair.partition("=") for pair in constants.split())
-    return Pattern(
+    return RequestPattern(
         elements=tuple(_element(part) for part in wording.split()),
         sets=tuple((name, value) for name, _, value in pairs),
     )
 
 
-def _element(part: str) -> Element:
+def _element(part: str) -> PatternElement:
     optional = part[-1] == "?"
     part = part.rstrip("?")
     if part[0] == "<":
-        return Element(op="class", names=(part,), optional=optional)
+        return PatternElement(op="class", names=(part,), optional=optional)
     if part[0] != "{":
-        return Element(op="word", names=tuple(part.split("|")), optional=optional)
+        return PatternElement(op="word", names=tuple(part.split("|")), optional=optional)
     mode = _MODES.get(part[-2], "")
     name = part[1:-2] if mode else part[1:-1]
     slot = SLOT_KINDS.get(name, "text")
-    return Element(op="slot", names=(name,), optional=optional, slot=slot, mode=mode)
+    return PatternElement(op="slot", names=(name,), optional=optional, slot=slot, mode=mode)

@@ -11,41 +11,41 @@ from collections.abc import Callable, Generator
 
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.cutting import Intent
-from hermes.providers.offline.focus import Focus
-from hermes.providers.offline.tool_answers import succeeded
-from hermes.providers.offline.transcript import Exchange
-from hermes.providers.offline.voice import Voice, code
+from hermes.providers.offline.cutting import RequestStep
+from hermes.providers.offline.focus import ReferenceContext
+from hermes.providers.offline.tool_answers import has_succeeded
+from hermes.providers.offline.transcript import DialogueTurn
+from hermes.providers.offline.voice import Phrasebook, inline_code
 
 
-class Wish(Value):
+class CallRequest(Value):
     """A tool call requested by a plan."""
 
     name: str
     arguments: JsonObject
 
 
-class Outcome(Value):
+class StepOutcome(Value):
     """The answer of a step. A failed step ends the whole request."""
 
     text: str
     failed: bool = False
 
 
-Wishes = tuple[Wish, ...]
+CallRequests = tuple[CallRequest, ...]
 Results = tuple[ToolResult, ...]
-Steps = Generator[Wishes, Results, Outcome]
+Steps = Generator[CallRequests, Results, StepOutcome]
 
 
-class Task:
+class StepTask:
     """One step to do, with everything known from before."""
 
     def __init__(
         self,
-        intent: Intent,
-        voice: Voice,
-        focus: Callable[[], Focus],
-        earlier: tuple[Exchange, ...],
+        intent: RequestStep,
+        voice: Phrasebook,
+        focus: Callable[[], ReferenceContext],
+        earlier: tuple[DialogueTurn, ...],
         tools: frozenset[str],
     ) -> None:
         self.intent = intent
@@ -55,7 +55,7 @@ class Task:
         self.tools = tools
 
     @property
-    def focus(self) -> Focus:
+    def focus(self) -> ReferenceContext:
         """What was last shown, including the results of this request."""
         return self._focus()
 
@@ -72,34 +72,34 @@ class Task:
     @property
     def place(self) -> str:
         """The folder of a plan, for display."""
-        return self.say("this_folder") if self.path == "." else code(self.path)
+        return self.say("this_folder") if self.path == "." else inline_code(self.path)
 
     def number(self, name: str, default: int) -> int:
         value = self.slot(name)
         return int(value) if value.isdigit() else default
 
-    def with_slot(self, name: str, value: str) -> Task:
+    def with_slot(self, name: str, value: str) -> StepTask:
         slots = {**self.intent.slots, name: value}
         intent = replace(self.intent, slots=slots)
-        return Task(intent, self.say, self._focus, self.earlier, self.tools)
+        return StepTask(intent, self.say, self._focus, self.earlier, self.tools)
 
-    def done(self, key: str, **facts: object) -> Outcome:
-        return Outcome(text=self.say(key, **facts))
+    def answer(self, key: str, **facts: object) -> StepOutcome:
+        return StepOutcome(text=self.say(key, **facts))
 
-    def failed(self, key: str, **facts: object) -> Outcome:
-        return Outcome(text=self.say(key, **facts), failed=True)
-
-
-Plan = Callable[[Task], Steps]
+    def fail(self, key: str, **facts: object) -> StepOutcome:
+        return StepOutcome(text=self.say(key, **facts), failed=True)
 
 
-def call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResult]:
+Plan = Callable[[StepTask], Steps]
+
+
+def call(name: str, **arguments: object) -> Generator[CallRequests, Results, ToolResult]:
     """Requests one call and returns its result."""
-    (result,) = yield (Wish(name=name, arguments=arguments),)
+    (result,) = yield (CallRequest(name=name, arguments=arguments),)
     return result
 
 
-def terminal(script: str) -> Generator[Wishes, Results, ToolResult]:
+def terminal(script: str) -> Generator[CallRequests, Results, ToolResult]:
     return (yield from call("terminal", command=script))
 
 
@@ -112,17 +112,17 @@ class CallFailed(Exception):
         self.script = script
 
 
-def checked_call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResult]:
+def checked_call(name: str, **arguments: object) -> Generator[CallRequests, Results, ToolResult]:
     """Like `call`, but raises CallFailed."""
     result = yield from call(name, **arguments)
-    if not succeeded(result):
+    if not has_succeeded(result):
         raise CallFailed(result)
     return result
 
 
-def run_command(script: str) -> Generator[Wishes, Results, ToolResult]:
+def run_command(script: str) -> Generator[CallRequests, Results, ToolResult]:
     """Like `terminal`, but raises CallFailed."""
     result = yield from terminal(script)
-    if not succeeded(result):
+    if not has_succeeded(result):
         raise CallFailed(result, script)
     return result

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from hermes.providers.offline.language import Language, phrase_ends
-from hermes.providers.offline.tokens import Token
+from hermes.providers.offline.language import AssistantLanguage, phrase_ends
+from hermes.providers.offline.tokens import TextToken
 
 
-def bare(language: Language, tokens: list[Token], start: int, end: int) -> tuple[int, int]:
+def strip_polite_phrases(
+    language: AssistantLanguage, tokens: list[TextToken], start: int, end: int
+) -> tuple[int, int]:
     """The start and end of the request without "could you please" and "thanks"."""
     start = _past_openers(language, tokens, start, end)
     return start, _before_closers(language, tokens, start, end)
 
 
-def without_asides(language: Language, tokens: list[Token]) -> list[Token]:
+def drop_asides(language: AssistantLanguage, tokens: list[TextToken]) -> list[TextToken]:
     """Removes phrases that may be anywhere: "make a folder for me called x"."""
-    found: list[Token] = []
+    found: list[TextToken] = []
     at = 0
     while at < len(tokens):
         ends = [end for end, _, slips in phrase_ends(language.asides, tokens, at) if not slips]
@@ -25,7 +27,9 @@ def without_asides(language: Language, tokens: list[Token]) -> list[Token]:
     return found
 
 
-def _past_openers(language: Language, tokens: list[Token], start: int, end: int) -> int:
+def _past_openers(
+    language: AssistantLanguage, tokens: list[TextToken], start: int, end: int
+) -> int:
     """Skips opening phrases and the punctuation between them."""
     while start < end:
         ends = [to for to, _, _ in phrase_ends(language.openers, tokens, start) if to <= end]
@@ -38,7 +42,9 @@ def _past_openers(language: Language, tokens: list[Token], start: int, end: int)
     return start
 
 
-def _before_closers(language: Language, tokens: list[Token], start: int, end: int) -> int:
+def _before_closers(
+    language: AssistantLanguage, tokens: list[TextToken], start: int, end: int
+) -> int:
     """Drops closing phrases. Punctuation stays unless a closing phrase follows it."""
     backwards = tokens[start:end][::-1]
     at = kept = 0

@@ -9,13 +9,13 @@ from hermes.codec.json import encode
 from hermes.codec.tokens import tokens_of_size
 from hermes.core.messages import AssistantMessage, Text, ToolCall, Usage
 from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, TextDelta
-from hermes.providers.offline.language import DEFAULT, load
-from hermes.providers.offline.plan import Outcome, Wishes
+from hermes.providers.offline.language import DEFAULT, load_language
+from hermes.providers.offline.plan import CallRequests, StepOutcome
 from hermes.providers.offline.requests import read_request
 from hermes.providers.offline.suggestions import not_understood
-from hermes.providers.offline.transcript import Exchange, exchanges, is_notice
-from hermes.providers.offline.voice import Voice, code
-from hermes.providers.offline.work import Scene, advance, work
+from hermes.providers.offline.transcript import DialogueTurn, dialogue_turns, is_notice
+from hermes.providers.offline.voice import Phrasebook, inline_code
+from hermes.providers.offline.work import RequestContext, replay_plan, run_request
 
 MODEL = "offline-assistant"
 PROVIDER = "offline"
@@ -42,32 +42,34 @@ class OfflineAssistant:
         yield Reply(message=message, usage=_usage(prompt, message), model=MODEL, provider=PROVIDER)
 
 
-def _next_step(language: str, prompt: Prompt) -> Wishes | Outcome:
-    talk = exchanges(prompt.messages)
+def _next_step(language: str, prompt: Prompt) -> CallRequests | StepOutcome:
+    talk = dialogue_turns(prompt.messages)
     if not talk:
-        return Outcome(text=Voice(load(language))("greeting"))
+        return StepOutcome(text=Phrasebook(load_language(language))("greeting"))
     now = talk[-1]
-    news = _news(Voice(load(language)), now)
-    if not now.asked:
-        return Outcome(text=news or Voice(load(language))("nothing_said"))
+    news = _news(Phrasebook(load_language(language)), now)
+    if not now.request:
+        return StepOutcome(text=news or Phrasebook(load_language(language))("nothing_said"))
     request = read_request(language, talk)
-    voice = Voice(load(request.language))
+    voice = Phrasebook(load_language(request.language))
     if not request.steps:
-        return Outcome(text=_join(news, not_understood(voice, request.text)))
-    scene = Scene(voice, prompt.tools, talk[:-1])
-    found = advance(work(request, scene), now.rounds, scene)
-    if isinstance(found, Outcome):
-        return Outcome(text=_join(news, found.text))
+        return StepOutcome(text=_join(news, not_understood(voice, request.text)))
+    scene = RequestContext(voice, prompt.tools, talk[:-1])
+    found = replay_plan(run_request(request, scene), now.rounds, scene)
+    if isinstance(found, StepOutcome):
+        return StepOutcome(text=_join(news, found.text))
     if prompt.words_only:
-        return Outcome(text=_join(news, voice("no_more_calls", request=code(request.text))))
+        return StepOutcome(
+            text=_join(news, voice("no_more_calls", request=inline_code(request.text)))
+        )
     return found
 
 
-def _news(voice: Voice, now: Exchange) -> str:
+def _news(voice: Phrasebook, now: DialogueTurn) -> str:
     """Reports of background processes, and a note about images."""
-    notices = [message.text.strip() for message in now.said if is_notice(message)]
+    notices = [message.text.strip() for message in now.user_messages if is_notice(message)]
     parts = [f"{voice('notice')}\n\n{voice.block(text.splitlines())}" for text in notices]
-    if any(not isinstance(part, Text) for message in now.said for part in message.parts):
+    if any(not isinstance(part, Text) for message in now.user_messages for part in message.parts):
         parts.append(voice("no_eyes"))
     return "\n\n".join(parts)
 
@@ -76,8 +78,8 @@ def _join(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def _message(step: Wishes | Outcome, prompt: Prompt) -> AssistantMessage:
-    if isinstance(step, Outcome):
+def _message(step: CallRequests | StepOutcome, prompt: Prompt) -> AssistantMessage:
+    if isinstance(step, StepOutcome):
         return AssistantMessage(parts=(Text(text=step.text),))
     number = _call_number(prompt)
     calls = tuple(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value, replace
-from hermes.providers.offline.cutting import Intent
-from hermes.providers.offline.language import available, load
+from hermes.providers.offline.cutting import RequestStep
+from hermes.providers.offline.language import available_languages, load_language
 from hermes.providers.offline.matching import CHANGING
 from hermes.providers.offline.slots import looks_like_file
-from hermes.providers.offline.transcript import Exchange
-from hermes.providers.offline.understanding import follow_up, understand, with_details
+from hermes.providers.offline.transcript import DialogueTurn
+from hermes.providers.offline.understanding import follow_up, parse_request, with_details
 
 MAX_LOOK_BACK = 20
 MAX_FOLLOWED = 4
@@ -20,24 +20,24 @@ _ABOUT_TALK = frozenset({"talk"})
 _DEPENDENT = frozenset({"again", "same_for"})
 
 
-class Request(Value):
+class ParsedRequest(Value):
     """The requested steps and their language. Without steps it was not understood."""
 
     text: str
     language: str
-    steps: tuple[Intent, ...] = ()
+    steps: tuple[RequestStep, ...] = ()
 
 
-def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
+def read_request(code: str, exchanges: tuple[DialogueTurn, ...]) -> ParsedRequest:
     """The request of the newest exchange. "Again" and "the same for …" are replaced by the steps
     they refer to."""
-    text = exchanges[-1].asked
+    text = exchanges[-1].request
     newest = _understand(code, text)
     if not _is_dependent(newest):
         return _in_context(newest, code, exchanges[:-1])
     pending = [newest.steps[0]]
     for exchange in exchanges[-2 : -2 - MAX_LOOK_BACK : -1]:
-        earlier = _understand(code, exchange.asked)
+        earlier = _understand(code, exchange.request)
         if _is_dependent(earlier):
             pending.append(earlier.steps[0])
         elif not _is_talk(earlier):
@@ -47,77 +47,79 @@ def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
             for step in reversed(pending):
                 steps = _repeat(step, steps)
             return replace(newest, language=earlier.language, steps=steps)
-    nothing = Intent(kind="nothing_before", words=newest.text)
+    nothing = RequestStep(kind="nothing_before", words=newest.text)
     return replace(newest, steps=(nothing,))
 
 
-def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Request:
+def _in_context(
+    newest: ParsedRequest, code: str, before: tuple[DialogueTurn, ...]
+) -> ParsedRequest:
     """What the request means after an earlier one, if it says more in that context."""
     if not before or (newest.steps and not _changes_files(newest)):
         return newest
-    following = follow_up(load(code), newest.text)
+    following = follow_up(load_language(code), newest.text)
     if newest.steps and following is None:
         return newest
     for exchange in before[: -1 - MAX_FOLLOWED : -1]:
-        earlier = _understand(code, exchange.asked)
+        earlier = _understand(code, exchange.request)
         if not _is_talk(earlier):
             step = following if following and _of_one_sort(code, following, earlier) else None
             if step is None and not newest.steps and not _changes_files(earlier):
-                step = with_details(load(earlier.language), newest.text, earlier.steps[-1])
+                step = with_details(load_language(earlier.language), newest.text, earlier.steps[-1])
             return replace(newest, language=earlier.language, steps=(step,)) if step else newest
     return newest
 
 
-def _changes_files(request: Request) -> bool:
+def _changes_files(request: ParsedRequest) -> bool:
     """True for a request like "remove milk", which may be about a file or about the list just
     shown."""
     return len(request.steps) == 1 and _changes(request.language, request.steps[0])
 
 
-def _changes(code: str, step: Intent) -> bool:
-    kind = load(code).kinds.get(step.kind)
+def _changes(code: str, step: RequestStep) -> bool:
+    kind = load_language(code).kinds.get(step.kind)
     return kind is not None and kind.group == CHANGING
 
 
-def _is_vague(wish: Intent) -> bool:
+def _is_vague(wish: RequestStep) -> bool:
     """ "And Anna?" after "delete a.txt" is about something else."""
     path = wish.slots.get("path", "")
     return bool(path) and "/" not in path and not looks_like_file(path)
 
 
-def _of_one_sort(code: str, following: Intent, earlier: Request) -> bool:
-    kinds = load(code).kinds
+def _of_one_sort(code: str, following: RequestStep, earlier: ParsedRequest) -> bool:
+    kinds = load_language(code).kinds
     kind = kinds.get(earlier.steps[-1].kind)
     return kind is not None and bool(kind.follows) and kind.group == kinds[following.kind].group
 
 
-def _is_dependent(request: Request) -> bool:
+def _is_dependent(request: ParsedRequest) -> bool:
     """True if it means something only together with an earlier request."""
     return len(request.steps) == 1 and request.steps[0].kind in _DEPENDENT
 
 
-def _understand(code: str, text: str) -> Request:
-    steps = understand(load(code), text)
+def _understand(code: str, text: str) -> ParsedRequest:
+    steps = parse_request(load_language(code), text)
     if steps:
-        return Request(text=text, language=code, steps=steps)
-    for other in available():
+        return ParsedRequest(text=text, language=code, steps=steps)
+    for other in available_languages():
         if other != code:
-            steps = understand(load(other), text)
+            steps = parse_request(load_language(other), text)
             if steps and min(step.sure for step in steps) >= SURE_IN_OTHER_LANGUAGE:
-                return Request(text=text, language=other, steps=steps)
-    return Request(text=text, language=code)
+                return ParsedRequest(text=text, language=other, steps=steps)
+    return ParsedRequest(text=text, language=code)
 
 
-def _is_talk(request: Request) -> bool:
+def _is_talk(request: ParsedRequest) -> bool:
     """True if there is nothing to repeat: not understood, or about the conversation itself."""
-    kinds = load(request.language).kinds
+    kinds = load_language(request.language).kinds
     return not any(
         step.kind not in kinds or kinds[step.kind].group not in _ABOUT_TALK
         for step in request.steps
     )
 
 
-def _repeat(change: Intent, steps: tuple[Intent, ...]) -> tuple[Intent, ...]:
+def _repeat(change: RequestStep, steps: tuple[RequestStep, ...]) -> tuple[RequestStep, ...]:
     if change.kind == "again":
         return steps
     if not any("path" in step.slots or "path" in step.references for step in steps):
@@ -128,7 +130,7 @@ def _repeat(change: Intent, steps: tuple[Intent, ...]) -> tuple[Intent, ...]:
     )
 
 
-def _with_path(step: Intent, change: Intent) -> Intent:
+def _with_path(step: RequestStep, change: RequestStep) -> RequestStep:
     """The step with the path of `change`."""
     slots = {name: value for name, value in step.slots.items() if name != "path"}
     references = {name: value for name, value in step.references.items() if name != "path"}

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from hermes.codec.values import Value
-from hermes.providers.offline.arithmetic import is_sum
-from hermes.providers.offline.language import Language, phrase_ends
-from hermes.providers.offline.patterns import Element
+from hermes.providers.offline.arithmetic import is_expression
+from hermes.providers.offline.language import AssistantLanguage, phrase_ends
+from hermes.providers.offline.patterns import PatternElement
 from hermes.providers.offline.shell_lines import PROGRAMS, may_be_command
-from hermes.providers.offline.tokens import Token, word_of
+from hermes.providers.offline.tokens import TextToken, word_of
 
 MAX_TEXT_TOKENS = 40
 
@@ -36,7 +36,7 @@ def looks_like_file(path: str) -> bool:
     return name.casefold() in KNOWN_FILES or "." in name.strip(".")
 
 
-class Reading(Value):
+class SlotReading(Value):
     """One way to read a slot, up to token `end`. A `reference` points to something mentioned
     before: "it", "there", or a position in a list ("2"; "-1" is the last)."""
 
@@ -46,10 +46,10 @@ class Reading(Value):
     reference: bool = False
 
 
-class Clause:
+class RequestClause:
     """The tokens of one step with their source text."""
 
-    def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
+    def __init__(self, language: AssistantLanguage, source: str, tokens: list[TextToken]) -> None:
         self.language = language
         self.source = source
         self.tokens = tokens
@@ -89,8 +89,8 @@ class Clause:
         return bool(said_of) and not self.text.endswith(text)
 
     def readings(
-        self, element: Element, at: int, *, careful: bool = False, wary: bool = False
-    ) -> Iterator[Reading]:
+        self, element: PatternElement, at: int, *, careful: bool = False, wary: bool = False
+    ) -> Iterator[SlotReading]:
         """With `careful`, a thing ("the meeting") is not taken for a file; with `wary`, neither is
         an everyday word."""
         if at >= len(self.tokens):
@@ -119,11 +119,11 @@ class Clause:
             case "text":
                 yield from self._texts(at, element)
 
-    def _paths(self, at: int, *, strict: bool) -> Iterator[Reading]:
+    def _paths(self, at: int, *, strict: bool) -> Iterator[SlotReading]:
         yield from self._references(at, strict=strict)
         yield from self._ordinals(at, strict=strict)
         for end, meaning, _ in phrase_ends(self.language.places, self.tokens, at):
-            yield Reading(end=end, value=meaning, gain=PLACE_GAIN * (end - at))
+            yield SlotReading(end=end, value=meaning, gain=PLACE_GAIN * (end - at))
         named = self._after_noun(at)
         if named < len(self.tokens):
             yield from self._read_name(at, named, strict=strict)
@@ -131,7 +131,7 @@ class Clause:
     def _is_a_thing(self, at: int) -> bool:
         return at > 0 and self.tokens[at - 1].word in self.language.data.definite
 
-    def _references(self, at: int, *, strict: bool) -> Iterator[Reading]:
+    def _references(self, at: int, *, strict: bool) -> Iterator[SlotReading]:
         """Things mentioned or shown before. The single word "there" is usually a filler, so a
         strict slot ignores it; "this" before "folder" is not a reference."""
         for end, meaning, _ in phrase_ends(self.language.references, self.tokens, at):
@@ -140,18 +140,18 @@ class Clause:
                 end, self.language.data.path_nouns
             )
             if not (single and (before_noun or (strict and meaning == "@there"))):
-                yield Reading(end=end, value=meaning[1:], gain=1.5, reference=True)
+                yield SlotReading(end=end, value=meaning[1:], gain=1.5, reference=True)
 
-    def _ordinals(self, at: int, *, strict: bool) -> Iterator[Reading]:
+    def _ordinals(self, at: int, *, strict: bool) -> Iterator[SlotReading]:
         number = self._ordinal(self.tokens[at])
         if number is None:
             return
         if at + 1 < len(self.tokens) and self._is_one_of(at + 1, self.language.data.ordinal_nouns):
-            yield Reading(end=at + 2, value=str(number), gain=3.0, reference=True)
+            yield SlotReading(end=at + 2, value=str(number), gain=3.0, reference=True)
         elif not strict:
-            yield Reading(end=at + 1, value=str(number), gain=0.4, reference=True)
+            yield SlotReading(end=at + 1, value=str(number), gain=0.4, reference=True)
 
-    def _ordinal(self, token: Token) -> int | None:
+    def _ordinal(self, token: TextToken) -> int | None:
         if token.word in self.language.data.ordinals:
             return self.language.data.ordinals[token.word]
         found = _COUNTED.fullmatch(token.word)
@@ -169,25 +169,25 @@ class Clause:
                 at += 1
         return at
 
-    def _read_name(self, at: int, named: int, *, strict: bool) -> Iterator[Reading]:
+    def _read_name(self, at: int, named: int, *, strict: bool) -> Iterator[SlotReading]:
         token = self.tokens[named]
         noun = named > at or self._follows_noun(at)
         end = named + 1
         if end < len(self.tokens) and self._is_one_of(end, self.language.data.path_nouns):
             noun, end = True, end + 1
         if self._is_path(token) or (token.kind == "quoted" and (noun or not strict)):
-            yield Reading(end=end, value=token.text, gain=1.6 if noun else 1.5)
+            yield SlotReading(end=end, value=token.text, gain=1.6 if noun else 1.5)
         elif self._may_be_bare(named, noun=noun, strict=strict):
             known = token.word in self.language.known
             gain = NOUN_GAIN if noun else KNOWN_GAIN if known else BARE_GAIN
-            yield Reading(end=end, value=token.text, gain=gain)
+            yield SlotReading(end=end, value=token.text, gain=gain)
 
     def _follows_noun(self, at: int) -> bool:
         while at > 0 and self.tokens[at - 1].word in self.language.fillers:
             at -= 1
         return at > 0 and self._is_one_of(at - 1, self.language.data.path_nouns)
 
-    def _is_path(self, token: Token) -> bool:
+    def _is_path(self, token: TextToken) -> bool:
         """By its form: a quoted text only if it looks like a file name."""
         if token.kind == "quoted":
             known = token.text.casefold() in KNOWN_FILES or "/" in token.text
@@ -209,39 +209,41 @@ class Clause:
     def _is_one_of(self, at: int, words: tuple[str, ...]) -> bool:
         return self.tokens[at].word in words
 
-    def _numbers(self, at: int) -> Iterator[Reading]:
+    def _numbers(self, at: int) -> Iterator[SlotReading]:
         token = self.tokens[at]
         if token.kind == "number" and token.text.strip("#").isdigit() and len(token.text) < 10:
-            yield Reading(end=at + 1, value=str(int(token.text.strip("#"))), gain=1.5)
+            yield SlotReading(end=at + 1, value=str(int(token.text.strip("#"))), gain=1.5)
         elif token.word in self.language.data.numbers:
-            yield Reading(end=at + 1, value=str(self.language.data.numbers[token.word]), gain=1.5)
+            yield SlotReading(
+                end=at + 1, value=str(self.language.data.numbers[token.word]), gain=1.5
+            )
 
-    def _ranges(self, at: int) -> Iterator[Reading]:
+    def _ranges(self, at: int) -> Iterator[SlotReading]:
         found = _RANGE.fullmatch(self.tokens[at].text)
         if found:
-            yield Reading(end=at + 1, value=f"{int(found[1])}-{int(found[2])}", gain=1.5)
+            yield SlotReading(end=at + 1, value=f"{int(found[1])}-{int(found[2])}", gain=1.5)
 
-    def _globs(self, at: int, *, strict: bool) -> Iterator[Reading]:
+    def _globs(self, at: int, *, strict: bool) -> Iterator[SlotReading]:
         token = self.tokens[at]
         if token.kind == "glob" or (token.kind == "quoted" and "*" in token.text):
-            yield Reading(end=at + 1, value=token.text, gain=1.6)
+            yield SlotReading(end=at + 1, value=token.text, gain=1.6)
         elif re.fullmatch(r"\.\w{1,10}", token.text):
-            yield Reading(end=at + 1, value=f"*{token.text}", gain=1.6)
+            yield SlotReading(end=at + 1, value=f"*{token.text}", gain=1.6)
         elif not strict and token.word in self.language.data.file_types:
-            yield Reading(end=at + 1, value=self.language.data.file_types[token.word], gain=1.6)
+            yield SlotReading(end=at + 1, value=self.language.data.file_types[token.word], gain=1.6)
 
-    def _words(self, at: int, *, process: bool) -> Iterator[Reading]:
+    def _words(self, at: int, *, process: bool) -> Iterator[SlotReading]:
         token = self.tokens[at]
         if process:
             if token.word.startswith("proc_"):
-                yield Reading(end=at + 1, value=token.text, gain=2.0)
+                yield SlotReading(end=at + 1, value=token.text, gain=2.0)
         elif token.kind in ("word", "quoted", "path") and token.word not in self.language.fillers:
-            yield Reading(end=at + 1, value=token.text, gain=0.5)
+            yield SlotReading(end=at + 1, value=token.text, gain=0.5)
 
-    def _sums(self, at: int) -> Iterator[Reading]:
+    def _sums(self, at: int) -> Iterator[SlotReading]:
         text = self.raw(at, len(self.tokens))
-        if is_sum(text, self.language.data.numbers_written):
-            yield Reading(end=len(self.tokens), value=text, gain=2.0)
+        if is_expression(text, self.language.data.numbers_written):
+            yield SlotReading(end=len(self.tokens), value=text, gain=2.0)
 
     def _is_command(self, start: int, end: int) -> bool:
         """False for "a marathon" and "for president"."""
@@ -252,7 +254,7 @@ class Clause:
             return False
         return may_be_command(self.raw(start, end), self.language.may_name_program)
 
-    def _texts(self, at: int, element: Element) -> Iterator[Reading]:
+    def _texts(self, at: int, element: PatternElement) -> Iterator[SlotReading]:
         count = len(self.tokens)
         quoted = self.tokens[at].kind == "quoted"
         # The "is" of "where's" cannot start a text.
@@ -263,12 +265,12 @@ class Clause:
         if element.mode == "rest":
             if element.names[0] == "command" and not quoted and not self._is_command(at, count):
                 return
-            yield Reading(end=count, value=self.raw(at, count), gain=0.1)
+            yield SlotReading(end=count, value=self.raw(at, count), gain=0.1)
             return
         if quoted:
             # In a pattern that requires quotes, quoted text that looks like a path is a command.
             gain = 2.0 if element.mode == "quoted" else 1.0
-            yield Reading(end=at + 1, value=self.tokens[at].text, gain=gain)
+            yield SlotReading(end=at + 1, value=self.tokens[at].text, gain=gain)
         if element.mode == "quoted":
             return
         # "write a poem to a.txt" does not want those two words in the file.
@@ -279,4 +281,4 @@ class Clause:
                 if element.names[0] == "command" and not self._is_command(at, end):
                     continue
                 gain = 0.1 - 0.002 * (end - at)
-                yield Reading(end=end, value=self.raw(at, end), gain=gain)
+                yield SlotReading(end=end, value=self.raw(at, end), gain=gain)

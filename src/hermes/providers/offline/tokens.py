@@ -11,7 +11,7 @@ from hermes.codec.values import Value, replace
 TokenKind = Literal["word", "number", "path", "glob", "url", "quoted", "mark"]
 
 
-class Token(Value):
+class TextToken(Value):
     """`text` is as written, without quotes; `word` is for comparison and empty for quoted text.
     `near` holds words that `word` may be a typo of."""
 
@@ -44,7 +44,7 @@ _FILE_NAME = re.compile(r"\.?[\w@+=-]+(?:\.[\w@+=-]+)*\.[^\W\d_]\w{0,9}|\.[^\W\d
 _NOT_PATHS = frozenset({"and/or", "e.g", "i.e", "z.b", "d.h", "u.a"})
 
 
-def tokenise(text: str, expand: Mapping[str, str]) -> list[Token]:
+def tokenise(text: str, expand: Mapping[str, str]) -> list[TextToken]:
     """`expand` spells contractions out: "what's" becomes two words at the same position."""
     return [token for piece in _PIECE.finditer(text) for token in _tokens_of(piece, expand)]
 
@@ -53,22 +53,22 @@ def word_of(text: str) -> str:
     return text.casefold().replace("’", "'")
 
 
-def _tokens_of(piece: re.Match[str], expand: Mapping[str, str]) -> Iterator[Token]:
+def _tokens_of(piece: re.Match[str], expand: Mapping[str, str]) -> Iterator[TextToken]:
     group = piece.lastgroup or "plain"
     text = piece[group]
     if group == "line":
-        yield Token(text=text, word=text, kind="mark", start=piece.start(), end=piece.end())
+        yield TextToken(text=text, word=text, kind="mark", start=piece.start(), end=piece.end())
         return
     if group != "plain":
         inner = text.strip("\n") if group == "block" else text
-        yield Token(text=inner, word="", kind="quoted", start=piece.start(), end=piece.end())
+        yield TextToken(text=inner, word="", kind="quoted", start=piece.start(), end=piece.end())
         return
     body, marks = _without_tail(text)
     middle = piece.start() + len(body)
     if body:
         yield from _expand(_plain(body, piece.start()), expand)
     if marks:
-        yield Token(text=marks, word=marks[0], kind="mark", start=middle, end=piece.end())
+        yield TextToken(text=marks, word=marks[0], kind="mark", start=middle, end=piece.end())
 
 
 def _without_tail(text: str) -> tuple[str, str]:
@@ -79,8 +79,8 @@ def _without_tail(text: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (text, "")
 
 
-def _plain(text: str, start: int) -> Token:
-    return Token(
+def _plain(text: str, start: int) -> TextToken:
+    return TextToken(
         text=text, word=word_of(text), kind=_kind_of(text), start=start, end=start + len(text)
     )
 
@@ -103,7 +103,7 @@ def _is_sum(text: str) -> bool:
     return _SUM_SIGNS.issuperset(text) and any(letter.isdigit() for letter in text)
 
 
-def _expand(token: Token, expand: Mapping[str, str]) -> Iterator[Token]:
+def _expand(token: TextToken, expand: Mapping[str, str]) -> Iterator[TextToken]:
     spelled_out = expand.get(token.word)
     if spelled_out is None:
         yield token

@@ -21,7 +21,7 @@ class FileLines(Value):
     total: int
 
 
-def succeeded(result: ToolResult) -> bool:
+def has_succeeded(result: ToolResult) -> bool:
     """The tool's own status, and for a command its exit code, unless that has a special meaning
     (grep exits with 1 if it finds nothing)."""
     harmless = exit_code(result) in (None, 0) or "exit_code_meaning" in result.details

@@ -19,24 +19,26 @@ from hermes.core.messages import (
 MAX_USER_MESSAGES = 40
 
 
-class Round(Value):
+class ToolRound(Value):
     """The calls of one reply with their results."""
 
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
 
 
-class Exchange(Value):
+class DialogueTurn(Value):
     """Consecutive user messages and everything that follows until the next one."""
 
-    said: tuple[UserMessage, ...]
-    rounds: tuple[Round, ...] = ()
+    user_messages: tuple[UserMessage, ...]
+    rounds: tuple[ToolRound, ...] = ()
     answer: str = ""
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         """The request, without reports from processes."""
-        return "\n".join(own_words(each) for each in self.said if not is_notice(each)).strip()
+        return "\n".join(
+            own_words(each) for each in self.user_messages if not is_notice(each)
+        ).strip()
 
 
 def own_words(message: UserMessage) -> str:
@@ -55,12 +57,12 @@ def is_aside(message: UserMessage) -> bool:
     return message.origin == "hermes"
 
 
-def exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
+def dialogue_turns(messages: Sequence[Message]) -> tuple[DialogueTurn, ...]:
     """The newest exchanges, oldest first, so that a long conversation costs no more than a short
     one. Messages before the first user message are dropped."""
-    found: list[Exchange] = []
+    found: list[DialogueTurn] = []
     said: list[UserMessage] = []
-    rounds: list[Round] = []
+    rounds: list[ToolRound] = []
     calls: tuple[ToolCall, ...] = ()
     answer = ""
     answered = False
@@ -70,17 +72,19 @@ def exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
                 continue
             case UserMessage():
                 if said and answered:
-                    found.append(Exchange(said=tuple(said), rounds=tuple(rounds), answer=answer))
+                    found.append(
+                        DialogueTurn(user_messages=tuple(said), rounds=tuple(rounds), answer=answer)
+                    )
                     said, rounds, calls, answer = [], [], (), ""
                 said.append(message)
                 answered = False
             case AssistantMessage():
                 answer, calls, answered = message.text or answer, message.calls, True
             case ToolMessage(results=results):
-                rounds.append(Round(calls=calls, results=results))
+                rounds.append(ToolRound(calls=calls, results=results))
                 calls = ()
     if said:
-        found.append(Exchange(said=tuple(said), rounds=tuple(rounds), answer=answer))
+        found.append(DialogueTurn(user_messages=tuple(said), rounds=tuple(rounds), answer=answer))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.providers.offline.language import DEFAULT, Language, load
+from hermes.providers.offline.language import DEFAULT, AssistantLanguage, load_language
 
 MAX_ITEMS = 30
 MAX_LINES = 60
@@ -31,16 +31,16 @@ _FENCE_NAMES = {
 }
 
 
-class Voice:
+class Phrasebook:
     """Speaks one language; a missing sentence is taken from English."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: AssistantLanguage) -> None:
         self.language = language
 
     def __call__(self, key: str, **facts: object) -> str:
         sentence = self.language.data.say.get(key)
         if sentence is None:
-            sentence = load(DEFAULT).data.say[key]
+            sentence = load_language(DEFAULT).data.say[key]
         return sentence.format_map(facts)
 
     def count(self, key: str, number: int, **facts: object) -> str:
@@ -68,7 +68,7 @@ class Voice:
         return f"{note}\n\n{body}" if tail else f"{body}\n\n{note}"
 
 
-def code(text: str) -> str:
+def inline_code(text: str) -> str:
     """Text as inline code, also if it contains backticks."""
     clean = " ".join(_cut(text).split()) or " "
     if "`" not in clean:
@@ -82,7 +82,7 @@ def fence_name(path: str) -> str:
     return _FENCE_NAMES.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Bytes in human-readable form."""
     if count < 1000:
         return f"{count} B"
@@ -94,7 +94,7 @@ def size(count: int) -> str:
     return f"{amount:.1f} {unit}" if amount < 100 else f"{amount:.0f} {unit}"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [_row(heads), "|" + " --- |" * len(heads), *(_row(row) for row in rows)]
     return "\n".join(lines)
 

@@ -17,7 +17,7 @@ LEVEL = 1
 _HEAD = struct.Struct("<II")
 
 
-class Run(Value, tag="run"):
+class TapeRun(Value, tag="run"):
     """A process starts to work on a session with `after` records. `facts` is what the app needs to
     repeat the run."""
 
@@ -27,7 +27,7 @@ class Run(Value, tag="run"):
     facts: JsonObject
 
 
-class Way(Value, tag="way"):
+class TapeModel(Value, tag="way"):
     """The session connects to this model. `facts` describes how, in the app's terms."""
 
     model: str
@@ -35,7 +35,7 @@ class Way(Value, tag="way"):
     facts: JsonObject
 
 
-class Fault(Value):
+class RecordedError(Value):
     """Why no response arrived."""
 
     message: str
@@ -48,7 +48,7 @@ class Fault(Value):
 Ending = Literal["whole", "left", "timeout", "protocol", "connection", "network"]
 
 
-class Exchange(Value, tag="exchange"):
+class RecordedExchange(Value, tag="exchange"):
     """A request and its response. The request is `body` between the first `head` and the last
     `tail` bytes of the previous request; `digest` covers all requests so far. The response arrived
     in pieces of `sizes` bytes, each `times` milliseconds after the previous one; the first time is
@@ -65,7 +65,7 @@ class Exchange(Value, tag="exchange"):
     sizes: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
     ending: Ending = "left"
-    fault: Fault | None = None
+    fault: RecordedError | None = None
     masked: int = 0
 
     def pieces(self) -> Iterator[bytes]:
@@ -75,25 +75,25 @@ class Exchange(Value, tag="exchange"):
             at += size
 
 
-Frame = Run | Way | Exchange
+TapeFrame = TapeRun | TapeModel | RecordedExchange
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Frame)
+_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(TapeFrame)
 
 
-class Packing:
+class FrameEncoder:
     """Encodes frames for one file. Packed frames stay readable whatever follows."""
 
     def __init__(self) -> None:
         self._stream = zlib.compressobj(LEVEL)
 
-    def pack(self, frame: Frame) -> bytes:
+    def encode(self, frame: TapeFrame) -> bytes:
         body = _encoder.encode(frame)
         framed = _HEAD.pack(len(body), zlib.crc32(body)) + body
         return self._stream.compress(framed) + self._stream.flush(zlib.Z_SYNC_FLUSH)
 
 
-def unpack(data: bytes) -> Iterator[Frame]:
+def decode_frames(data: bytes) -> Iterator[TapeFrame]:
     """The frames of a file, up to where it was truncated or damaged."""
     plain, at = _inflate(data), 0
     while at + _HEAD.size <= len(plain):

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
-from hermes.providers.http import Incoming
+from hermes.providers.http import ResponseSource
 from hermes.providers.http11 import ProtocolError
-from hermes.providers.recorded.frames import Ending, Fault
+from hermes.providers.recorded.frames import Ending, RecordedError
 
 _KEPT_HEADERS = frozenset(("content-type", "content-encoding", "retry-after", "retry-after-ms"))
 
 
-class Heard:
+class ResponseRecord:
     """The recorded part of a response."""
 
     def __init__(self, clock: Clock) -> None:
@@ -22,17 +22,17 @@ class Heard:
         self.pieces: list[bytes] = []
         self.times: list[int] = []
         self.ending: Ending = "left"
-        self.fault: Fault | None = None
+        self.fault: RecordedError | None = None
         self._clock = clock
         self._newest = clock.monotonic()
 
-    def begins(self, incoming: Incoming) -> Incoming:
+    def start(self, incoming: ResponseSource) -> ResponseSource:
         self.status, self.headers = incoming.status, kept_headers(incoming.headers)
         self.tick()
-        return Listening(incoming, self)
+        return RecordedResponse(incoming, self)
 
-    def fails(self, error: ProviderError) -> None:
-        self.fault = Fault(
+    def record_error(self, error: ProviderError) -> None:
+        self.fault = RecordedError(
             message=str(error),
             reason=error.reason,
             retryable=error.retryable,
@@ -45,10 +45,10 @@ class Heard:
         self._newest = now
 
 
-class Listening:
+class RecordedResponse:
     """Wraps a response and records what is read."""
 
-    def __init__(self, inner: Incoming, heard: Heard) -> None:
+    def __init__(self, inner: ResponseSource, heard: ResponseRecord) -> None:
         self.status = inner.status
         self.headers = inner.headers
         self._inner = inner

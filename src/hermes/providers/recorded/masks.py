@@ -23,15 +23,15 @@ _TEXT_FIELDS = (
 
 
 # A secret in a text: start, end, and the label that the session shows.
-Mark = tuple[int, int, str]
-Marks = Callable[[str], Iterable[Mark]]
+SecretSpan = tuple[int, int, str]
+FindSecrets = Callable[[str], Iterable[SecretSpan]]
 
 
-class Mask:
+class SecretMask:
     """Knows secret values, also in their JSON and URL spellings. `marks` finds everything in model
     output that the session does not show."""
 
-    def __init__(self, values: Iterable[str], marks: Marks | None = None) -> None:
+    def __init__(self, values: Iterable[str], marks: FindSecrets | None = None) -> None:
         self._marks = marks
         known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         # A mask is as long as its value, because sizes decide what is offloaded and what a call may
@@ -70,7 +70,7 @@ class Mask:
         found = sum(self._label(places) for places in _by_name(blocks))
         return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
 
-    def covers(self, data: bytes) -> bool:
+    def occurs_in(self, data: bytes) -> bool:
         """True if any secret occurs in the bytes."""
         return any(form in data for form, _ in self._bytes)
 
@@ -118,7 +118,7 @@ class Mask:
         return len(marks)
 
 
-def _insert_labels(text: str, at: int, marks: Iterable[Mark]) -> str:
+def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
     """A part of a longer text that starts at `at`. A label goes where its secret starts."""
     parts, done = [], 0
     for first, last, label in marks:

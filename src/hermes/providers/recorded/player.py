@@ -8,18 +8,18 @@ from typing import Protocol
 
 from hermes.core.errors import ProviderError
 from hermes.providers.addresses import host_of
-from hermes.providers.http import Answer
+from hermes.providers.http import HttpResponse
 from hermes.providers.http11 import ProtocolError
-from hermes.providers.recorded.frames import Exchange
+from hermes.providers.recorded.frames import RecordedExchange
 from hermes.providers.recorded.tape import is_model_call
 
-OFFLINE = "A replay sends no requests; this one was not sent."
+NOT_SENT = "A replay sends no requests; this one was not sent."
 
 
-class Stage(Protocol):
+class ReplayControl(Protocol):
     """The replay driver, as the player needs it."""
 
-    async def asks(self, recorded: Exchange | None, url: str, body: bytes) -> None:
+    async def asks(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
         """A request is made; `recorded` is None when the tape has no more. Returns when it may be
         answered."""
         ...
@@ -33,27 +33,27 @@ class Stage(Protocol):
         ...
 
 
-class Player:
+class TapePlayer:
     """The interceptor of a replay."""
 
-    def __init__(self, exchanges: Sequence[Exchange], stage: Stage) -> None:
+    def __init__(self, exchanges: Sequence[RecordedExchange], stage: ReplayControl) -> None:
         self._left = list(exchanges)
         self._stage = stage
 
     @property
-    def upcoming(self) -> Exchange | None:
+    def upcoming(self) -> RecordedExchange | None:
         return self._left[0] if self._left else None
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
-    ) -> AsyncIterator[Answer]:
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+    ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
-            raise ProviderError(OFFLINE, reason="timeout", unsent=True)
+            raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
         recorded = self._left.pop(0) if self._left else None
         await self._stage.asks(recorded, url, body)
         if recorded is None:
-            raise ProviderError(OFFLINE, reason="timeout", unsent=True)
+            raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
         if recorded.fault is not None:
             raise _failure(recorded)
         if not recorded.status:
@@ -61,15 +61,15 @@ class Player:
             raise ProviderError(
                 "The request was abandoned before the response began.", reason="cut"
             )
-        yield Answer(Played(recorded, self._stage), host_of(url), seconds=0)
+        yield HttpResponse(PlayedResponse(recorded, self._stage), host_of(url), seconds=0)
 
 
-class Played:
+class PlayedResponse:
     """A recorded response, piece by piece as it arrived."""
 
     reusable = False
 
-    def __init__(self, recorded: Exchange, stage: Stage) -> None:
+    def __init__(self, recorded: RecordedExchange, stage: ReplayControl) -> None:
         self.status = recorded.status
         self.headers = recorded.headers
         self._recorded = recorded
@@ -101,7 +101,7 @@ class Played:
         self._stage.passes(next(self._times, 0) / 1000)
 
 
-def _failure(recorded: Exchange) -> ProviderError:
+def _failure(recorded: RecordedExchange) -> ProviderError:
     fault = recorded.fault
     assert fault is not None
     return ProviderError(

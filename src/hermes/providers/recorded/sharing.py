@@ -8,7 +8,7 @@ from typing import NamedTuple
 BLOCK = 8192
 
 
-class Delta(NamedTuple):
+class BodyDelta(NamedTuple):
     """`body` lies between the first `head` and the last `tail` bytes of the previous request."""
 
     head: int
@@ -16,24 +16,24 @@ class Delta(NamedTuple):
     body: bytes
 
 
-def delta(before: bytes, now: bytes) -> Delta:
+def diff_body(before: bytes, now: bytes) -> BodyDelta:
     most = min(len(before), len(now))
-    head = _shared(most, lambda at, size: before[at : at + size] == now[at : at + size])
+    head = _common_length(most, lambda at, size: before[at : at + size] == now[at : at + size])
     ends = len(before), len(now)
-    tail = _shared(
+    tail = _common_length(
         most - head,
         lambda at, size: (
             before[ends[0] - at - size : ends[0] - at] == now[ends[1] - at - size : ends[1] - at]
         ),
     )
-    return Delta(head, tail, now[head : len(now) - tail])
+    return BodyDelta(head, tail, now[head : len(now) - tail])
 
 
-def restored(before: bytes, head: int, tail: int, body: bytes) -> bytes:
+def restore_body(before: bytes, head: int, tail: int, body: bytes) -> bytes:
     return before[:head] + body + (before[-tail:] if tail else b"")
 
 
-def _shared(most: int, same: Callable[[int, int], bool]) -> int:
+def _common_length(most: int, same: Callable[[int, int], bool]) -> int:
     """The number of equal bytes, at most `most`, counted from one end; `same` compares a range.
     Compares in blocks, because requests are long and mostly unchanged."""
     at, size = 0, BLOCK

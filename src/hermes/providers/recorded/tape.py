@@ -12,11 +12,17 @@ from urllib.parse import urlsplit
 
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
-from hermes.providers.http import Answer
-from hermes.providers.recorded.frames import Exchange, Frame, Packing, Run, Way
-from hermes.providers.recorded.heard import Heard
-from hermes.providers.recorded.masks import Mask
-from hermes.providers.recorded.sharing import Delta, delta
+from hermes.providers.http import HttpResponse
+from hermes.providers.recorded.frames import (
+    FrameEncoder,
+    RecordedExchange,
+    TapeFrame,
+    TapeModel,
+    TapeRun,
+)
+from hermes.providers.recorded.heard import ResponseRecord
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.sharing import BodyDelta, diff_body
 
 log = logging.getLogger(__name__)
 
@@ -26,57 +32,57 @@ MODEL_PATHS = ("/chat/completions", "/responses", "/messages")
 SUFFIX = ".tape"
 
 
-class Tape:
+class TapeRecorder:
     """The interceptor of one session in one process. The file is created with the first frame; if
     writing fails, recording stops with a warning and the session continues."""
 
-    def __init__(self, folder: Path, run: Run, *, mask: Mask, clock: Clock) -> None:
+    def __init__(self, folder: Path, run: TapeRun, *, mask: SecretMask, clock: Clock) -> None:
         self._folder = folder
         self._run = run
         self._mask = mask
         self._clock = clock
-        self._packing = Packing()
+        self._packing = FrameEncoder()
         self._path: Path | None = None
         self._given_up = False
         self._before = b""
         self._digest = b""
         self._secret_was_sent = False
 
-    def begin(self) -> None:
+    def open(self) -> None:
         """Creates the file, which records when this process joined the session."""
         if self._path is None and not self._given_up:
             self._attempt(self._open)
 
-    def goes(self, way: Way) -> None:
+    def record_model(self, way: TapeModel) -> None:
         """Records that the session connects to a model."""
         self._write(way)
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
-    ) -> AsyncIterator[Answer]:
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+    ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             async with real() as answer:
                 yield answer
             return
-        self.begin()
-        heard, started = Heard(self._clock), False
+        self.open()
+        heard, started = ResponseRecord(self._clock), False
         try:
             async with real() as answer:
                 started = True
-                yield answer.through(heard.begins)
+                yield answer.wrap(heard.start)
         except ProviderError as error:
             if not started:
-                heard.fails(error)
+                heard.record_error(error)
             raise
         finally:
             self._write(self._frame(url, body, heard))
 
-    def _frame(self, url: str, body: bytes, heard: Heard) -> Exchange:
+    def _frame(self, url: str, body: bytes, heard: ResponseRecord) -> RecordedExchange:
         shared, hidden = self._mask_request(body)
         self._digest = digest(self._digest, *shared)
         pieces, found = self._mask_response(heard.pieces)
-        return Exchange(
+        return RecordedExchange(
             url=plain_url(url),
             body=shared.body,
             digest=self._digest,
@@ -92,17 +98,17 @@ class Tape:
             masked=hidden + found,
         )
 
-    def _mask_request(self, body: bytes) -> tuple[Delta, int]:
+    def _mask_request(self, body: bytes) -> tuple[BodyDelta, int]:
         """The new part of the request, and the number of secrets in it. Only the new part is
         searched until a secret was found."""
-        shared, hidden = delta(self._before, body), 0
+        shared, hidden = diff_body(self._before, body), 0
         margin = self._mask.longest
         start = max(0, shared.head - margin)
         end = len(body) - max(0, shared.tail - margin)
-        if self._secret_was_sent or self._mask.covers(body[start:end]):
+        if self._secret_was_sent or self._mask.occurs_in(body[start:end]):
             self._secret_was_sent = True
             body, hidden = self._mask.data(body)
-            shared = delta(self._before, body)
+            shared = diff_body(self._before, body)
         self._before = body
         return shared, hidden
 
@@ -115,10 +121,10 @@ class Tape:
         if self._secret_was_sent:
             masked, more = self._mask.stream(masked)
             found += more
-        return (recut(masked, pieces) if found else pieces), found
+        return (split_like(masked, pieces) if found else pieces), found
 
-    def _write(self, frame: Frame) -> None:
-        self.begin()
+    def _write(self, frame: TapeFrame) -> None:
+        self.open()
         self._attempt(lambda: self._append(frame))
 
     def _open(self) -> None:
@@ -133,10 +139,10 @@ class Tape:
                 number += 1
         self._append(self._run)
 
-    def _append(self, frame: Frame) -> None:
+    def _append(self, frame: TapeFrame) -> None:
         """Opens the file for each frame, so that many sessions need few file descriptors."""
         assert self._path is not None
-        data = self._packing.pack(frame)
+        data = self._packing.encode(frame)
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
             if os.write(file, data) < len(data):
@@ -171,7 +177,7 @@ def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:
     return made.digest()
 
 
-def recut(masked: bytes, pieces: list[bytes]) -> list[bytes]:
+def split_like(masked: bytes, pieces: list[bytes]) -> list[bytes]:
     """The masked response in pieces like the original ones, if the length is the same."""
     if len(masked) != sum(map(len, pieces)):
         return [masked]

@@ -7,18 +7,18 @@ from contextlib import aclosing, suppress
 
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply
-from hermes.providers.http import Tap, tap_of_task
+from hermes.providers.http import Interceptor, current_interceptor
 
 
-class Tapped:
+class InterceptedProvider:
     """The outermost wrapper: covers retries, other keys and other models."""
 
-    def __init__(self, inner: Provider, tap: Tap) -> None:
+    def __init__(self, inner: Provider, tap: Interceptor) -> None:
         self._inner = inner
         self._tap = tap
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        token = tap_of_task.set(self._tap)
+        token = current_interceptor.set(self._tap)
         try:
             async with aclosing(self._inner.reply(prompt)) as items:
                 async for item in items:
@@ -26,4 +26,4 @@ class Tapped:
         finally:
             # If another task closes the generator, there is nothing to reset.
             with suppress(ValueError):
-                tap_of_task.reset(token)
+                current_interceptor.reset(token)

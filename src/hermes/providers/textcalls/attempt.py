@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hermes.providers.textcalls.offer import Offer
-from hermes.providers.textcalls.prose import Prose
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.tape import NoCall, Raw, Steps, Tape
+from hermes.providers.textcalls.offer import OfferedTools
+from hermes.providers.textcalls.prose import TextContext
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.tape import NoCall, RawCall, Steps, TextTape
 
 _NAME = re.compile(r'"(?:tool_)?name"\s*:\s*"([A-Za-z0-9_.\-]+)"')
 _PEEKED = 300
 
 
-class Place(NamedTuple):
+class CallPosition(NamedTuple):
     """What the text before a call implies. `vetoed`: it is an example or a quotation. `boundary`:
     it is not in the middle of a sentence."""
 
@@ -24,29 +24,34 @@ class Place(NamedTuple):
     first: bool
 
     @staticmethod
-    def after(prose: Prose) -> Place:
-        return Place(
-            vetoed=prose.spoken and prose.exemplifies,
+    def after(prose: TextContext) -> CallPosition:
+        return CallPosition(
+            vetoed=prose.has_text and prose.introduces_example,
             boundary=prose.at_boundary,
-            announced=prose.announces,
-            first=not prose.spoken,
+            announced=prose.announces_call,
+            first=not prose.has_text,
         )
 
-    def allows(self, style: Style, trusted: frozenset[str]) -> bool:
+    def allows(self, style: CallStyle, trusted: frozenset[str]) -> bool:
         """Marked styles are parsed even when vetoed, to find their end."""
         if style.marked or self.first:
             return True
         return not self.vetoed and (style.name in trusted or self.announced)
 
 
-class Attempt:
+class CallAttempt:
     def __init__(
-        self, text: str, opener: str, styles: tuple[Style, ...], place: Place, offer: Offer
+        self,
+        text: str,
+        opener: str,
+        styles: tuple[CallStyle, ...],
+        place: CallPosition,
+        offer: OfferedTools,
     ) -> None:
         self.opener = opener
         self.place = place
         self.named = False
-        self._tape = Tape(offer)
+        self._tape = TextTape(offer)
         self._tape.text = text
         self._steps = _try_styles(self._tape, styles)
         self._new: list[str] = []
@@ -61,14 +66,14 @@ class Attempt:
         """Marks the end of the text."""
         self._tape.ended = True
 
-    def advance(self) -> tuple[Style, tuple[Raw, ...]] | None:
+    def advance(self) -> tuple[CallStyle, tuple[RawCall, ...]] | None:
         """The calls and their style, or None while more text is needed. Raises NoCall."""
         self._tape.text = self.text
         self._new.clear()
         try:
             self._wake = next(self._steps)
         except StopIteration as done:
-            found: tuple[Style, tuple[Raw, ...]] = done.value
+            found: tuple[CallStyle, tuple[RawCall, ...]] = done.value
             return found
         return None
 
@@ -88,18 +93,20 @@ class Attempt:
         return self._tape.begun
 
     @property
-    def meant_for(self) -> str:
+    def tool_name(self) -> str:
         """The offered tool that is being called, "" while unclear."""
         if self.place.vetoed or not self.place.boundary:
             return ""
         name = self._tape.named
         if not name:
             found = _NAME.search(self._tape.text[:_PEEKED] + "".join(self._new)[:_PEEKED])
-            name = self._tape.offer.own(found[1]) if found else ""
+            name = self._tape.offer.strip_namespace(found[1]) if found else ""
         return name if self._tape.offer.knows(name) else ""
 
 
-def _try_styles(tape: Tape, styles: tuple[Style, ...]) -> Steps[tuple[Style, tuple[Raw, ...]]]:
+def _try_styles(
+    tape: TextTape, styles: tuple[CallStyle, ...]
+) -> Steps[tuple[CallStyle, tuple[RawCall, ...]]]:
     """Parses with the first style that fits."""
     for style in styles:
         tape.at = 0

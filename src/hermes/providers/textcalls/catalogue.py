@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import ConfigError
-from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.style import CallStyle
 from hermes.providers.textcalls.styles import (
     gemma,
     json_tags,
@@ -14,7 +14,7 @@ from hermes.providers.textcalls.styles import (
 )
 
 AUTO = "auto"
-STYLES: tuple[Style, ...] = (
+STYLES: tuple[CallStyle, ...] = (
     *json_tags.STYLES,
     *xml_tags.STYLES,
     *vendor_tokens.STYLES,

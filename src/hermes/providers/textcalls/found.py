@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.attempt import Place
-from hermes.providers.textcalls.offer import Offer
-from hermes.providers.textcalls.schema import Misfit
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.tape import Raw
+from hermes.providers.textcalls.attempt import CallPosition
+from hermes.providers.textcalls.offer import OfferedTools
+from hermes.providers.textcalls.schema import SchemaMismatch
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.tape import RawCall
 
 # A character that shows that a sentence continues.
 _CONTINUATIONS = ",.;:)]}`'\"”’»"
 
 
-class Wish(NamedTuple):
+class TextCall(NamedTuple):
     """A call of an offered tool. `broken` tells why it cannot run."""
 
     name: str
@@ -23,17 +23,17 @@ class Wish(NamedTuple):
     broken: str = ""
 
 
-class Block(NamedTuple):
+class CallBlock(NamedTuple):
     """Calls that were written together; `text` is their markup. `named`: the first one was already
     announced."""
 
-    style: Style
+    style: CallStyle
     text: str
-    wishes: tuple[Wish, ...]
-    place: Place
+    calls: tuple[TextCall, ...]
+    place: CallPosition
     named: bool
 
-    def meant_before(self, gap: str, ahead: str) -> bool:
+    def is_meant(self, gap: str, ahead: str) -> bool:
         """True if marked calls are meant, judging by the white space after them and by what
         follows; "" is the end of the reply."""
         if not self.place.boundary:
@@ -41,13 +41,13 @@ class Block(NamedTuple):
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
-def wishes_of(raws: tuple[Raw, ...], offer: Offer) -> tuple[Wish, ...]:
+def check_calls(raws: tuple[RawCall, ...], offer: OfferedTools) -> tuple[TextCall, ...]:
     """All of them, or none if one is not a valid call of an offered tool."""
-    calls: list[Wish] = []
+    calls: list[TextCall] = []
     for raw in raws:
-        name = offer.own(raw.name)
+        name = offer.strip_namespace(raw.name)
         try:
-            calls.append(Wish(name, offer.arguments(name, raw.arguments, typed=raw.typed)))
-        except Misfit:
+            calls.append(TextCall(name, offer.arguments(name, raw.arguments, typed=raw.typed)))
+        except SchemaMismatch:
             return ()
     return tuple(calls)

@@ -13,25 +13,25 @@ _WORDS = {"true": True, "false": False, "null": None}
 _TOO_DEEP = (RecursionError, MemoryError)
 
 
-class Unreadable(ValueError):
+class UnreadableValue(ValueError):
     """The text is not a value, or ambiguous."""
 
 
-def value_of(text: str) -> JsonValue:
+def parse_value(text: str) -> JsonValue:
     """A JSON value, or an equivalent Python literal. A duplicate key makes an object unreadable."""
     try:
         found = _JSON.decode(text)
-    except Unreadable:
+    except UnreadableValue:
         raise
     except (ValueError, *_TOO_DEEP):
         found = _literal(text)
     return clean_json(found)
 
 
-def object_of(text: str) -> JsonObject:
-    found = value_of(text)
+def parse_object(text: str) -> JsonObject:
+    found = parse_value(text)
     if not isinstance(found, dict):
-        raise Unreadable("not an object")
+        raise UnreadableValue("not an object")
     return found
 
 
@@ -52,7 +52,7 @@ def literal_of(node: ast.expr) -> JsonValue:
             return _pairs([(_key(k), literal_of(v)) for k, v in zip(keys, values, strict=True)])
         case _:
             pass
-    raise Unreadable("not a literal")
+    raise UnreadableValue("not a literal")
 
 
 def tree_of(text: str) -> ast.expr:
@@ -60,33 +60,33 @@ def tree_of(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, *_TOO_DEEP) as error:
-        raise Unreadable("not an expression") from error
+        raise UnreadableValue("not an expression") from error
 
 
 def _literal(text: str) -> JsonValue:
     if text[:1] not in ("{", "[", "'", '"', "(") and text not in ("None", "True", "False"):
-        raise Unreadable("not a value")
+        raise UnreadableValue("not a value")
     try:
         return literal_of(tree_of(text))
     except _TOO_DEEP as error:
-        raise Unreadable("too deep") from error
+        raise UnreadableValue("too deep") from error
 
 
 def _key(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    raise Unreadable("a key is not a string")
+    raise UnreadableValue("a key is not a string")
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise Unreadable("duplicate key")
+        raise UnreadableValue("duplicate key")
     return made
 
 
 def _constant(word: str) -> float:
-    raise Unreadable(f"{word} is not JSON")
+    raise UnreadableValue(f"{word} is not JSON")
 
 
 # Not strict: models write raw line breaks inside strings.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.prompt import ToolSpec
-from hermes.providers.textcalls.schema import Misfit, fitted
+from hermes.providers.textcalls.schema import SchemaMismatch, fit_to_schema
 
 _PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
 
 
-class Offer:
+class OfferedTools:
     def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
         self._tools = {tool.name: tool for tool in tools}
 
@@ -20,11 +20,11 @@ class Offer:
     def knows(self, name: str) -> bool:
         return name in self._tools
 
-    def begins(self, text: str) -> bool:
+    def may_start(self, text: str) -> bool:
         """True if a tool name may start with this text."""
         return any(name.startswith(text) for name in self._tools)
 
-    def own(self, name: str) -> str:
+    def strip_namespace(self, name: str) -> str:
         """The name without a namespace prefix that models add."""
         name = name.strip()
         if name in self._tools:
@@ -39,10 +39,10 @@ class Offer:
         are converted to the types of the schema."""
         tool = self._tools.get(name)
         if tool is None:
-            raise Misfit("no such tool")
-        found = fitted(tool.parameters, given, text=not typed)
+            raise SchemaMismatch("no such tool")
+        found = fit_to_schema(tool.parameters, given, text=not typed)
         if not isinstance(found, dict):
-            raise Misfit("arguments are not an object")
+            raise SchemaMismatch("arguments are not an object")
         return found
 
     def parameters(self, name: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Offer:
         properties = self._tools[name].parameters.get("properties")
         return tuple(properties) if isinstance(properties, dict) else ()
 
-    def sole(self, name: str) -> str:
+    def sole_parameter(self, name: str) -> str:
         """The only required parameter of the tool, "" if there are none or several."""
         required = self._tools[name].parameters.get("required")
         needed = list(required) if isinstance(required, list) else []

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.style import CallStyle
 
 
-class Opening(NamedTuple):
+class OpenerMatch(NamedTuple):
     """A position, the opener there, and the styles that start with it. Without styles, the text may
     become an opener."""
 
     at: int
     opener: str
-    styles: tuple[Style, ...]
+    styles: tuple[CallStyle, ...]
 
 
-class Openers:
+class OpenerIndex:
     """Some openers match anywhere in a line, others only at its start."""
 
-    def __init__(self, styles: tuple[Style, ...], names: tuple[str, ...]) -> None:
-        self._styles: dict[str, tuple[Style, ...]] = {}
+    def __init__(self, styles: tuple[CallStyle, ...], names: tuple[str, ...]) -> None:
+        self._styles: dict[str, tuple[CallStyle, ...]] = {}
         lined: set[str] = set()
         anywhere: set[str] = set()
         for style in styles:
-            for opener in style.beginnings(names):
+            for opener in style.openers_for(names):
                 self._styles[opener] = (*self._styles.get(opener, ()), style)
                 (lined if style.line else anywhere).add(opener)
         self._firsts = "".join(sorted({opener[0] for opener in anywhere}))
@@ -33,7 +33,7 @@ class Openers:
         self._halves = _prefixes(anywhere)
         self._line_halves = _prefixes(lined) | self._halves
 
-    def find(self, text: str, *, at_line_start: bool) -> Opening | None:
+    def find(self, text: str, *, at_line_start: bool) -> OpenerMatch | None:
         """The first position of a complete or partial opener."""
         best = self._in_line(text)
         at = 0 if at_line_start else text.find("\n") + 1
@@ -45,32 +45,32 @@ class Openers:
             at = text.find("\n", at) + 1 or -1
         return best
 
-    def _in_line(self, text: str) -> Opening | None:
-        found: Opening | None = None
+    def _in_line(self, text: str) -> OpenerMatch | None:
+        found: OpenerMatch | None = None
         for first in self._firsts:
             at = text.find(first)
             while at >= 0 and (found is None or at < found.at):
                 if text.startswith(self._anywhere, at):
                     found = self._opening(text, at, self._anywhere)
                 elif text[at:] in self._halves:
-                    found = Opening(at, "", ())
+                    found = OpenerMatch(at, "", ())
                 at = text.find(first, at + 1)
         return found
 
-    def _at_line_start(self, text: str, at: int) -> Opening | None:
+    def _at_line_start(self, text: str, at: int) -> OpenerMatch | None:
         start = len(text) - len(text[at:].lstrip(" \t"))
         # A longer opener may still be incomplete.
         if start < len(text) and text[start:] in self._halves:
-            return Opening(start, "", ())
+            return OpenerMatch(start, "", ())
         if text.startswith(self._lined, start):
             return self._opening(text, start, self._lined)
         if start < len(text) and text[start:] in self._line_halves:
-            return Opening(start, "", ())
+            return OpenerMatch(start, "", ())
         return None
 
-    def _opening(self, text: str, at: int, openers: tuple[str, ...]) -> Opening:
+    def _opening(self, text: str, at: int, openers: tuple[str, ...]) -> OpenerMatch:
         opener = next(opener for opener in openers if text.startswith(opener, at))
-        return Opening(at, opener, self._styles[opener])
+        return OpenerMatch(at, opener, self._styles[opener])
 
 
 def _prefixes(openers: set[str]) -> frozenset[str]:

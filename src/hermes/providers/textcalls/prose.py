@@ -33,18 +33,18 @@ _ANNOUNCING = (
 )
 
 
-class Prose:
+class TextContext:
     """Tracks the visible text: lines, code fences and quotes."""
 
     def __init__(self) -> None:
-        self.spoken = False
+        self.has_text = False
         self._fenced = False
         self._line = ""
         self._above = ""
         self._ticks = 0
 
-    def say(self, text: str) -> None:
-        self.spoken = self.spoken or not text.isspace()
+    def add(self, text: str) -> None:
+        self.has_text = self.has_text or not text.isspace()
         *whole, rest = text.split("\n")
         for line in whole:
             self._end_line(line)
@@ -79,15 +79,15 @@ class Prose:
         return not line[-1].isspace() or line.rstrip()[-1] in _SENTENCE_ENDS
 
     @property
-    def announces(self) -> bool:
+    def announces_call(self) -> bool:
         """The last sentence announces an action."""
         return _matches(_ANNOUNCING, self._last_sentence)
 
     @property
-    def exemplifies(self) -> bool:
+    def introduces_example(self) -> bool:
         """The last sentence introduces an example or a quotation."""
         last = self._last_sentence
-        return _matches(_EXAMPLE_WORDS, last) or (_matches(_TALK, last) and not self.announces)
+        return _matches(_EXAMPLE_WORDS, last) or (_matches(_TALK, last) and not self.announces_call)
 
     @property
     def _last_sentence(self) -> str:

@@ -22,17 +22,17 @@ from hermes.core.ports import Provider
 from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, Restarted, TextDelta, ToolSpec
 from hermes.providers.grammar import fresh_id
 from hermes.providers.textcalls.catalogue import STYLES, trusted_styles
-from hermes.providers.textcalls.found import Wish
-from hermes.providers.textcalls.offer import Offer
-from hermes.providers.textcalls.openers import Openers
-from hermes.providers.textcalls.scanner import Scanner
+from hermes.providers.textcalls.found import TextCall
+from hermes.providers.textcalls.offer import OfferedTools
+from hermes.providers.textcalls.openers import OpenerIndex
+from hermes.providers.textcalls.scanner import CallScanner
 from hermes.providers.wire.thinking import TAGS
 
 _CONNECTION_LOST = "the connection was lost before the reply was complete"
 _STRAY_THOUGHT = re.compile("|".join(f"</{tag}>" for tag in TAGS), re.IGNORECASE)
 
 
-class TextCalls:
+class TextCallProvider:
     """For models whose calls arrive as text because the server does not know their style. `style`
     is the model's known style, or "auto"; unambiguous markup is recognised in any case. A call
     counts if it names an offered tool, its arguments match the schema, and it is neither an example
@@ -42,8 +42,8 @@ class TextCalls:
         self._inner = inner
         self._trusted = trusted_styles(style)
         self._tools: tuple[ToolSpec, ...] = ()
-        self._offer = Offer(())
-        self._openers = Openers((), ())
+        self._offer = OfferedTools(())
+        self._openers = OpenerIndex((), ())
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         scanning = bool(prompt.tools) and not prompt.words_only
@@ -74,15 +74,15 @@ class TextCalls:
 
     def _prepare(self, tools: tuple[ToolSpec, ...]) -> None:
         if tools is not self._tools and tools != self._tools:
-            self._offer = Offer(tools)
+            self._offer = OfferedTools(tools)
             self._openers = _openers(self._offer.names, self._trusted)
         self._tools = tools
 
-    def _scanner(self) -> Scanner:
-        return Scanner(self._offer, self._openers, self._trusted)
+    def _scanner(self) -> CallScanner:
+        return CallScanner(self._offer, self._openers, self._trusted)
 
     def _finish(
-        self, prompt: Prompt, reply: Reply, scanner: Scanner, received: list[str]
+        self, prompt: Prompt, reply: Reply, scanner: CallScanner, received: list[str]
     ) -> Iterator[Delta | Reply]:
         message = reply.message
         if not received and message.text:
@@ -93,7 +93,7 @@ class TextCalls:
             yield reply
             return
         yield from scanner.finish(whole=message.stop not in ("length", "cut"))
-        if not scanner.wishes:
+        if not scanner.calls:
             yield reply
         elif _is_void(scanner, prompt):
             yield Restarted()
@@ -104,26 +104,26 @@ class TextCalls:
 
 
 @lru_cache(maxsize=8)
-def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> Openers:
+def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> OpenerIndex:
     """Shared by sessions with the same tools."""
     first = tuple(style for style in STYLES if style.name in trusted)
     others = tuple(style for style in STYLES if style.name not in trusted)
-    return Openers((*first, *others), names)
+    return OpenerIndex((*first, *others), names)
 
 
-def _flush(scanner: Scanner, received: list[str]) -> Iterator[Delta]:
+def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
     """Emits everything that was held back as text."""
-    if scanner.wishes:
+    if scanner.calls:
         yield Restarted()
         yield TextDelta(text="".join(received))
-    elif held := scanner.held:
+    elif held := scanner.held_text:
         yield TextDelta(text=held)
 
 
-def _is_void(scanner: Scanner, prompt: Prompt) -> bool:
+def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
     """The calls turn out not to be meant: misread, part of reasoning, or copied from another
     message."""
-    if scanner.misread or _STRAY_THOUGHT.search(scanner.said_after):
+    if scanner.is_misread or _STRAY_THOUGHT.search(scanner.text_after_calls):
         return True
     return any(_occurs(echo, message) for echo in scanner.echoes for message in prompt.messages)
 
@@ -138,7 +138,9 @@ def _occurs(text: str, message: Message) -> bool:
             return False
 
 
-def _with_calls(message: AssistantMessage, scanner: Scanner, prompt: Prompt) -> AssistantMessage:
+def _with_calls(
+    message: AssistantMessage, scanner: CallScanner, prompt: Prompt
+) -> AssistantMessage:
     taken = {
         call.id for m in prompt.messages if isinstance(m, AssistantMessage) for call in m.calls
     }
@@ -147,7 +149,7 @@ def _with_calls(message: AssistantMessage, scanner: Scanner, prompt: Prompt) -> 
     ]
     place, count = len(prompt.messages), 0
     for part in scanner.parts:
-        if isinstance(part, Wish):
+        if isinstance(part, TextCall):
             id = fresh_id(f"call_{place}_{count}", taken)
             taken.add(id)
             count += 1
@@ -158,7 +160,7 @@ def _with_calls(message: AssistantMessage, scanner: Scanner, prompt: Prompt) -> 
     return AssistantMessage(parts=tuple(parts), stop=stop)
 
 
-def _call(wish: Wish, id: str, stop: StopReason) -> ToolCall:
+def _call(wish: TextCall, id: str, stop: StopReason) -> ToolCall:
     broken = wish.broken or (_CONNECTION_LOST if stop == "cut" else "")
     arguments = {} if broken else wish.arguments
     return ToolCall(id=id, name=wish.name, arguments=arguments, broken=broken)

@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator
 from typing import Literal
 
 from hermes.core.prompt import CallNamed, TextDelta
-from hermes.providers.textcalls.attempt import Attempt, Place
-from hermes.providers.textcalls.found import Block, Wish, wishes_of
-from hermes.providers.textcalls.offer import Offer
-from hermes.providers.textcalls.openers import Openers, Opening
-from hermes.providers.textcalls.prose import Prose
+from hermes.providers.textcalls.attempt import CallAttempt, CallPosition
+from hermes.providers.textcalls.found import CallBlock, TextCall, check_calls
+from hermes.providers.textcalls.offer import OfferedTools
+from hermes.providers.textcalls.openers import OpenerIndex, OpenerMatch
+from hermes.providers.textcalls.prose import TextContext
 from hermes.providers.textcalls.tape import NoCall
 
 INCOMPLETE = "the reply ended before the arguments were complete"
@@ -18,23 +18,23 @@ INCOMPLETE = "the reply ended before the arguments were complete"
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>")
 
 Piece = TextDelta | CallNamed
-Going = Generator[Piece, None, bool]
+ScanStep = Generator[Piece, None, bool]
 """Yields what may be shown and returns whether more can be done with the text so far."""
 
 
-class Scanner:
+class CallScanner:
     """Takes the text of one reply and returns what may be shown now. `parts` is the reply once it
     is finished. Three states: searching for a call, reading one, or waiting for what follows it."""
 
-    def __init__(self, offer: Offer, openers: Openers, trusted: frozenset[str]) -> None:
+    def __init__(self, offer: OfferedTools, openers: OpenerIndex, trusted: frozenset[str]) -> None:
         self._offer = offer
         self._openers = openers
         self._trusted = trusted
-        self._prose = Prose()
+        self._prose = TextContext()
         self._rest = ""
-        self._attempt: Attempt | None = None
-        self._blocks: list[Block] = []
-        self._made: list[list[str] | Wish] = []
+        self._attempt: CallAttempt | None = None
+        self._blocks: list[CallBlock] = []
+        self._parts: list[list[str] | TextCall] = []
         self._words: list[str] | None = None
         self._gap = ""
         self._closers: set[str] = set()
@@ -45,28 +45,28 @@ class Scanner:
         self.echoes: list[str] = []
 
     @property
-    def parts(self) -> list[str | Wish]:
-        return ["".join(part) if isinstance(part, list) else part for part in self._made]
+    def parts(self) -> list[str | TextCall]:
+        return ["".join(part) if isinstance(part, list) else part for part in self._parts]
 
     @property
-    def wishes(self) -> list[Wish]:
-        return [part for part in self._made if isinstance(part, Wish)]
+    def calls(self) -> list[TextCall]:
+        return [part for part in self._parts if isinstance(part, TextCall)]
 
     @property
-    def held(self) -> str:
+    def held_text(self) -> str:
         """Text that arrived but is not shown, because it may belong to a call."""
         blocks = "".join(block.text for block in self._blocks)
         return self._gap + blocks + (self._attempt.text if self._attempt else "") + self._rest
 
     @property
-    def said_after(self) -> str:
+    def text_after_calls(self) -> str:
         """All text after the first call except text that looks like a call."""
         return "".join(self._after)
 
     @property
-    def misread(self) -> bool:
+    def is_misread(self) -> bool:
         """The end of a call appears in the text after one, so a call was split wrongly."""
-        after = self.said_after
+        after = self.text_after_calls
         return any(closer in after for closer in self._closers)
 
     def feed(self, text: str) -> list[Piece]:
@@ -96,7 +96,7 @@ class Scanner:
             else:
                 going = yield from self._scan()
 
-    def _scan(self) -> Going:
+    def _scan(self) -> ScanStep:
         text, self._rest = self._rest, ""
         opening = None
         if text and self._mode == "listening":
@@ -113,19 +113,19 @@ class Scanner:
             yield from self._say(opening.opener)
         return True
 
-    def _begin(self, opening: Opening) -> bool:
+    def _begin(self, opening: OpenerMatch) -> bool:
         """Starts to read a possible call; False if it cannot be meant as one."""
-        place = Place.after(self._prose)
+        place = CallPosition.after(self._prose)
         styles = tuple(style for style in opening.styles if place.allows(style, self._trusted))
         if not styles:
             return False
-        self._attempt = Attempt(self._rest, opening.opener, styles, place, self._offer)
+        self._attempt = CallAttempt(self._rest, opening.opener, styles, place, self._offer)
         self._rest = ""
         if self._ended:
             self._attempt.end()
         return True
 
-    def _read(self, attempt: Attempt) -> Going:
+    def _read(self, attempt: CallAttempt) -> ScanStep:
         try:
             found = attempt.advance()
         except NoCall:
@@ -138,19 +138,19 @@ class Scanner:
         self._attempt = None
         style, raws = found
         text, self._rest = attempt.text[: attempt.read], attempt.text[attempt.read :]
-        wishes = () if attempt.place.vetoed else wishes_of(raws, self._offer)
+        wishes = () if attempt.place.vetoed else check_calls(raws, self._offer)
         if wishes:
-            self._blocks.append(Block(style, text, wishes, attempt.place, attempt.named))
+            self._blocks.append(CallBlock(style, text, wishes, attempt.place, attempt.named))
         else:
             yield from self._release()
             yield from self._say(text, whole=True)
         return True
 
-    def _give_up(self, attempt: Attempt) -> Iterator[Piece]:
+    def _give_up(self, attempt: CallAttempt) -> Iterator[Piece]:
         """It is not a call. Markup inside a failed call is part of an argument."""
-        if not self._whole and attempt.begun and (name := attempt.meant_for):
+        if not self._whole and attempt.begun and (name := attempt.tool_name):
             yield from self._commit()
-            yield from self._add(Wish(name, {}, INCOMPLETE), named=attempt.named)
+            yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
             return
         yield from self._release()
         if attempt.begun:
@@ -158,7 +158,7 @@ class Scanner:
         self._rest = attempt.text[len(attempt.opener) :]
         yield from self._say(attempt.opener)
 
-    def _decide(self) -> Going:
+    def _decide(self) -> ScanStep:
         """Decides by what follows whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
@@ -175,7 +175,7 @@ class Scanner:
         if style.ends and ahead and style.ends.startswith(ahead[: len(style.ends)]):
             return (yield from self._cut_off(ahead, style.ends))
         if style.marked:
-            meant = self._blocks[-1].meant_before(gap, ahead)
+            meant = self._blocks[-1].is_meant(gap, ahead)
         else:
             opening = self._openers.find(ahead, at_line_start=True) if ahead else None
             if opening is not None and opening.at == 0 and not self._ended and not opening.styles:
@@ -188,7 +188,7 @@ class Scanner:
         yield from self._commit() if meant else self._release()
         return bool(self._rest)
 
-    def _cut_off(self, ahead: str, end: str) -> Going:
+    def _cut_off(self, ahead: str, end: str) -> ScanStep:
         """The model continues with an invented result: that is neither shown nor run."""
         if len(ahead) < len(end) and not self._ended:
             return False
@@ -207,11 +207,11 @@ class Scanner:
         for block in blocks:
             self._closers.update(block.style.closers)
             self.echoes.append(block.text.strip())
-            for n, wish in enumerate(block.wishes):
+            for n, wish in enumerate(block.calls):
                 yield from self._add(wish, named=block.named and n == 0)
 
-    def _add(self, wish: Wish, *, named: bool) -> Iterator[Piece]:
-        self._made.append(wish)
+    def _add(self, wish: TextCall, *, named: bool) -> Iterator[Piece]:
+        self._parts.append(wish)
         self._words = None
         self._gap = ""
         self._prose.call()
@@ -224,9 +224,9 @@ class Scanner:
         for block in blocks:
             yield from self._say(block.text, whole=True)
 
-    def _announce(self, attempt: Attempt) -> Iterator[Piece]:
+    def _announce(self, attempt: CallAttempt) -> Iterator[Piece]:
         """Announces the tool name once, as soon as it is clear."""
-        if not attempt.named and (name := attempt.meant_for):
+        if not attempt.named and (name := attempt.tool_name):
             attempt.named = True
             yield CallNamed(name=name)
 
@@ -234,7 +234,7 @@ class Scanner:
         """`whole`: the text is complete call markup."""
         if not text:
             return
-        self._prose.say(text)
+        self._prose.add(text)
         if self.echoes and not whole:
             self._after.append(text)
         if self._words is None:
@@ -244,6 +244,6 @@ class Scanner:
             if self._gap:
                 return
             self._words = []
-            self._made.append(self._words)
+            self._parts.append(self._words)
         self._words.append(text)
         yield TextDelta(text=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.providers.textcalls.literals import Unreadable, value_of
+from hermes.providers.textcalls.literals import UnreadableValue, parse_value
 
 _MAX_DEPTH = 60
 _KINDS = {
@@ -19,11 +19,11 @@ _KINDS = {
 }
 
 
-class Misfit(ValueError):
+class SchemaMismatch(ValueError):
     """The value does not match the schema."""
 
 
-def fitted(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
+def fit_to_schema(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
     """The value without optional nulls. With `text`, members of an object are text and are
     converted to the types of the schema. Raises Misfit."""
     root = schema if isinstance(schema, dict) else {}
@@ -38,7 +38,7 @@ class _Check:
         if schema is True or schema == {}:
             return value
         if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-            raise Misfit("no match")
+            raise SchemaMismatch("no match")
         if isinstance(reference := schema.get("$ref"), str):
             return self.value(self._resolve(reference), value, text=text, depth=depth + 1)
         for word in ("anyOf", "oneOf"):
@@ -59,12 +59,12 @@ class _Check:
 
     def _resolve(self, reference: str) -> JsonValue:
         if not reference.startswith("#"):
-            raise Misfit("an external reference")
+            raise SchemaMismatch("an external reference")
         found: JsonValue = self._root
         for name in reference[1:].split("/")[1:]:
             name = name.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or name not in found:
-                raise Misfit("a broken reference")
+                raise SchemaMismatch("a broken reference")
             found = found[name]
         return found
 
@@ -77,9 +77,9 @@ class _Check:
             for option in options:
                 try:
                     return self.value(option, value, text=as_text, depth=depth + 1)
-                except Misfit:
+                except SchemaMismatch:
                     continue
-        raise Misfit("no option matches")
+        raise SchemaMismatch("no option matches")
 
     def _check_type(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
         kinds = _names(schema.get("type"))
@@ -89,14 +89,14 @@ class _Check:
             made = _convert(value, kinds)
             if _has_type(made, kinds):
                 return _whole(made) if "integer" in kinds else made
-        raise Misfit(f"not {' or '.join(kinds)}")
+        raise SchemaMismatch(f"not {' or '.join(kinds)}")
 
     def _check_allowed(self, schema: JsonObject, value: JsonValue) -> None:
         allowed = schema.get("enum")
         if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
-            raise Misfit("not one of the allowed values")
+            raise SchemaMismatch("not one of the allowed values")
         if "const" in schema and not _same(schema["const"], value):
-            raise Misfit("not the one allowed value")
+            raise SchemaMismatch("not the one allowed value")
 
     def _object(
         self, schema: JsonObject, value: JsonObject, *, text: bool, depth: int
@@ -109,20 +109,20 @@ class _Check:
         made: JsonObject = {}
         for name, item in value.items():
             if name not in known and free is False and "patternProperties" not in schema:
-                raise Misfit(f"unknown property {name}")
+                raise SchemaMismatch(f"unknown property {name}")
             part = known.get(name, free if isinstance(free, dict) else True)
             if item is None and name not in needed and not _takes_null(part):
                 continue
             made[name] = self.value(part, item, text=text, depth=depth + 1)
         if missing := needed - made.keys():
-            raise Misfit(f"missing {', '.join(sorted(map(str, missing)))}")
+            raise SchemaMismatch(f"missing {', '.join(sorted(map(str, missing)))}")
         return made
 
     def _array(self, schema: JsonObject, value: list[JsonValue], *, depth: int) -> JsonValue:
         if len(value) < _number(schema, "minItems", 0):
-            raise Misfit("too few items")
+            raise SchemaMismatch("too few items")
         if len(value) > _number(schema, "maxItems", len(value)):
-            raise Misfit("too many items")
+            raise SchemaMismatch("too many items")
         items = schema.get("items", True)
         return [self.value(items, item, text=False, depth=depth + 1) for item in value]
 
@@ -155,8 +155,8 @@ def _convert(text: str, kinds: tuple[str, ...]) -> JsonValue:
     if "boolean" in kinds and stripped.lower() in ("true", "false"):
         return stripped.lower() == "true"
     try:
-        return value_of(stripped)
-    except Unreadable:
+        return parse_value(stripped)
+    except UnreadableValue:
         return text
 
 
@@ -183,7 +183,7 @@ def _check_size(schema: JsonObject, value: JsonValue) -> None:
 
 def _check_limits(size: float, schema: JsonObject, least: str, most: str) -> None:
     if size < _number(schema, least, size) or size > _number(schema, most, size):
-        raise Misfit("out of range")
+        raise SchemaMismatch("out of range")
 
 
 def _number(schema: JsonObject, name: str, default: float) -> float:

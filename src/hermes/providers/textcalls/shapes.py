@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.providers.textcalls.literals import Unreadable, object_of, value_of
-from hermes.providers.textcalls.tape import NoCall, Raw
+from hermes.providers.textcalls.literals import UnreadableValue, parse_object, parse_value
+from hermes.providers.textcalls.tape import NoCall, RawCall
 
 NAMES = ("name", "tool_name", "function", "tool", "function_name", "action")
 ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
@@ -16,26 +16,26 @@ _METADATA_KEYS = ("id", "type", "tool_call_id", "call_id", "index")
 FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_METADATA_KEYS)
 
 
-def raws_in(text: str, *, strict: bool = False) -> tuple[Raw, ...]:
+def parse_calls(text: str, *, strict: bool = False) -> tuple[RawCall, ...]:
     """The calls in the text of an object or list; raises NoCall. With `strict`, a call needs
     arguments: a name alone is not enough."""
     try:
-        found = tuple(_raws(value_of(text), strict=strict))
-    except Unreadable as error:
+        found = tuple(_raws(parse_value(text), strict=strict))
+    except UnreadableValue as error:
         raise NoCall from error
     if not found:
         raise NoCall
     return found
 
 
-def arguments_in(text: str) -> JsonObject:
+def parse_arguments(text: str) -> JsonObject:
     try:
-        return object_of(text)
-    except Unreadable as error:
+        return parse_object(text)
+    except UnreadableValue as error:
         raise NoCall from error
 
 
-def _raws(value: JsonValue, *, strict: bool) -> Iterator[Raw]:
+def _raws(value: JsonValue, *, strict: bool) -> Iterator[RawCall]:
     if isinstance(value, list):
         for item in value:
             yield from _raws(item, strict=strict)
@@ -45,7 +45,7 @@ def _raws(value: JsonValue, *, strict: bool) -> Iterator[Raw]:
         raise NoCall
 
 
-def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[Raw]:
+def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[RawCall]:
     for key in LISTS:
         if isinstance(value.get(key), list | dict):
             _require_only(value, (key,))
@@ -59,7 +59,7 @@ def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[Raw]:
     yield _raw_of_object(value, strict=strict)
 
 
-def _raw_of_object(value: JsonObject, *, strict: bool) -> Raw:
+def _raw_of_object(value: JsonObject, *, strict: bool) -> RawCall:
     names = [key for key in NAMES if isinstance(value.get(key), str)]
     given = [key for key in ARGUMENTS if key in value]
     if len(names) != 1 or len(given) > 1 or (strict and not given):
@@ -67,12 +67,12 @@ def _raw_of_object(value: JsonObject, *, strict: bool) -> Raw:
     _require_only(value, (names[0], *given))
     arguments: JsonValue = value[given[0]] if given else {}
     if isinstance(arguments, str):
-        arguments = object_of(arguments) if arguments.strip() else {}
+        arguments = parse_object(arguments) if arguments.strip() else {}
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
         raise NoCall
-    return Raw(value[names[0]], arguments)
+    return RawCall(value[names[0]], arguments)
 
 
 def _require_only(value: JsonObject, used: tuple[str, ...]) -> None:

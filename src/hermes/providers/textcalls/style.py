@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hermes.providers.textcalls.tape import Reading, Tape
+from hermes.providers.textcalls.tape import Reading, TextTape
 
-Read = Callable[[Tape], Reading]
+Read = Callable[[TextTape], Reading]
 
 
-class Style(NamedTuple):
+class CallStyle(NamedTuple):
     """`openers` are the texts it starts with, `tool_openers` those derived from the offered tools.
     `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
     look like ordinary text and count only where nothing but a call can be meant. `closers` are its
@@ -26,7 +26,7 @@ class Style(NamedTuple):
     closers: tuple[str, ...] = ()
     ends: str = ""
 
-    def beginnings(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def openers_for(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """All openers; `{}` in a tool opener stands for each tool name."""
         made = (form.format(name) for form in self.tool_openers for name in names)
         return (*self.openers, *made)

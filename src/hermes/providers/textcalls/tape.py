@@ -12,7 +12,7 @@ from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.offer import Offer
+from hermes.providers.textcalls.offer import OfferedTools
 
 T = TypeVar("T")
 Steps = Generator[str, None, T]
@@ -34,7 +34,7 @@ class NoCall(Exception):
     """The text is not a call of this style."""
 
 
-class Raw(NamedTuple):
+class RawCall(NamedTuple):
     """A call as written, not yet checked against a tool. `typed` is False for styles whose values
     are all text."""
 
@@ -43,15 +43,15 @@ class Raw(NamedTuple):
     typed: bool = True
 
 
-Reading = Steps[tuple[Raw, ...]]
+Reading = Steps[tuple[RawCall, ...]]
 
 
-class Tape:
+class TextTape:
     """`text` starts with the markup; `at` is the read position; `ended` means that no more text
     follows. `named` is the tool of the started call, or ""; `begun` means that more than a mention
     of the markup was seen."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: OfferedTools) -> None:
         self.offer = offer
         self.text = ""
         self.at = 0
@@ -64,13 +64,13 @@ class Tape:
         """The next character, "" if it has not arrived."""
         return self.text[self.at : self.at + 1]
 
-    def name(self, name: str) -> str:
+    def mark_name(self, name: str) -> str:
         """Records which tool is meant."""
         self.begun = True
         self.named = self.named or name
         return name
 
-    def has(self, text: str) -> Steps[bool]:
+    def accept(self, text: str) -> Steps[bool]:
         """Consumes the text if it comes next; returns whether it did."""
         while True:
             available = self.text[self.at : self.at + len(text)]
@@ -82,17 +82,17 @@ class Tape:
             yield ""
 
     def expect(self, text: str) -> Steps[None]:
-        if not (yield from self.has(text)):
+        if not (yield from self.accept(text)):
             raise NoCall
 
     def any_of(self, *texts: str) -> Steps[str]:
         """Consumes and returns the first of these that comes next, or ""."""
         for text in texts:
-            if (yield from self.has(text)):
+            if (yield from self.accept(text)):
                 return text
         return ""
 
-    def spaces(self) -> Steps[None]:
+    def skip_spaces(self) -> Steps[None]:
         while True:
             found = _SPACE.match(self.text, self.at)
             self.at = found.end() if found else self.at
@@ -122,7 +122,7 @@ class Tape:
         while True:
             yield from self.until(closer)
             end = self.at - len(closer)
-            yield from self.spaces()
+            yield from self.skip_spaces()
             here = self.at
             if (yield from self.any_of(*followers)):
                 self.at = here
@@ -140,14 +140,14 @@ class Tape:
                 return word
             yield ""
 
-    def tool(self) -> Steps[str]:
+    def tool_name(self) -> Steps[str]:
         """The name of an offered tool; raises NoCall as soon as it cannot be one."""
         start = self.at
         while True:
             found = _NAME.match(self.text, start)
             end = found.end() if found else start
             so_far = self.text[start:end]
-            if not self.offer.begins(so_far):
+            if not self.offer.may_start(so_far):
                 raise NoCall
             if end < len(self.text) or self.ended:
                 break
@@ -157,7 +157,7 @@ class Tape:
         self.at = end
         return so_far
 
-    def balanced(self, *, python: bool = False) -> Steps[str]:
+    def balanced_text(self, *, python: bool = False) -> Steps[str]:
         """From a bracket to its closing bracket; brackets in strings do not count."""
         if self.ahead not in ("{", "[", "("):
             raise NoCall
@@ -200,7 +200,7 @@ class Tape:
             yield quote[0] if end == len(self.text) else ""
 
 
-def first_of(tape: Tape, *styles: Reading) -> Reading:
+def first_of(tape: TextTape, *styles: Reading) -> Reading:
     """Parses with the first of these that fits."""
     start = tape.at
     for style in styles:

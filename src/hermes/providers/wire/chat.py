@@ -19,13 +19,13 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
 from hermes.providers.wire.chat_reading import ChatReader
-from hermes.providers.wire.conversation import Conversation
-from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.conversation import ConversationFields
+from hermes.providers.wire.draft import ReplyBuilder
 from hermes.providers.wire.effort import effort_fields
 from hermes.providers.wire.format import (
-    Head,
+    RequestHead,
     closing,
-    is_own,
+    is_sealed_by,
     is_worth_sending,
     opening,
     output_limit,
@@ -34,28 +34,28 @@ from hermes.providers.wire.format import (
     system_text,
 )
 from hermes.providers.wire.fragments import (
-    MARKABLE_TEXT,
+    TEXT_PART_END,
     Fragments,
-    framed,
+    add_cache_marks,
+    cache_mark,
+    join_request,
     json_bytes,
-    mark,
-    marked,
 )
-from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.pictures import ImageLoader, image_placeholder
 from hermes.providers.wire.schemas import tool_schema
 
 
 class ChatWire:
     def __init__(
-        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: ImageLoader
     ) -> None:
         self.fragments = Fragments(self._fragment)
         self._endpoint = endpoint
         self._profile = profile
         self._life: MarkLife = life
         self._pictures = pictures
-        self._head = Head(self._opening, endpoint, profile, life)
-        self._conversation = Conversation(endpoint, profile)
+        self._head = RequestHead(self._opening, endpoint, profile, life)
+        self._conversation = ConversationFields(endpoint, profile)
         # A cache mark needs a part to sit on, so with marks every content is a list of parts.
         self._marks = profile.marks != "off"
 
@@ -68,15 +68,15 @@ class ChatWire:
         return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        self._conversation.goes_on(prompt, messages)
+        self._conversation.update(prompt, messages)
         fragments = self.fragments.of(messages)
         if self._marks:
-            fragments = marked(fragments, self._life, on=MARKABLE_TEXT)
+            fragments = add_cache_marks(fragments, self._life, on=TEXT_PART_END)
         end = closing(self._fields(prompt), self._profile)
-        return framed(self._head(prompt), fragments, end)
+        return join_request(self._head(prompt), fragments, end)
 
     def reader(self, *, taken: set[str], place: int) -> ChatReader:
-        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        draft = ReplyBuilder(issuer=self._endpoint.issuer, taken=taken, place=place)
         return ChatReader(self._endpoint, draft)
 
     def _opening(self, prompt: Prompt) -> bytes:
@@ -92,7 +92,7 @@ class ChatWire:
         role = "developer" if self._profile.developer else "system"
         content: JsonValue = text
         if self._marks:
-            content = [{"type": "text", "text": text, "cache_control": mark(self._life)}]
+            content = [{"type": "text", "text": text, "cache_control": cache_mark(self._life)}]
         return self._bytes({"role": role, "content": content})
 
     def _tool(self, tool: ToolSpec) -> JsonObject:
@@ -143,7 +143,9 @@ class ChatWire:
         field = self._profile.replay
         if field in ("none", "sealed"):
             return {}
-        own = [p for p in message.parts if isinstance(p, Reasoning) and is_own(p, self._endpoint)]
+        own = [
+            p for p in message.parts if isinstance(p, Reasoning) and is_sealed_by(p, self._endpoint)
+        ]
         held = [part.sealed[field] for part in own if part.sealed and field in part.sealed]
         return {field: held[0]} if held else {}
 
@@ -170,7 +172,7 @@ class ChatWire:
         return {"type": "text", "text": self._text_of_part(part)}
 
     def _text_of_part(self, part: Text | Image) -> str:
-        return part.text if isinstance(part, Text) else label(part)
+        return part.text if isinstance(part, Text) else image_placeholder(part)
 
     def _bytes(self, value: JsonObject) -> bytes:
         return json_bytes(value, ascii=self._profile.ascii)

@@ -8,11 +8,11 @@ from hermes.codec.values import JsonObject
 from hermes.core.messages import AssistantMessage, StopReason, Usage
 from hermes.core.prompt import Delta
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.failures import classify_event, malformed
+from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.sse import SseEvent
-from hermes.providers.wire.chat_calls import CallAssembly
-from hermes.providers.wire.draft import Draft
-from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.chat_calls import CallAssembler
+from hermes.providers.wire.draft import ReplyBuilder
+from hermes.providers.wire.loose import event_objects, object_of, objects_of, text_of
 from hermes.providers.wire.plain import chat_words
 from hermes.providers.wire.usage import chat_usage
 
@@ -28,14 +28,14 @@ _PLAIN = frozenset(("role", "content"))
 
 
 class ChatReader:
-    def __init__(self, endpoint: Endpoint, draft: Draft) -> None:
+    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
         self.draft = draft
         self.model = ""
         self.usage: Usage | None = None
         self.ended = False
         self.closed = False
         self._endpoint = endpoint
-        self._calls = CallAssembly(draft)
+        self._calls = CallAssembler(draft)
         self._stop: StopReason = "done"
         self._thoughts: list[str] = []
         self._details: list[JsonObject] = []
@@ -49,7 +49,7 @@ class ChatReader:
         if event.data.strip() == b"[DONE]":
             self.ended = self.closed = True
             return
-        for chunk in documents(event):
+        for chunk in event_objects(event):
             yield from self._chunk(chunk)
 
     def run_out(self) -> None:
@@ -58,7 +58,7 @@ class ChatReader:
     def read(self, body: JsonObject) -> Iterator[Delta]:
         choices = objects_of(body.get("choices"))
         if not choices and "error" not in body:
-            raise malformed(self._endpoint, "the reply has no message")
+            raise malformed_response(self._endpoint, "the reply has no message")
         message = object_of(choices[0].get("message")) if choices else {}
         # Whole calls need no assembly: each gets its own index.
         calls = [{**c, "index": n} for n, c in enumerate(objects_of(message.get("tool_calls")))]
@@ -96,14 +96,14 @@ class ChatReader:
         if delta.keys() <= _PLAIN:
             # The common case: plain content.
             if text := text_of(delta.get("content")):
-                yield from self.draft.say(text)
+                yield from self.draft.add_text(text)
             return
         yield from self._think(delta)
         if text := text_of(delta.get("content")):
-            yield from self.draft.say(text)
+            yield from self.draft.add_text(text)
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
-            yield from self.draft.say(refusal)
+            yield from self.draft.add_text(refusal)
         for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
             if signed := object_of(piece.get("extra_content")):
@@ -121,7 +121,7 @@ class ChatReader:
             text = "".join(text_of(d.get("text")) or text_of(d.get("summary")) for d in details)
         if content:
             self._thoughts.append(content)
-        yield from self.draft.think(text)
+        yield from self.draft.add_reasoning(text)
 
     def _seal(self) -> None:
         """Keeps the reasoning fields that the endpoint expects back in later requests."""
@@ -133,7 +133,7 @@ class ChatReader:
         if self._signatures:
             sealed["extra_content"] = self._signatures
         if sealed:
-            self.draft.first_thought().sealed = sealed
+            self.draft.first_reasoning().sealed = sealed
 
 
 def _join_details(details: list[JsonObject]) -> list[JsonObject]:

@@ -12,7 +12,7 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile
 
 
-class Conversation:
+class ConversationFields:
     """Sends nothing unless the profile names a field or header for it. Without a configured id, the
     id is a hash of the start of the conversation, so it is stable as long as prompt caches are."""
 
@@ -23,7 +23,7 @@ class Conversation:
         self._start: tuple[str, Message] | None = None
         self._initiator = ""
 
-    def goes_on(self, prompt: Prompt, messages: tuple[Message, ...]) -> None:
+    def update(self, prompt: Prompt, messages: tuple[Message, ...]) -> None:
         """Updates id and initiator for a request; `messages` are the repaired messages of the
         prompt."""
         if self._profile.initiator:

@@ -12,17 +12,17 @@ from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, Text
 from hermes.providers.grammar import fresh_id
 from hermes.providers.scrub import clean_text
 from hermes.providers.wire.arguments import read_arguments
-from hermes.providers.wire.thinking import Piece, ThinkSplitter
+from hermes.providers.wire.thinking import ReasoningSplitter, SplitPiece
 
 
-class Words:
+class TextBuilder:
     """Visible text in fragments."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
 
 
-class Thought:
+class ReasoningBuilder:
     """Reasoning in fragments, plus the provider's opaque block."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Thought:
         self.sealed: JsonObject | None = None
 
 
-class Wish:
+class CallBuilder:
     """A tool call in fragments; `given` holds arguments that arrived as an object. A doubtful call
     may be an echo of the previous one and counts only if arguments follow."""
 
@@ -39,20 +39,20 @@ class Wish:
         self.name = name
         self.pieces: list[str] = []
         self.size = 0
-        self.given: JsonObject | None = None
-        self._every: list[str] = []
+        self.given_arguments: JsonObject | None = None
+        self._all_pieces: list[str] = []
         self.announced = False
         self.doubtful = False
 
-    def write(self, piece: str) -> None:
+    def append(self, piece: str) -> None:
         self.pieces.append(piece)
         self.size += len(piece)
-        if self._every:
-            self._every.append(piece)
+        if self._all_pieces:
+            self._all_pieces.append(piece)
 
-    def rewrite(self, text: str) -> None:
+    def replace(self, text: str) -> None:
         """Handles a fragment that appears to resend all arguments."""
-        self._every = [*(self._every or self.pieces), text]
+        self._all_pieces = [*(self._all_pieces or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
 
@@ -64,15 +64,19 @@ class Wish:
     def arguments(self) -> JsonObject | str:
         """The arguments as an object or as text. A nested object may begin like the outer one, so
         if only all fragments together parse as an object, none was a resend."""
-        if self.given is not None:
-            return self.given
-        if self._every and not _is_object(self.raw) and _is_object(plain := "".join(self._every)):
+        if self.given_arguments is not None:
+            return self.given_arguments
+        if (
+            self._all_pieces
+            and not _is_object(self.raw)
+            and _is_object(plain := "".join(self._all_pieces))
+        ):
             return plain
         return self.raw
 
     @property
     def is_echo(self) -> bool:
-        return self.doubtful and not self.size and self.given is None
+        return self.doubtful and not self.size and self.given_arguments is None
 
 
 def _is_object(text: str) -> bool:
@@ -82,35 +86,35 @@ def _is_object(text: str) -> bool:
         return False
 
 
-Part = TypeVar("Part", Words, Thought)
+Part = TypeVar("Part", TextBuilder, ReasoningBuilder)
 
 
-class Draft:
+class ReplyBuilder:
     """`taken` holds the call ids of the conversation so far and `place` its number of messages; ids
     that the model left out are derived from both."""
 
     def __init__(self, *, issuer: str, taken: set[str], place: int) -> None:
-        self.parts: list[Words | Thought | Wish] = []
+        self.parts: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
         self._issuer = issuer
         self._taken = taken
         self._place = place
-        self._splitter = ThinkSplitter()
+        self._splitter = ReasoningSplitter()
         self._half = ""
         self._new_ids: set[str] = set()
 
     @property
-    def visible(self) -> bool:
+    def has_visible_output(self) -> bool:
         """Text or a call was already shown."""
         return any(
-            isinstance(part, Wish) or (isinstance(part, Words) and part.pieces)
+            isinstance(part, CallBuilder) or (isinstance(part, TextBuilder) and part.pieces)
             for part in self.parts
         )
 
     @property
-    def wishes(self) -> list[Wish]:
-        return [part for part in self.parts if isinstance(part, Wish)]
+    def calls(self) -> list[CallBuilder]:
+        return [part for part in self.parts if isinstance(part, CallBuilder)]
 
-    def say(self, text: str) -> Iterator[Delta]:
+    def add_text(self, text: str) -> Iterator[Delta]:
         """Adds visible text; inline reasoning in it is split off."""
         text = self._half + text
         # The first half of a surrogate pair waits for the second half in the next event.
@@ -119,36 +123,36 @@ class Draft:
         for piece in self._splitter.feed(whole):
             yield from self._split(piece)
 
-    def think(self, text: str) -> Iterator[Delta]:
+    def add_reasoning(self, text: str) -> Iterator[Delta]:
         if text:
             text = clean_text(text)
-            self.thought().pieces.append(text)
+            self.open_reasoning().pieces.append(text)
             yield ReasoningDelta(text=text)
 
-    def thought(self) -> Thought:
+    def open_reasoning(self) -> ReasoningBuilder:
         """The reasoning part at the end; a new one if the last part is something else or sealed."""
         last = self.parts[-1] if self.parts else None
-        if isinstance(last, Thought) and last.sealed is None:
+        if isinstance(last, ReasoningBuilder) and last.sealed is None:
             return last
-        return self.new_thought()
+        return self.add_reasoning_part()
 
-    def new_thought(self) -> Thought:
-        return self._append(Thought())
+    def add_reasoning_part(self) -> ReasoningBuilder:
+        return self._append(ReasoningBuilder())
 
-    def first_thought(self) -> Thought:
+    def first_reasoning(self) -> ReasoningBuilder:
         """The first reasoning part, created if missing."""
-        thoughts = [part for part in self.parts if isinstance(part, Thought)]
+        thoughts = [part for part in self.parts if isinstance(part, ReasoningBuilder)]
         if not thoughts:
-            self.parts.insert(0, thought := Thought())
+            self.parts.insert(0, thought := ReasoningBuilder())
             return thought
         return thoughts[0]
 
-    def wish(self, id: str = "", name: str = "") -> Wish:
-        wish = Wish(id, name)
+    def add_call(self, id: str = "", name: str = "") -> CallBuilder:
+        wish = CallBuilder(id, name)
         self.parts.append(wish)
         return wish
 
-    def name(self, wish: Wish) -> Iterator[Delta]:
+    def announce(self, wish: CallBuilder) -> Iterator[Delta]:
         """Announces the tool name once."""
         if wish.name and not wish.announced:
             wish.announced = True
@@ -158,16 +162,16 @@ class Draft:
         """Ends a run of visible text and emits what was held back."""
         if self._half:
             self._half = ""
-            yield from self.say("\ufffd")
+            yield from self.add_text("\ufffd")
         for piece in self._splitter.finish():
             yield from self._split(piece)
 
     def finish(self) -> Iterator[Delta]:
         """Ends the reply and emits what was held back."""
         yield from self.flush()
-        self.parts = [p for p in self.parts if not (isinstance(p, Wish) and p.is_echo)]
-        for wish in self.wishes:
-            yield from self.name(wish)
+        self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
+        for wish in self.calls:
+            yield from self.announce(wish)
 
     def message(self, stop: StopReason) -> AssistantMessage:
         """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
@@ -180,45 +184,45 @@ class Draft:
             stop = "done"
         return AssistantMessage(parts=tuple(parts), stop=stop)
 
-    def _split(self, piece: Piece) -> Iterator[Delta]:
+    def _split(self, piece: SplitPiece) -> Iterator[Delta]:
         if piece.kind == "reasoning":
-            yield from self.think(piece.text)
+            yield from self.add_reasoning(piece.text)
         elif piece.kind == "text":
-            self._words().pieces.append(piece.text)
+            self._open_text().pieces.append(piece.text)
             yield TextDelta(text=piece.text)
         else:
             yield from self._retract()
 
     def _retract(self) -> Iterator[Delta]:
-        said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, Words))
+        said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
         if not said:
             return
-        self.parts = [part for part in self.parts if not isinstance(part, Words)]
+        self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
         yield Restarted()
-        yield from self.think(said)
+        yield from self.add_reasoning(said)
 
-    def _words(self) -> Words:
+    def _open_text(self) -> TextBuilder:
         last = self.parts[-1] if self.parts else None
-        return last if isinstance(last, Words) else self._append(Words())
+        return last if isinstance(last, TextBuilder) else self._append(TextBuilder())
 
     def _append(self, part: Part) -> Part:
         self.parts.append(part)
         return part
 
     def _part(
-        self, raw: Words | Thought | Wish, stop: StopReason
+        self, raw: TextBuilder | ReasoningBuilder | CallBuilder, stop: StopReason
     ) -> Text | Reasoning | ToolCall | None:
-        if isinstance(raw, Wish):
+        if isinstance(raw, CallBuilder):
             return self._call(raw, stop)
         text = "".join(raw.pieces)
-        if isinstance(raw, Words):
+        if isinstance(raw, TextBuilder):
             return Text(text=text) if text.strip() else None
         if not text and raw.sealed is None:
             return None
         issuer = self._issuer if raw.sealed is not None else ""
         return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
 
-    def _call(self, wish: Wish, stop: StopReason) -> ToolCall:
+    def _call(self, wish: CallBuilder, stop: StopReason) -> ToolCall:
         raw = wish.arguments
         found = read_arguments(raw, whole=stop not in ("length", "cut"))
         broken = found.broken
@@ -228,7 +232,7 @@ class Draft:
         name = clean_text(wish.name).strip()
         return ToolCall(id=self._id(wish), name=name, arguments=arguments, broken=broken)
 
-    def _id(self, wish: Wish) -> str:
+    def _id(self, wish: CallBuilder) -> str:
         made = len(self._new_ids) - len(self._taken)
         id = fresh_id(wish.id or f"call_{self._place}_{made}", self._new_ids)
         self._new_ids.add(id)

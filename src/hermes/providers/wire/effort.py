@@ -22,7 +22,7 @@ def level_of(effort: str) -> str:
     return effort if effort in LEVELS else ""
 
 
-def nearest(level: str, known: tuple[str, ...]) -> str:
+def nearest_level(level: str, known: tuple[str, ...]) -> str:
     """The level itself or the next stronger one that the model supports, else its strongest; "" if
     it supports none."""
     if not known:
@@ -38,7 +38,7 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
         return _responses(profile, level)
     if not level:
         return {}
-    on, supported = level != "none", nearest(level, profile.efforts)
+    on, supported = level != "none", nearest_level(level, profile.efforts)
     match profile.effort:
         case "adaptive" if on:
             return _adaptive(supported)
@@ -64,7 +64,7 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
             return {}
 
 
-def budget(profile: ModelProfile, effort: str, limit: int | None = None) -> int:
+def reasoning_budget(profile: ModelProfile, effort: str, limit: int | None = None) -> int:
     """Reasoning tokens in the style "budget"; 0 disables reasoning. They stay below `limit`, the
     maximum output of the request."""
     level = level_of(effort)
@@ -88,7 +88,7 @@ def _responses(profile: ModelProfile, level: str) -> JsonObject:
         return sealed
     reasoning: JsonObject = {"summary": "auto"}
     if level:
-        reasoning = {"effort": nearest(level, profile.efforts), **reasoning}
+        reasoning = {"effort": nearest_level(level, profile.efforts), **reasoning}
     return {"reasoning": reasoning, **sealed}
 
 
@@ -105,7 +105,7 @@ def _toggle(on: bool) -> JsonObject:
 
 def _google(profile: ModelProfile, level: str) -> JsonObject:
     """Newer models take a level, older ones a token count; none takes both."""
-    if supported := nearest(level, profile.efforts):
+    if supported := nearest_level(level, profile.efforts):
         fields: JsonObject = {"thinking_level": supported}
     else:
         fields = {"thinking_budget": 0 if level == "none" else _budget_of(level)}

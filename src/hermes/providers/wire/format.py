@@ -14,16 +14,16 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
 from hermes.providers.sse import SseEvent
-from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.draft import ReplyBuilder
 from hermes.providers.wire.fragments import Fragments, json_bytes
 
 MESSAGES_VERSION = "2023-06-01"
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """Decodes one reply, streamed or whole."""
 
-    draft: Draft
+    draft: ReplyBuilder
 
     @property
     def ended(self) -> bool:
@@ -64,7 +64,7 @@ class Reader(Protocol):
         ...
 
 
-class Wire(Protocol):
+class WireFormat(Protocol):
     """Encodes prompts and decodes replies. Lives as long as the session and caches fragments."""
 
     fragments: Fragments
@@ -79,7 +79,7 @@ class Wire(Protocol):
         """The request body. `messages` are the repaired messages of the prompt."""
         ...
 
-    def reader(self, *, taken: set[str], place: int) -> Reader: ...
+    def reader(self, *, taken: set[str], place: int) -> ReplyReader: ...
 
 
 class _CachedHead(NamedTuple):
@@ -92,7 +92,7 @@ class _CachedHead(NamedTuple):
     data: bytes
 
 
-class Head:
+class RequestHead:
     """Encodes the head of a request again only when system text or tools change. Sessions with the
     same head share it."""
 
@@ -185,7 +185,7 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
     return headers | {name.lower(): value for name, value in endpoint.headers.items()}
 
 
-def is_own(part: Reasoning, endpoint: Endpoint) -> bool:
+def is_sealed_by(part: Reasoning, endpoint: Endpoint) -> bool:
     """True if this endpoint sealed the reasoning and may receive it again."""
     return part.sealed is not None and part.issuer == endpoint.issuer
 

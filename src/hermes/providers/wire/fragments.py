@@ -16,7 +16,7 @@ _MAX_MARKS = 3
 # A fragment with this end closes an object inside the list that is its last field; a mark is
 # inserted before the end.
 _MARKABLE = b"}]}"
-MARKABLE_TEXT = b'"}]}'
+TEXT_PART_END = b'"}]}'
 """The same for an object that ends with a string: a text part does, an image does not."""
 
 Encode = Callable[[Message], bytes]
@@ -51,7 +51,7 @@ class Fragments:
         return messages[: len(self._messages)] == self._messages
 
 
-def framed(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
+def join_request(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
     """Joins the request in one copy: requests of long sessions are large."""
     if len(fragments) == 1:
         return head + fragments[0] + end
@@ -63,13 +63,15 @@ def json_bytes(value: object, *, ascii: bool) -> bytes:
     return ascii_json(encoded) if ascii else encoded
 
 
-def mark(life: MarkLife) -> JsonObject:
+def cache_mark(life: MarkLife) -> JsonObject:
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
-def marked(fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE) -> list[bytes]:
+def add_cache_marks(
+    fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE
+) -> list[bytes]:
     """Adds cache marks to the last fragments that end with `on`."""
-    addition = b',"cache_control":' + encode(mark(life))
+    addition = b',"cache_control":' + encode(cache_mark(life))
     result = list(fragments)
     left = _MAX_MARKS
     for place in range(len(result) - 1, -1, -1):

@@ -13,17 +13,17 @@ from hermes.providers.sse import SseEvent
 _decode = msgspec.json.Decoder().decode
 
 
-def documents(event: SseEvent) -> list[JsonObject]:
+def event_objects(event: SseEvent) -> list[JsonObject]:
     """The objects of an event: one, or one per line from servers that omit the empty line between
     events. Empty for anything else ("[DONE]", a bare word)."""
     data = event.data.strip()
     if not data.startswith(b"{"):
         return []
-    found = parsed(data)
+    found = parse_json(data)
     if found is not None:
         return [found] if isinstance(found, dict) else []
     lines = [line for line in data.split(b"\n") if line.strip().startswith(b"{")]
-    several = [parsed(line) for line in lines] if len(lines) > 1 else [None]
+    several = [parse_json(line) for line in lines] if len(lines) > 1 else [None]
     if any(item is None for item in several):
         raise ProviderError(
             "The server sent an event that cannot be parsed; try again.",
@@ -33,7 +33,7 @@ def documents(event: SseEvent) -> list[JsonObject]:
     return [item for item in several if isinstance(item, dict)]
 
 
-def parsed(data: bytes) -> JsonValue:
+def parse_json(data: bytes) -> JsonValue:
     """The JSON value, or None. The slow path also accepts half a surrogate pair (the other half may
     be in the next event) and raw control characters."""
     try:

@@ -22,21 +22,27 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
-from hermes.providers.wire.conversation import Conversation
-from hermes.providers.wire.draft import Draft
-from hermes.providers.wire.effort import ANSWER_TOKENS, budget, effort_fields
+from hermes.providers.wire.conversation import ConversationFields
+from hermes.providers.wire.draft import ReplyBuilder
+from hermes.providers.wire.effort import ANSWER_TOKENS, effort_fields, reasoning_budget
 from hermes.providers.wire.format import (
-    Head,
+    RequestHead,
     closing,
-    is_own,
+    is_sealed_by,
     is_worth_sending,
     opening,
     request_headers,
     system_text,
 )
-from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked
+from hermes.providers.wire.fragments import (
+    Fragments,
+    add_cache_marks,
+    cache_mark,
+    join_request,
+    json_bytes,
+)
 from hermes.providers.wire.messages_reading import MessagesReader
-from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.pictures import ImageLoader, image_placeholder
 from hermes.providers.wire.schemas import tool_schema
 
 _OUTPUT = 8_192
@@ -50,15 +56,15 @@ _END = b"]}"
 
 class MessagesWire:
     def __init__(
-        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: ImageLoader
     ) -> None:
         self.fragments = Fragments(self._fragment)
         self._endpoint = endpoint
         self._profile = profile
         self._life: MarkLife = life
         self._pictures = pictures
-        self._head = Head(self._opening, endpoint, profile, life)
-        self._conversation = Conversation(endpoint, profile)
+        self._head = RequestHead(self._opening, endpoint, profile, life)
+        self._conversation = ConversationFields(endpoint, profile)
 
     @property
     def url(self) -> str:
@@ -70,17 +76,17 @@ class MessagesWire:
         return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        self._conversation.goes_on(prompt, messages)
+        self._conversation.update(prompt, messages)
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
         if self._profile.marks != "off":
-            fragments = marked(fragments, self._life)
+            fragments = add_cache_marks(fragments, self._life)
         size = len(head) + sum(map(len, fragments))
         end = closing(self._fields(prompt, messages, size), self._profile)
-        return framed(head, _merge_user_turns(messages, fragments), end)
+        return join_request(head, _merge_user_turns(messages, fragments), end)
 
     def reader(self, *, taken: set[str], place: int) -> MessagesReader:
-        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        draft = ReplyBuilder(issuer=self._endpoint.issuer, taken=taken, place=place)
         return MessagesReader(self._endpoint, draft)
 
     def _opening(self, prompt: Prompt) -> bytes:
@@ -91,7 +97,7 @@ class MessagesWire:
         if system.strip():
             block: JsonObject = {"type": "text", "text": system}
             if self._profile.marks != "off":
-                block["cache_control"] = mark(self._life)
+                block["cache_control"] = cache_mark(self._life)
             fields["system"] = [block]
         return opening(fields, "messages", b"", self._profile)
 
@@ -107,7 +113,7 @@ class MessagesWire:
         fields: JsonObject = {"max_tokens": limit}
         if prompt.tools:
             fields["tool_choice"] = {"type": "none" if prompt.words_only else "auto"}
-        tokens = budget(self._profile, prompt.effort, prompt.max_tokens)
+        tokens = reasoning_budget(self._profile, prompt.effort, prompt.max_tokens)
         if tokens and self._may_think(messages):
             fields["max_tokens"] = max(limit, tokens + ANSWER_TOKENS)
             fields["thinking"] = {"type": "enabled", "budget_tokens": tokens}
@@ -160,7 +166,7 @@ class MessagesWire:
         return blocks
 
     def _replays(self, part: Reasoning) -> bool:
-        return self._profile.replay == "sealed" and is_own(part, self._endpoint)
+        return self._profile.replay == "sealed" and is_sealed_by(part, self._endpoint)
 
     def _result(self, result: ToolResult) -> JsonObject:
         pictures = any(isinstance(part, Image) for part in result.parts)
@@ -201,7 +207,7 @@ def _merge_user_turns(messages: tuple[Message, ...], fragments: list[bytes]) -> 
 
 
 def _text_of_part(part: Text | Image) -> str:
-    return part.text if isinstance(part, Text) else label(part)
+    return part.text if isinstance(part, Text) else image_placeholder(part)
 
 
 def _call(call: ToolCall) -> JsonObject:

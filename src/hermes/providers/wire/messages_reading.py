@@ -8,10 +8,10 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import AssistantMessage, StopReason, Usage
 from hermes.core.prompt import Delta
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.failures import classify_event, malformed
+from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.sse import SseEvent
-from hermes.providers.wire.draft import Draft, Thought, Wish
-from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.draft import CallBuilder, ReasoningBuilder, ReplyBuilder
+from hermes.providers.wire.loose import event_objects, object_of, objects_of, text_of
 from hermes.providers.wire.plain import messages_words
 from hermes.providers.wire.usage import messages_usage
 
@@ -28,7 +28,7 @@ _STOPS: dict[str, StopReason] = {
 
 
 class MessagesReader:
-    def __init__(self, endpoint: Endpoint, draft: Draft) -> None:
+    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
         self.draft = draft
         self.model = ""
         self.ended = False
@@ -36,7 +36,7 @@ class MessagesReader:
         self._endpoint = endpoint
         self._stop: StopReason = "done"
         self._counts: JsonObject = {}
-        self._blocks: dict[str, Wish | Thought] = {}
+        self._blocks: dict[str, CallBuilder | ReasoningBuilder] = {}
         self._signatures: dict[str, str] = {}
 
     @property
@@ -47,7 +47,7 @@ class MessagesReader:
         return messages_words(event.data)
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
-        for document in documents(event):
+        for document in event_objects(event):
             yield from self._event(text_of(document.get("type")) or event.name, document)
 
     def run_out(self) -> None:
@@ -57,7 +57,7 @@ class MessagesReader:
         if error := body.get("error"):
             raise classify_event(self._endpoint, error)
         if not isinstance(body.get("content"), list):
-            raise malformed(self._endpoint, "the reply has no content")
+            raise malformed_response(self._endpoint, "the reply has no content")
         self._begin(body)
         for place, block in enumerate(objects_of(body.get("content"))):
             yield from self._start(str(place), block)
@@ -99,49 +99,49 @@ class MessagesReader:
     def _start(self, place: str, block: JsonObject) -> Iterator[Delta]:
         match block.get("type"):
             case "text":
-                yield from self.draft.say(text_of(block.get("text")))
+                yield from self.draft.add_text(text_of(block.get("text")))
             case "thinking":
-                self._blocks[place] = self.draft.new_thought()
+                self._blocks[place] = self.draft.add_reasoning_part()
                 self._signatures[place] = text_of(block.get("signature"))
-                yield from self.draft.think(text_of(block.get("thinking")))
+                yield from self.draft.add_reasoning(text_of(block.get("thinking")))
             case "redacted_thinking":
-                self.draft.new_thought().sealed = block
+                self.draft.add_reasoning_part().sealed = block
             case "tool_use":
                 yield from self.draft.flush()
-                wish = self.draft.wish(text_of(block.get("id")), text_of(block.get("name")))
+                wish = self.draft.add_call(text_of(block.get("id")), text_of(block.get("name")))
                 self._blocks[place] = wish
                 given = block.get("input")
                 if isinstance(given, dict) and given:
-                    wish.given = given
+                    wish.given_arguments = given
                 elif isinstance(given, str):
-                    wish.write(given)
-                yield from self.draft.name(wish)
+                    wish.append(given)
+                yield from self.draft.announce(wish)
 
     def _delta(self, place: str, delta: JsonObject) -> Iterator[Delta]:
         block = self._blocks.get(place)
         match delta.get("type"):
             case "text_delta":
-                yield from self.draft.say(text_of(delta.get("text")))
+                yield from self.draft.add_text(text_of(delta.get("text")))
             case "thinking_delta":
-                yield from self.draft.think(text_of(delta.get("thinking")))
+                yield from self.draft.add_reasoning(text_of(delta.get("thinking")))
             case "signature_delta":
                 signature = self._signatures.get(place, "") + text_of(delta.get("signature"))
                 self._signatures[place] = signature
-            case "input_json_delta" if isinstance(block, Wish):
+            case "input_json_delta" if isinstance(block, CallBuilder):
                 self._write(block, delta.get("partial_json"))
 
-    def _write(self, wish: Wish, piece: JsonValue) -> None:
+    def _write(self, wish: CallBuilder, piece: JsonValue) -> None:
         if isinstance(piece, dict):
-            wish.given = piece
+            wish.given_arguments = piece
         elif isinstance(piece, str) and piece:
-            wish.given = None
-            wish.write(piece)
+            wish.given_arguments = None
+            wish.append(piece)
 
     def _close(self, place: str) -> Iterator[Delta]:
         """Ends a block. Reasoning without a signature cannot be sent back."""
         block = self._blocks.get(place)
         signature = self._signatures.get(place, "")
-        if isinstance(block, Thought) and signature:
+        if isinstance(block, ReasoningBuilder) and signature:
             thinking = "".join(block.pieces)
             block.sealed = {"type": "thinking", "thinking": thinking, "signature": signature}
         yield from self.draft.flush()

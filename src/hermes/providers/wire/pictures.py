@@ -12,7 +12,7 @@ from hermes.core.messages import Image, Message, ToolMessage, UserMessage
 MAX_BYTES = 20 * 1024 * 1024
 
 
-class Pictures:
+class ImageLoader:
     """Image data for the duration of one request."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Pictures:
         return None if data is None else f"data:{image.media_type};base64,{data}"
 
 
-def label(image: Image) -> str:
+def image_placeholder(image: Image) -> str:
     """Replaces an image that is not sent."""
     return f"[picture: {Path(image.file).name}, not shown]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from hermes.codec.identity import ByIdentity
+from hermes.codec.identity import IdentityCache
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
@@ -21,13 +21,13 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
-from hermes.providers.wire.conversation import Conversation
-from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.conversation import ConversationFields
+from hermes.providers.wire.draft import ReplyBuilder
 from hermes.providers.wire.effort import effort_fields
 from hermes.providers.wire.format import (
-    Head,
+    RequestHead,
     closing,
-    is_own,
+    is_sealed_by,
     is_worth_sending,
     opening,
     output_limit,
@@ -35,25 +35,25 @@ from hermes.providers.wire.format import (
     sorted_text,
     system_text,
 )
-from hermes.providers.wire.fragments import Fragments, framed, json_bytes
-from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.fragments import Fragments, join_request, json_bytes
+from hermes.providers.wire.pictures import ImageLoader, image_placeholder
 from hermes.providers.wire.responses_reading import ResponsesReader
 from hermes.providers.wire.schemas import tool_schema
 
 # Requests with the same key are routed to the machine that caches their prefix.
-_cache_key: ByIdentity[bytes, str] = ByIdentity(lambda head: hashlib.sha256(head).hexdigest())
+_cache_key: IdentityCache[bytes, str] = IdentityCache(lambda head: hashlib.sha256(head).hexdigest())
 
 
 class ResponsesWire:
     def __init__(
-        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: ImageLoader
     ) -> None:
         self.fragments = Fragments(self._fragment)
         self._endpoint = endpoint
         self._profile = profile
         self._pictures = pictures
-        self._head = Head(self._opening, endpoint, profile, life)
-        self._conversation = Conversation(endpoint, profile)
+        self._head = RequestHead(self._opening, endpoint, profile, life)
+        self._conversation = ConversationFields(endpoint, profile)
 
     @property
     def url(self) -> str:
@@ -64,13 +64,13 @@ class ResponsesWire:
         return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        self._conversation.goes_on(prompt, messages)
+        self._conversation.update(prompt, messages)
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
-        return framed(head, fragments, closing(self._fields(prompt, head), self._profile))
+        return join_request(head, fragments, closing(self._fields(prompt, head), self._profile))
 
     def reader(self, *, taken: set[str], place: int) -> ResponsesReader:
-        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        draft = ReplyBuilder(issuer=self._endpoint.issuer, taken=taken, place=place)
         return ResponsesReader(self._endpoint, draft)
 
     def _opening(self, prompt: Prompt) -> bytes:
@@ -136,7 +136,7 @@ class ResponsesWire:
         return items
 
     def _replays(self, part: Reasoning) -> bool:
-        return self._profile.replay == "sealed" and is_own(part, self._endpoint)
+        return self._profile.replay == "sealed" and is_sealed_by(part, self._endpoint)
 
     def _result(self, result: ToolResult) -> JsonObject:
         output: JsonValue = result.text
@@ -161,7 +161,7 @@ class ResponsesWire:
 
 
 def _text_of_part(part: Text | Image) -> str:
-    return part.text if isinstance(part, Text) else label(part)
+    return part.text if isinstance(part, Text) else image_placeholder(part)
 
 
 def _call(call: ToolCall) -> JsonObject:

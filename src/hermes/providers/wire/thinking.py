@@ -49,14 +49,14 @@ _QUOTES = "`'\"“‘"
 Kind = Literal["text", "reasoning", "retract"]
 
 
-class Piece(NamedTuple):
+class SplitPiece(NamedTuple):
     """`retract` means that all visible text so far was reasoning without an opening tag."""
 
     kind: Kind
     text: str
 
 
-class ThinkSplitter:
+class ReasoningSplitter:
     """Takes text as it arrives. A possible start of a tag is held back until the next characters
     decide."""
 
@@ -69,23 +69,23 @@ class ThinkSplitter:
         self._framed = False
         self._spoken = False
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[SplitPiece]:
         pending = self._held + text
         self._held = ""
-        pieces: list[Piece] = []
+        pieces: list[SplitPiece] = []
         while pending:
             step = self._in_reasoning if self._closer else self._in_text
             pending = step(pending, pieces)
         return pieces
 
-    def finish(self) -> list[Piece]:
+    def finish(self) -> list[SplitPiece]:
         """Returns held-back text that turned out to be no tag."""
         rest, self._held = self._held, ""
-        pieces: list[Piece] = []
+        pieces: list[SplitPiece] = []
         self._add(pieces, "reasoning" if self._closer else "text", rest)
         return pieces
 
-    def _in_reasoning(self, pending: str, pieces: list[Piece]) -> str:
+    def _in_reasoning(self, pending: str, pieces: list[SplitPiece]) -> str:
         at = pending.lower().find(self._closer)
         if at >= 0:
             self._add(pieces, "reasoning", pending[:at])
@@ -99,7 +99,7 @@ class ThinkSplitter:
         self._held = pending[at:]
         return ""
 
-    def _in_text(self, pending: str, pieces: list[Piece]) -> str:
+    def _in_text(self, pending: str, pieces: list[SplitPiece]) -> str:
         if _ANY.search(pending) is None:
             self._add(pieces, "text", pending)
             return ""
@@ -113,7 +113,7 @@ class ThinkSplitter:
         self._token(found[0], pieces)
         return pending[found.end() :]
 
-    def _token(self, token: str, pieces: list[Piece]) -> None:
+    def _token(self, token: str, pieces: list[SplitPiece]) -> None:
         if token == _FENCE:
             self._fenced = not self._fenced
             self._add(pieces, "text", token)
@@ -129,16 +129,16 @@ class ThinkSplitter:
             self._closer = _CLOSERS[token.lower()]
             self._tagged = True
 
-    def _stray_end(self, token: str, pieces: list[Piece]) -> None:
+    def _stray_end(self, token: str, pieces: list[SplitPiece]) -> None:
         """Some chat templates open the tag themselves; then only its end is part of the reply."""
         if self._tagged or self._before != "\n":
             self._add(pieces, "text", token)
             return
         self._tagged = True
         self._spoken = False
-        pieces.append(Piece("retract", ""))
+        pieces.append(SplitPiece("retract", ""))
 
-    def _add(self, pieces: list[Piece], kind: Literal["text", "reasoning"], text: str) -> None:
+    def _add(self, pieces: list[SplitPiece], kind: Literal["text", "reasoning"], text: str) -> None:
         if kind == "text" and self._tagged and not self._spoken:
             # White space between reasoning and answer belongs to neither.
             text = text.lstrip()
@@ -147,7 +147,7 @@ class ThinkSplitter:
         if kind == "text":
             self._spoken = True
             self._before = text[-1]
-        pieces.append(Piece(kind, text))
+        pieces.append(SplitPiece(kind, text))
 
 
 def _open_end(text: str) -> int:

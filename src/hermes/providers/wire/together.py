@@ -10,13 +10,13 @@ from hermes.core.prompt import Delta, ReasoningDelta, TextDelta
 from hermes.providers.sse import SseEvent
 
 if TYPE_CHECKING:
-    from hermes.providers.wire.format import Reader
+    from hermes.providers.wire.format import ReplyReader
 
 # Consumers yield to other tasks between deltas, so one delta must not get too large.
-MOST_CHARS = 2_000
+MAX_DELTA_CHARS = 2_000
 
 
-def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
+def coalesce(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     """The deltas of events from one read. Deltas before a failure are emitted before it is
     raised."""
     kind: type[TextDelta | ReasoningDelta] = TextDelta
@@ -25,7 +25,7 @@ def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]
     failed: ProviderError | None = None
     try:
         for delta in _deltas(reader, events):
-            if pieces and (type(delta) is not kind or size >= MOST_CHARS):
+            if pieces and (type(delta) is not kind or size >= MAX_DELTA_CHARS):
                 yield kind(text="".join(pieces))
                 pieces, size = [], 0
             if isinstance(delta, TextDelta | ReasoningDelta):
@@ -42,7 +42,7 @@ def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]
         raise failed
 
 
-def _deltas(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
+def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     """Joins consecutive text-only events."""
     said: list[str] = []
     size = 0
@@ -51,10 +51,10 @@ def _deltas(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
         if words is not None:
             said.append(words)
             size += len(words)
-        if said and (words is None or size >= MOST_CHARS):
-            yield from reader.draft.say("".join(said))
+        if said and (words is None or size >= MAX_DELTA_CHARS):
+            yield from reader.draft.add_text("".join(said))
             said, size = [], 0
         if words is None:
             yield from reader.feed(event)
     if said:
-        yield from reader.draft.say("".join(said))
+        yield from reader.draft.add_text("".join(said))

@@ -66,13 +66,13 @@ def messages_usage(raw: JsonObject) -> Usage | None:
     )
 
 
-def guessed_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
+def estimate_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
     """For servers that report no usage."""
     output = _tokens(reply) + estimate_tokens(reply.reasoning)
-    return Usage(input=guessed_tokens(prompt), output=output, requests=1, estimated=True)
+    return Usage(input=estimate_prompt_tokens(prompt), output=output, requests=1, estimated=True)
 
 
-def guessed_tokens(prompt: Prompt) -> int:
+def estimate_prompt_tokens(prompt: Prompt) -> int:
     tools = tokens_of_size(sum(len(encode(tool)) for tool in prompt.tools))
     images = sum(1 for _ in images_in(prompt.messages)) * IMAGE_TOKENS
     return estimate_tokens(prompt.system) + tools + images + sum(map(_tokens, prompt.messages))

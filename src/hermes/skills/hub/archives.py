@@ -16,7 +16,7 @@ _KIND = 0o170000
 _LINK = 0o120000
 
 
-def unpacked(data: bytes) -> Tree:
+def unpack(data: bytes) -> Tree:
     """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
     archive."""
     if data[:2] == b"PK":

@@ -10,14 +10,14 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
-from hermes.skills.hub.listing import Listing
+from hermes.skills.hub.listing import SkillListing
 
 SECONDS = 3600.0
 
 
 class _CachedListings(Value):
     at: float
-    listings: tuple[Listing, ...]
+    listings: tuple[SkillListing, ...]
 
 
 class IndexCache:
@@ -26,8 +26,8 @@ class IndexCache:
         self._clock = clock
 
     async def listings(
-        self, key: str, make: Callable[[], Awaitable[tuple[Listing, ...]]]
-    ) -> tuple[Listing, ...]:
+        self, key: str, make: Callable[[], Awaitable[tuple[SkillListing, ...]]]
+    ) -> tuple[SkillListing, ...]:
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
         now = self._clock.now()
         try:

@@ -12,7 +12,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
 from hermes.core.world import Clock
-from hermes.skills.hub.web import Web, decoded
+from hermes.skills.hub.web import HubClient, decode_body
 
 VARIABLES = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_PRIVATE_KEY_PATH")
 # Clock skew before, lifetime after; GitHub allows ten minutes.
@@ -41,7 +41,7 @@ class GitHubApp:
     def is_set(self) -> bool:
         return bool(self._id and self._installation and self._file)
 
-    async def token(self, web: Web) -> str:
+    async def token(self, web: HubClient) -> str:
         """Raises ConfigError for an unusable key, HermesError when GitHub refuses it."""
         token, until = self._cached
         if self._clock.now() < until:
@@ -51,26 +51,26 @@ class GitHubApp:
         url = f"{api}/app/installations/{place}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
         answer = await web.post(url, headers, {})
-        token = decoded(_TokenReply, url, answer.body).token
+        token = decode_body(_TokenReply, url, answer.body).token
         self._cached = token, self._clock.now() + _GOOD_SECONDS
         return token
 
 
-class Key(Value):
+class RsaKey(Value):
     """The numbers of an RSA key needed to sign."""
 
     modulus: int
     exponent: int
 
 
-def signed_claim(app: str, key: Key, now: int) -> str:
+def signed_claim(app: str, key: RsaKey, now: int) -> str:
     """Returns a JSON Web Token signed with RS256."""
     body = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": app}
     message = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(body)}"
     return f"{message}.{_base64url(_signature(message.encode(), key))}"
 
 
-def read_key(pem: str) -> Key:
+def read_key(pem: str) -> RsaKey:
     """Reads a PKCS #1 or PKCS #8 PEM key; ConfigError."""
     lines = pem.strip().splitlines()
     kind = lines[0].strip("- ") if lines else ""
@@ -81,7 +81,7 @@ def read_key(pem: str) -> Key:
         if kind == "BEGIN PRIVATE KEY":
             data = next(value for tag, value in _inside(data) if tag == _OCTETS)
         numbers = [int.from_bytes(value) for tag, value in _inside(data) if tag == _INTEGER]
-        key = Key(modulus=numbers[1], exponent=numbers[3])
+        key = RsaKey(modulus=numbers[1], exponent=numbers[3])
     except (ValueError, IndexError, StopIteration) as error:
         raise ConfigError("The private key cannot be read; download it again.") from error
     if key.modulus.bit_length() < _LEAST_BITS:
@@ -89,7 +89,7 @@ def read_key(pem: str) -> Key:
     return key
 
 
-def _key(file: str) -> Key:
+def _key(file: str) -> RsaKey:
     path = Path(file).expanduser()
     try:
         return read_key(path.read_text(encoding="ascii"))
@@ -119,7 +119,7 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[start + length :]
 
 
-def _signature(message: bytes, key: Key) -> bytes:
+def _signature(message: bytes, key: RsaKey) -> bytes:
     """Signs with PKCS #1 v1.5."""
     size = (key.modulus.bit_length() + 7) // 8
     digest = _DIGEST_INFO + hashlib.sha256(message).digest()

@@ -13,32 +13,39 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.skills.checks import check_tree
-from hermes.skills.files import Tree, content_hash, put_folder, read_tree, safe_member, sole_writer
+from hermes.skills.files import (
+    Tree,
+    content_hash,
+    lock_skills,
+    read_tree,
+    replace_folder,
+    safe_member,
+)
 from hermes.skills.history import Cause
-from hermes.skills.hub.listing import Listing, Package, Source
-from hermes.skills.hub.lock import Installed, Ledger
+from hermes.skills.hub.listing import SkillListing, SkillPackage, SkillSource
+from hermes.skills.hub.lock import HubLedger, InstalledSkill
 from hermes.skills.hub.trust import (
     SCANNER,
     Ruling,
     ScanResult,
     ScanSkill,
-    ruling,
+    decide_ruling,
     scan_files,
 )
-from hermes.skills.shelf import Change, Shelf
-from hermes.skills.skill import MAIN, check_name, checked, parse
+from hermes.skills.shelf import SkillChange, SkillStore
+from hermes.skills.skill import MAIN, check_name, parse_skill, validate_skill
 
 _HIDDEN = re.compile(r"(?:^|/)\.[^./]")
 
 Condition = Literal["current", "changed", "edited", "missing", "unreachable"]
 
 
-class Prepared(Value):
+class PreparedInstall(Value):
     """A fetched and scanned skill in quarantine, not in use. `before` holds the files it would
     replace."""
 
     name: str
-    package: Package
+    package: SkillPackage
     scan: ScanResult
     ruling: Ruling
     digest: str
@@ -47,20 +54,20 @@ class Prepared(Value):
     before: dict[str, bytes] = {}
 
 
-class Checked(Value):
+class UpdateCheck(Value):
     name: str
     condition: Condition
     words: str = ""
 
 
-class Audited(Value):
+class AuditResult(Value):
     name: str
     source: str
     scan: ScanResult
     edited: bool = False
 
 
-Confirm = Callable[[Prepared], bool]
+Confirm = Callable[[PreparedInstall], bool]
 
 
 class Hub:
@@ -68,7 +75,7 @@ class Hub:
     are never executed."""
 
     def __init__(
-        self, shelf: Shelf, ledger: Ledger, sources: Sequence[Source], scan: ScanSkill
+        self, shelf: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource], scan: ScanSkill
     ) -> None:
         self.ledger = ledger
         self._shelf = shelf
@@ -79,7 +86,7 @@ class Hub:
 
     async def search(
         self, query: str, *, source: str = "", limit: int = 20
-    ) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[SkillListing, ...], tuple[str, ...]]:
         """Returns listings, best sources first, and errors of sources that failed."""
         chosen = [each for each in self._sources if source in ("", "all", each.id)]
         if not chosen:
@@ -87,7 +94,7 @@ class Hub:
             raise UsageError(f"There is no source {source!r}; known sources: {known}.")
         asked = [each.search(query, limit) for each in chosen]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        found: list[Listing] = []
+        found: list[SkillListing] = []
         problems: list[str] = []
         for each, answer in zip(chosen, answers, strict=True):
             if isinstance(answer, HermesError):
@@ -99,13 +106,13 @@ class Hub:
         unique = {one.identifier: one for one in reversed(found)}
         return tuple(reversed(unique.values()))[:limit], tuple(problems)
 
-    async def fetch(self, identifier: str) -> Package:
+    async def fetch(self, identifier: str) -> SkillPackage:
         for source in self._sources:
             if source.claims(identifier):
                 return await source.package(identifier)
         return await self._by_name(identifier)
 
-    async def _by_name(self, name: str) -> Package:
+    async def _by_name(self, name: str) -> SkillPackage:
         """Resolves a bare name to an official skill or to the only match in the taps."""
         found, _ = await self.search(name, limit=50)
         exact = [each for each in found if each.name == name]
@@ -121,38 +128,40 @@ class Hub:
 
     async def prepare(
         self, identifier: str, *, force: bool = False, category: str = "", name: str = ""
-    ) -> Prepared:
+    ) -> PreparedInstall:
         """Fetches into quarantine and scans. The caller commits or drops it."""
         package = await self.fetch(identifier)
         return await asyncio.to_thread(self._prepare, package, force, category, name)
 
-    def _prepare(self, package: Package, force: bool, category: str, name: str) -> Prepared:
-        files = _checked(package)
-        skill = checked(files[MAIN].decode("utf-8"), _name_in(files))
+    def _prepare(
+        self, package: SkillPackage, force: bool, category: str, name: str
+    ) -> PreparedInstall:
+        files = _validated_files(package)
+        skill = validate_skill(files[MAIN].decode("utf-8"), _name_in(files))
         wanted = check_name(name or skill.name)
         if wanted != skill.name:
             files[MAIN] = _rename_skill(files[MAIN], skill.name, wanted)
-        old = self.ledger.installed().get(wanted)
+        old = self.ledger.list_installed().get(wanted)
         place, before = self._place(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
-        put_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
+        replace_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
         held = read_tree(quarantine)
         scan = scan_files(held, self._scan)
-        return Prepared(
+        return PreparedInstall(
             name=wanted,
             package=package,
             scan=scan,
-            ruling=ruling(package.listing.trust, scan.verdict, force=force),
+            ruling=decide_ruling(package.listing.trust, scan.verdict, force=force),
             digest=content_hash(held),
             place=place,
             quarantine=str(quarantine),
             before=before,
         )
 
-    def drop(self, prepared: Prepared) -> None:
+    def drop(self, prepared: PreparedInstall) -> None:
         shutil.rmtree(prepared.quarantine, ignore_errors=True)
 
-    def commit(self, prepared: Prepared) -> Installed:
+    def commit(self, prepared: PreparedInstall) -> InstalledSkill:
         """Installs exactly what was scanned. UsageError when the ruling forbids it."""
         listing, verdict = prepared.package.listing, prepared.scan.verdict
         if not prepared.ruling.allowed:
@@ -163,9 +172,9 @@ class Hub:
         if content_hash(files) != prepared.digest:
             self.drop(prepared)
             raise UsageError(f"{prepared.name} changed in quarantine; not installed.")
-        known = self.ledger.installed().get(prepared.name)
-        now = self.ledger.moment()
-        entry = Installed(
+        known = self.ledger.list_installed().get(prepared.name)
+        now = self.ledger.timestamp()
+        entry = InstalledSkill(
             source=listing.source,
             identifier=listing.identifier,
             trust_level=listing.trust,
@@ -179,8 +188,10 @@ class Hub:
         )
         # Recorded first: an unrecorded skill would count as the user's own.
         self.ledger.write(prepared.name, entry)
-        with sole_writer(self._shelf.folder):
-            put_folder(self._shelf.folder / prepared.place, files, self._shelf.folder / ".staging")
+        with lock_skills(self._shelf.folder):
+            replace_folder(
+                self._shelf.folder / prepared.place, files, self._shelf.folder / ".staging"
+            )
         self._shelf.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
         self._note(
             "UPDATE" if known else "INSTALL", prepared.name, listing, verdict, prepared.digest
@@ -196,7 +207,7 @@ class Hub:
         force: bool = False,
         category: str = "",
         name: str = "",
-    ) -> Installed | None:
+    ) -> InstalledSkill | None:
         """Returns None when the person declined."""
         prepared = await self.prepare(identifier, force=force, category=category, name=name)
         if prepared.ruling.allowed and not confirm(prepared):
@@ -207,44 +218,46 @@ class Hub:
     def uninstall(self, name: str, *, force: bool = False) -> None:
         """Removes the skill; its files stay in the history. An edited skill needs `force`."""
         entry = self._entry(name)
-        folder = self.ledger.place(name, entry)
+        folder = self.ledger.folder_of(name, entry)
         if folder.is_dir():
             if content_hash(read_tree(folder)) != entry.digest and not force:
                 raise UsageError(f"You have edited {name}; use --force to remove it.")
             cause = Cause(who="user", words="uninstalled")
-            self._shelf.apply(Change(name=name, action="delete", cause=cause))
+            self._shelf.apply(SkillChange(name=name, action="delete", cause=cause))
         self.ledger.write(name, None)
-        self.ledger.note(
+        self.ledger.append_audit(
             "UNINSTALL", name, entry.source, entry.trust_level, "-", entry.content_hash
         )
 
     # Updates
 
-    async def check(self, names: Sequence[str] = ()) -> tuple[Checked, ...]:
-        known = self.ledger.installed()
+    async def check(self, names: Sequence[str] = ()) -> tuple[UpdateCheck, ...]:
+        known = self.ledger.list_installed()
         chosen = names or tuple(known)
-        return tuple([await self._checked(name, self._entry(name)) for name in chosen])
+        return tuple([await self._check_installed(name, self._entry(name)) for name in chosen])
 
-    async def _checked(self, name: str, entry: Installed) -> Checked:
-        folder = self.ledger.place(name, entry)
+    async def _check_installed(self, name: str, entry: InstalledSkill) -> UpdateCheck:
+        folder = self.ledger.folder_of(name, entry)
         if not folder.is_dir():
-            return Checked(name=name, condition="missing", words="install it again or uninstall it")
+            return UpdateCheck(
+                name=name, condition="missing", words="install it again or uninstall it"
+            )
         if content_hash(read_tree(folder)) != entry.digest:
-            return Checked(name=name, condition="edited", words="you have changed it")
+            return UpdateCheck(name=name, condition="edited", words="you have changed it")
         try:
-            files = _checked(await self.fetch(entry.identifier))
+            files = _validated_files(await self.fetch(entry.identifier))
         except HermesError as error:
-            return Checked(name=name, condition="unreachable", words=str(error))
+            return UpdateCheck(name=name, condition="unreachable", words=str(error))
         if _name_in(files) != name:
             files[MAIN] = _rename_skill(files[MAIN], _name_in(files), name)
         condition: Condition = "current" if content_hash(files) == entry.digest else "changed"
-        return Checked(name=name, condition=condition)
+        return UpdateCheck(name=name, condition=condition)
 
     async def update(
         self, name: str, confirm: Confirm, *, force: bool = False
     ) -> Literal["updated", "current", "refused"]:
         entry = self._entry(name)
-        now = await self._checked(name, entry)
+        now = await self._check_installed(name, entry)
         if now.condition == "current":
             return "current"
         if now.condition == "unreachable":
@@ -263,16 +276,16 @@ class Hub:
         )
         return "updated" if done is not None else "refused"
 
-    def audit(self, *, deep: bool = False) -> tuple[Audited, ...]:
+    def audit(self, *, deep: bool = False) -> tuple[AuditResult, ...]:
         """Rescans installed skills; `deep` includes all skills."""
-        known = self.ledger.installed()
-        found: list[Audited] = []
-        for entry in self._shelf.look().entries:
+        known = self.ledger.list_installed()
+        found: list[AuditResult] = []
+        for entry in self._shelf.scan().entries:
             source = known.get(entry.name)
             if source is None and not deep:
                 continue
             tree = read_tree(Path(entry.folder))
-            result = Audited(
+            result = AuditResult(
                 name=entry.name,
                 source=source.source if source else self._shelf.provenance(entry),
                 scan=scan_files(tree, self._scan),
@@ -281,10 +294,10 @@ class Hub:
             found.append(result)
         return tuple(found)
 
-    def _place(self, name: str, category: str, old: Installed | None) -> tuple[str, Tree]:
-        present = self._shelf.look().named(name)
+    def _place(self, name: str, category: str, old: InstalledSkill | None) -> tuple[str, Tree]:
+        present = self._shelf.scan().find(name)
         if old is not None:
-            folder = self.ledger.place(name, old)
+            folder = self.ledger.folder_of(name, old)
             return old.install_path, read_tree(folder) if folder.is_dir() else {}
         if present is not None and present.kind == "home":
             raise UsageError(
@@ -294,18 +307,20 @@ class Hub:
             check_name(part)
         return (f"{category}/{name}" if category else name), {}
 
-    def _entry(self, name: str) -> Installed:
-        known = self.ledger.installed()
+    def _entry(self, name: str) -> InstalledSkill:
+        known = self.ledger.list_installed()
         if name not in known:
             raise NotFound(f"{name!r} was not installed from the hub.", near=tuple(known)[:5])
         return known[name]
 
-    def _note(self, action: str, name: str, listing: Listing, verdict: str, digest: str) -> None:
+    def _note(
+        self, action: str, name: str, listing: SkillListing, verdict: str, digest: str
+    ) -> None:
         source = f"{listing.source}:{listing.identifier}"
-        self.ledger.note(action, name, source, listing.trust, verdict, f"sha256:{digest}")
+        self.ledger.append_audit(action, name, source, listing.trust, verdict, f"sha256:{digest}")
 
 
-def _checked(package: Package) -> Tree:
+def _validated_files(package: SkillPackage) -> Tree:
     """Validates the files of a package and drops hidden ones."""
     plain = {name: data for name, data in package.files.items() if not _HIDDEN.search(name)}
     files = {safe_member(name): data for name, data in plain.items()}
@@ -314,7 +329,7 @@ def _checked(package: Package) -> Tree:
 
 
 def _name_in(files: Tree) -> str:
-    return parse(files[MAIN].decode("utf-8"))[0].name
+    return parse_skill(files[MAIN].decode("utf-8"))[0].name
 
 
 def _rename_skill(main: bytes, old: str, new: str) -> bytes:

@@ -6,33 +6,33 @@ from typing import Literal, Protocol
 
 from hermes.codec.values import Value
 
-Trust = Literal["builtin", "trusted", "community"]
+SourceTrust = Literal["builtin", "trusted", "community"]
 
 TRUSTED_REPOS = frozenset(("openai/skills", "anthropics/skills", "huggingface/skills"))
 
 
-class Listing(Value):
+class SkillListing(Value):
     """`identifier` is the argument of `install`; `url` is a page for people."""
 
     source: str
     identifier: str
     name: str
     description: str = ""
-    trust: Trust = "community"
+    trust: SourceTrust = "community"
     version: str = ""
     url: str = ""
     installs: int = 0
 
 
-class Package(Value):
+class SkillPackage(Value):
     """A downloaded skill, not yet checked."""
 
-    listing: Listing
+    listing: SkillListing
     files: dict[str, bytes]
     notes: tuple[str, ...] = ()
 
 
-class Source(Protocol):
+class SkillSource(Protocol):
     """A source of skills. Methods may raise NotFound and HermesError."""
 
     @property
@@ -42,14 +42,14 @@ class Source(Protocol):
         """Returns whether this source handles the identifier."""
         ...
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         """Returns the best matches first; an empty query lists everything."""
         ...
 
-    async def package(self, identifier: str) -> Package: ...
+    async def package(self, identifier: str) -> SkillPackage: ...
 
 
-def repo_trust(repo: str) -> Trust:
+def repo_trust(repo: str) -> SourceTrust:
     return "trusted" if repo.lower() in TRUSTED_REPOS else "community"
 
 
@@ -61,7 +61,7 @@ def after_prefix(identifier: str, source: str) -> str:
     return ""
 
 
-def matches(query: str, *texts: str) -> int:
+def count_matches(query: str, *texts: str) -> int:
     """Returns how many query words occur in the texts; 1 for an empty query."""
     words = query.lower().split()
     whole = " ".join(texts).lower()

@@ -11,16 +11,16 @@ from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.world import Clock
 from hermes.skills.files import safe_member
-from hermes.skills.hub.listing import Trust
+from hermes.skills.hub.listing import SourceTrust
 from hermes.skills.hub.trust import Verdict
 
 DEFAULT_TAPS = ("openai/skills", "anthropics/skills", "huggingface/skills")
 
 
-class Installed(Value):
+class InstalledSkill(Value):
     source: str
     identifier: str
-    trust_level: Trust
+    trust_level: SourceTrust
     scan_verdict: Verdict
     scanner: str
     content_hash: str
@@ -36,10 +36,10 @@ class Installed(Value):
 
 class LockFile(Value, omit_defaults=False):
     version: int = 1
-    installed: dict[str, Installed] = {}
+    installed: dict[str, InstalledSkill] = {}
 
 
-class Ledger:
+class HubLedger:
     """The hub's state in `.hub` of a skills folder."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -49,7 +49,7 @@ class Ledger:
         self._taps = self.folder / "taps.json"
         self._clock = clock
 
-    def installed(self) -> dict[str, Installed]:
+    def list_installed(self) -> dict[str, InstalledSkill]:
         """Raises ConfigError when the lock file is unreadable, so that nothing is overwritten."""
         try:
             return decode(LockFile, self._lock.read_bytes()).installed
@@ -63,11 +63,11 @@ class Ledger:
     def hashes(self) -> dict[str, str]:
         """Returns content hashes by name; empty when the lock file is unreadable."""
         try:
-            return {name: each.digest for name, each in self.installed().items()}
+            return {name: each.digest for name, each in self.list_installed().items()}
         except ConfigError:
             return {}
 
-    def place(self, name: str, entry: Installed) -> Path:
+    def folder_of(self, name: str, entry: InstalledSkill) -> Path:
         """Returns the skill's folder. The lock file is not trusted: UsageError for a path that
         is not a skill of this name below the skills folder."""
         wrong = UsageError(f"The lock file has an invalid path for {name}; nothing was changed.")
@@ -81,18 +81,18 @@ class Ledger:
             raise wrong
         return folder
 
-    def write(self, name: str, entry: Installed | None) -> None:
-        known = {key: each for key, each in self.installed().items() if key != name}
+    def write(self, name: str, entry: InstalledSkill | None) -> None:
+        known = {key: each for key, each in self.list_installed().items() if key != name}
         if entry is not None:
             known[name] = entry
         replace_file(self._lock, encode(LockFile(installed=dict(sorted(known.items())))))
 
-    def note(
+    def append_audit(
         self, action: str, name: str, source: str, trust: str, verdict: str, more: str
     ) -> None:
         """Appends to the audit log."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        words = (self.moment(), action, name, source, trust, verdict, more)
+        words = (self.timestamp(), action, name, source, trust, verdict, more)
         line = " ".join(" ".join(word.split()) or "-" for word in words)
         with (self.folder / "audit.log").open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
@@ -103,7 +103,7 @@ class Ledger:
         except OSError:
             return ()
 
-    def moment(self) -> str:
+    def timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def taps(self) -> tuple[str, ...]:

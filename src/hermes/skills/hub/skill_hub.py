@@ -7,53 +7,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UsageError
-from hermes.credentials.foreign import token_of_gh
-from hermes.providers.http import Http
+from hermes.credentials.foreign import read_gh_token
+from hermes.providers.http import HttpClient
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.hub.cache import IndexCache
 from hermes.skills.hub.github_app import GitHubApp
 from hermes.skills.hub.hub import Hub
-from hermes.skills.hub.listing import Source
+from hermes.skills.hub.listing import SkillSource
 from hermes.skills.hub.sources.clawhub import ClawHub
-from hermes.skills.hub.sources.direct import Direct
+from hermes.skills.hub.sources.direct import UrlSource
 from hermes.skills.hub.sources.github import GitHub, split_identifier
 from hermes.skills.hub.sources.lobehub import LobeHub
 from hermes.skills.hub.sources.marketplace import Marketplace
 from hermes.skills.hub.sources.official import Official
 from hermes.skills.hub.sources.skills_sh import SkillsSh
 from hermes.skills.hub.sources.well_known import WellKnown
-from hermes.skills.hub.transfer import Publishing, Snapshot, read_snapshot, snapshot
+from hermes.skills.hub.transfer import (
+    HubSnapshot,
+    SkillPublisher,
+    build_hub_snapshot,
+    read_snapshot,
+)
 from hermes.skills.hub.trust import scan_files
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.web import HubClient
 from hermes.skills.scan_skill import scan_skill
-from hermes.skills.seeding import OPTIONAL, SHIPPED
+from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
 from hermes.web.judged_http import JudgedHttp
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.skills.library import Skilled
+    from hermes.skills.library import SkillLibrary
 
 
 class SkillHub(Hub):
     """A Hub with everything that it needs of this program."""
 
-    def __init__(self, run: RunContext, http: Http, skilled: Skilled) -> None:
+    def __init__(self, run: RunContext, http: HttpClient, skilled: SkillLibrary) -> None:
         proxied = bool(run.settings.network.proxy)
         way = JudgedHttp(http, run.settings.skills.hub_urls, proxied=proxied)
         self._skilled = skilled
         self._env = run.env
         self._app = GitHubApp(skilled.variables(), run.world.clock)
-        self._web = Web(way.fetch, urls=run.settings.skills.hub_urls, token=self._token)
+        self._web = HubClient(way.fetch, urls=run.settings.skills.hub_urls, token=self._token)
         cache = IndexCache(skilled.ledger.folder / "index-cache", run.world.clock)
         self._github = GitHub(self._web, cache, skilled.ledger.taps)
         official = run.home.cache / "skills-official.json"
-        sources: tuple[Source, ...] = (
-            Official((OPTIONAL, SHIPPED), official),
+        sources: tuple[SkillSource, ...] = (
+            Official((OPTIONAL, BUNDLED_SKILLS), official),
             SkillsSh(self._web, self._github),
             ClawHub(self._web),
             Marketplace(self._github, cache),
             LobeHub(self._web, cache),
-            Direct(self._web),
+            UrlSource(self._web),
             # An address of GitHub is one of a repository, any other one of a site.
             self._github,
             WellKnown(self._web),
@@ -69,13 +74,13 @@ class SkillHub(Hub):
             raise UsageError(
                 f"The scan calls {name} {found.verdict}; `hermes skills audit --deep`."
             )
-        publishing = Publishing(self._web, self._github)
+        publishing = SkillPublisher(self._web, self._github)
         return await publishing.publish(repo, entry.name, tree, content_hash(tree))
 
-    def snapshot(self) -> Snapshot:
-        return snapshot(self.ledger)
+    def snapshot(self) -> HubSnapshot:
+        return build_hub_snapshot(self.ledger)
 
-    def read_snapshot(self, raw: bytes) -> Snapshot:
+    def read_snapshot(self, raw: bytes) -> HubSnapshot:
         return read_snapshot(raw)
 
     def add_tap(self, tap: str) -> tuple[str, ...]:
@@ -96,6 +101,6 @@ class SkillHub(Hub):
         if found := known.get("GITHUB_TOKEN") or known.get("GH_TOKEN"):
             return found
         program = shutil.which("gh", path=self._env.get("PATH"))
-        if program and (said := await token_of_gh(program)):
+        if program and (said := await read_gh_token(program)):
             return said
         return await self._app.token(self._web) if self._app.is_set else ""

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.skills.hub.lock import Ledger
+from hermes.skills.hub.lock import HubLedger
 from hermes.skills.hub.sources.github import GitHub
-from hermes.skills.hub.web import Web, decoded
+from hermes.skills.hub.web import HubClient, decode_body
 
 
-class Wanted(Value):
+class SnapshotSkill(Value):
     """A skill to install, with its expected hash."""
 
     identifier: str
@@ -22,28 +22,28 @@ class Wanted(Value):
     content_hash: str = ""
 
 
-class Snapshot(Value, omit_defaults=False):
+class HubSnapshot(Value, omit_defaults=False):
     version: int = 1
     taps: tuple[str, ...] = ()
-    skills: tuple[Wanted, ...] = ()
+    skills: tuple[SnapshotSkill, ...] = ()
 
 
-def snapshot(ledger: Ledger) -> Snapshot:
+def build_hub_snapshot(ledger: HubLedger) -> HubSnapshot:
     wanted = tuple(
-        Wanted(
+        SnapshotSkill(
             identifier=each.identifier,
             name=name,
             category=each.install_path.rpartition("/")[0],
             content_hash=each.content_hash,
         )
-        for name, each in sorted(ledger.installed().items())
+        for name, each in sorted(ledger.list_installed().items())
     )
-    return Snapshot(taps=ledger.own_taps(), skills=wanted)
+    return HubSnapshot(taps=ledger.own_taps(), skills=wanted)
 
 
-def read_snapshot(raw: bytes) -> Snapshot:
+def read_snapshot(raw: bytes) -> HubSnapshot:
     try:
-        return decode(Snapshot, raw)
+        return decode(HubSnapshot, raw)
     except DecodeError as error:
         raise UsageError(f"The file is not a list of skills ({error}).") from error
 
@@ -74,10 +74,10 @@ class _Pull(Value):
     html_url: str
 
 
-class Publishing:
+class SkillPublisher:
     """Opens a pull request with a skill. Forks the repository when the token may not push."""
 
-    def __init__(self, web: Web, github: GitHub) -> None:
+    def __init__(self, web: HubClient, github: GitHub) -> None:
         self._web = web
         self._github = github
 
@@ -90,7 +90,7 @@ class Publishing:
         place = target
         if not target.permissions.push:
             answer = await self._web.post(f"{api}/repos/{repo}/forks", headers, {})
-            place = decoded(_Repo, f"{repo}/forks", answer.body)
+            place = decode_body(_Repo, f"{repo}/forks", answer.body)
         branch = f"skill-{name}-{digest[:8]}"
         commit = await self._commit(api, headers, place, name, files)
         made = {"ref": f"refs/heads/{branch}", "sha": commit}
@@ -103,7 +103,7 @@ class Publishing:
             "body": f"The skill `{name}` with {len(files)} file(s).",
         }
         answer = await self._web.post(f"{api}/repos/{repo}/pulls", headers, asked)
-        return decoded(_Pull, f"{repo}/pulls", answer.body).html_url
+        return decode_body(_Pull, f"{repo}/pulls", answer.body).html_url
 
     async def _commit(
         self,
@@ -122,16 +122,18 @@ class Publishing:
         tree: list[JsonObject] = []
         for path, data in sorted(files.items()):
             body = {"content": base64.b64encode(data).decode(), "encoding": "base64"}
-            blob = decoded(_Named, git, (await self._web.post(f"{git}/blobs", headers, body)).body)
+            blob = decode_body(
+                _Named, git, (await self._web.post(f"{git}/blobs", headers, body)).body
+            )
             tree.append(
                 {"path": f"skills/{name}/{path}", "mode": "100644", "type": "blob", "sha": blob.sha}
             )
         asked: JsonObject = {"base_tree": base.tree.sha, "tree": tree}
-        made = decoded(_Named, git, (await self._web.post(f"{git}/trees", headers, asked)).body)
+        made = decode_body(_Named, git, (await self._web.post(f"{git}/trees", headers, asked)).body)
         asked = {
             "message": f"Add the skill {name}",
             "tree": made.sha,
             "parents": [ref.object.sha],
         }
         answer = await self._web.post(f"{git}/commits", headers, asked)
-        return decoded(_Named, git, answer.body).sha
+        return decode_body(_Named, git, answer.body).sha

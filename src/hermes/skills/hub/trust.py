@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.skills.hub.listing import Trust
+from hermes.skills.hub.listing import SourceTrust
 
 Verdict = Literal["safe", "caution", "dangerous"]
 SCANNER = "policy.scan-1"
@@ -24,7 +24,7 @@ _BINARY_MAGIC = (
 )
 
 
-class Finding(Value):
+class SkillFinding(Value):
     id: str
     severity: str
     line: int = 0
@@ -34,7 +34,7 @@ class Finding(Value):
 
 class ScanResult(Value):
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[SkillFinding, ...] = ()
 
 
 ScanSkill = Callable[[str, Mapping[str, str]], ScanResult]
@@ -46,7 +46,7 @@ class Ruling(Value):
     reason: str = ""
 
 
-def ruling(trust: Trust, verdict: Verdict, *, force: bool = False) -> Ruling:
+def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) -> Ruling:
     """Decides. `force` overrides a caution, never a danger."""
     if verdict == "safe" or trust == "builtin":
         return Ruling(allowed=True)

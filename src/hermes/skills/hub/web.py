@@ -8,16 +8,16 @@ from typing import TypeVar
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError, NotFound
-from hermes.web.judged_http import Response
+from hermes.web.judged_http import HttpResponse
 
 T = TypeVar("T")
 
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Response]]
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[HttpResponse]]
 """Sends a GET, or a POST when there is a body. Follows redirects and checks every URL against
 the policy."""
 
 
-class Web:
+class HubClient:
     """`urls` override service URLs by name. `token` is the GitHub token, or ""."""
 
     def __init__(
@@ -37,16 +37,16 @@ class Web:
     async def token(self) -> str:
         return await self._token() if self._token is not None else ""
 
-    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
         """Returns a successful response; NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
-    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> Response:
+    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> HttpResponse:
         sent = {"content-type": "application/json", **headers}
         return _success(url, await self._fetch(url, sent, encode(body)))
 
     async def json(self, kind: type[T], url: str, headers: Mapping[str, str] | None = None) -> T:
-        return decoded(kind, url, (await self.get(url, headers)).body)
+        return decode_body(kind, url, (await self.get(url, headers)).body)
 
 
 DEFAULT_URLS = {
@@ -58,14 +58,14 @@ DEFAULT_URLS = {
 }
 
 
-def decoded(kind: type[T], url: str, body: bytes) -> T:
+def decode_body(kind: type[T], url: str, body: bytes) -> T:
     try:
         return decode(kind, body)
     except DecodeError as error:
         raise HermesError(f"{url} sent an unexpected response ({error}).") from error
 
 
-def _success(url: str, answer: Response) -> Response:
+def _success(url: str, answer: HttpResponse) -> HttpResponse:
     if 200 <= answer.status < 300:
         return answer
     if answer.status in (404, 410):

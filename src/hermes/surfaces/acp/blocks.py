@@ -19,14 +19,14 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.commands.pictures import keep
+from hermes.commands.pictures import store_image
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image
 
-MOST_INLINE = 512 * 1024
+MAX_INLINE_CHARS = 512 * 1024
 
 
-async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
+async def parse_prompt(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
     """The text and images of a message; UsageError for unsupported content."""
     words: list[str] = []
     images: list[Image] = []
@@ -35,11 +35,11 @@ async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[I
             case TextContentBlock(text=text):
                 words.append(text)
             case ImageContentBlock(data=data):
-                images.append(await keep(app, _decoded(data)))
+                images.append(await store_image(app, _decode_image(data)))
             case ResourceContentBlock():
-                words.append(_linked(block))
+                words.append(_link(block))
             case EmbeddedResourceContentBlock(resource=TextResourceContents() as held):
-                words.append(_quoted(held.uri, held.text))
+                words.append(_quote(held.uri, held.text))
             case EmbeddedResourceContentBlock(resource=held):
                 words.append(f"[{held.uri}: not text, omitted]")
             case AudioContentBlock():
@@ -47,7 +47,7 @@ async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[I
     return "\n".join(word for word in words if word), tuple(images)
 
 
-def _linked(block: ResourceContentBlock) -> str:
+def _link(block: ResourceContentBlock) -> str:
     """A local file becomes a reference, any other resource a link."""
     place = urlsplit(block.uri)
     if place.scheme != "file":
@@ -56,15 +56,15 @@ def _linked(block: ResourceContentBlock) -> str:
     return f"@file:{path}"
 
 
-def _quoted(uri: str, text: str) -> str:
+def _quote(uri: str, text: str) -> str:
     place = urlsplit(uri)
     name = unquote(place.path) if place.scheme == "file" else uri
-    if len(text) > MOST_INLINE:
+    if len(text) > MAX_INLINE_CHARS:
         return f"[{name} is too long to include: {len(text)} characters]"
     return f"<file path={name!r}>\n{text}\n</file>"
 
 
-def _decoded(data: str) -> bytes:
+def _decode_image(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error as error:

@@ -11,14 +11,14 @@ from acp.schema import ClientCapabilities
 
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, Workspace
-from hermes.core.wrapped import RunOptions, WrappedWorkspace
+from hermes.core.wrapped import DelegatingWorkspace, RunOptions
 from hermes.surfaces.acp.terminals import EditorTerminals
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 
-class EditorFiles(WrappedWorkspace):
+class EditorFiles(DelegatingWorkspace):
     """Uses the editor for text files, and for commands if there are `terminals`. Falls back to the
     inner workspace when the editor does not know a file or refuses a path outside its project."""
 

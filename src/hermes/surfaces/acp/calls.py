@@ -12,8 +12,8 @@ from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.tools.catalogue import declarations
 
-MOST_OUTPUT = 20_000
-MOST_DIFF = 512 * 1024
+MAX_OUTPUT_CHARS = 20_000
+MAX_DIFF_CHARS = 512 * 1024
 TITLE = 80
 
 
@@ -47,7 +47,7 @@ def locations(call: ToolCall, cwd: str) -> list[ToolCallLocation]:
     return [ToolCallLocation(path=at, line=line if isinstance(line, int) and line > 0 else None)]
 
 
-def foreseen(call: ToolCall, cwd: str) -> list[ToolCallContentVariant]:
+def edit_diff(call: ToolCall, cwd: str) -> list[ToolCallContentVariant]:
     """The diff of an edit, as far as its arguments show it."""
     path = str(Path(cwd, _path(call.arguments)))
     match call.name, call.arguments:
@@ -63,9 +63,9 @@ def foreseen(call: ToolCall, cwd: str) -> list[ToolCallContentVariant]:
 
 def outcome(call: ToolCall | None, result: ToolResult) -> list[ToolCallContentVariant]:
     text = result.text
-    if len(text) > MOST_OUTPUT:
-        half = MOST_OUTPUT // 2
-        text = f"{text[:half]}\n[… {len(text) - MOST_OUTPUT} characters …]\n{text[-half:]}"
+    if len(text) > MAX_OUTPUT_CHARS:
+        half = MAX_OUTPUT_CHARS // 2
+        text = f"{text[:half]}\n[… {len(text) - MAX_OUTPUT_CHARS} characters …]\n{text[-half:]}"
     shown: list[ToolCallContentVariant] = [tool_content(text_block(text))] if text else []
     if call is not None and call.name == "terminal":
         command = call.arguments.get("command", "")
@@ -81,7 +81,7 @@ def _path(arguments: JsonObject) -> str:
 def _text(path: str) -> str | None:
     """The current text of the file; None for a new or binary file."""
     try:
-        if Path(path).stat().st_size > MOST_DIFF:
+        if Path(path).stat().st_size > MAX_DIFF_CHARS:
             return None
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeError):

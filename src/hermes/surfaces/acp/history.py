@@ -21,10 +21,10 @@ from hermes.core.messages import (
     ToolMessage,
     UserMessage,
 )
-from hermes.surfaces.acp.updates import Teller
+from hermes.surfaces.acp.updates import UpdateEncoder
 
 
-def told_again(messages: Iterable[Message], teller: Teller) -> Iterator[SessionUpdate]:
+def history_updates(messages: Iterable[Message], teller: UpdateEncoder) -> Iterator[SessionUpdate]:
     for message in messages:
         match message:
             case UserMessage():
@@ -37,9 +37,9 @@ def told_again(messages: Iterable[Message], teller: Teller) -> Iterator[SessionU
                         case Reasoning(text=text) if text:
                             yield update_agent_thought_text(text)
                         case ToolCall():
-                            yield teller.begun(part)
+                            yield teller.start_call(part)
                         case _:
                             pass
             case ToolMessage(results=results):
                 for result in results:
-                    yield from teller.tell(ToolFinished(result=result))
+                    yield from teller.encode(ToolFinished(result=result))

@@ -16,12 +16,12 @@ from hermes.core.effects import (
     Scope,
     WritePath,
 )
-from hermes.core.ports import Policy, Seen
+from hermes.core.ports import ConversationText, Policy
 
-DEFAULT = "default"
-PLAN = "plan"
+DEFAULT_MODE = "default"
+PLAN_MODE = "plan"
 MODES = (
-    SessionMode(id=DEFAULT, name="Default", description="Ask before each file change."),
+    SessionMode(id=DEFAULT_MODE, name="Default", description="Ask before each file change."),
     SessionMode(
         id="accept_edits",
         name="Accept Edits",
@@ -30,17 +30,17 @@ MODES = (
     SessionMode(
         id="dont_ask", name="Don't Ask", description="Ask only about effects outside the project."
     ),
-    SessionMode(id=PLAN, name="Plan", description="Read and plan; change and run nothing."),
+    SessionMode(id=PLAN_MODE, name="Plan", description="Read and plan; change and run nothing."),
 )
-NAMES = tuple(mode.id for mode in MODES)
+MODE_NAMES = tuple(mode.id for mode in MODES)
 
 
-class Mannered:
+class ModePolicy:
     """Wraps a policy; the mode can only make it stricter. What a person allowed for the session is
     not asked again."""
 
     def __init__(self, inner: Policy) -> None:
-        self.mode = DEFAULT
+        self.mode = DEFAULT_MODE
         self._inner = inner
         self._allowed: set[str] = set()
 
@@ -49,15 +49,15 @@ class Mannered:
         effect: Effect,
         principal: Principal,
         origins: frozenset[str],
-        seen: Seen | None = None,
+        seen: ConversationText | None = None,
     ) -> Decision:
         decision = self._inner.decide(effect, principal, origins, seen)
         if not isinstance(decision, Allow) or decision.harmless:
             return decision
-        if self.mode == PLAN and not _only_looks(effect):
+        if self.mode == PLAN_MODE and not _is_read_only(effect):
             reason = "The editor is in plan mode: say what you would do, and change nothing."
             return Deny(reason=reason, category="settings")
-        if self.mode != DEFAULT or not isinstance(effect, WritePath | DeletePath):
+        if self.mode != DEFAULT_MODE or not isinstance(effect, WritePath | DeletePath):
             return decision
         if effect.path in self._allowed:
             return decision
@@ -77,9 +77,9 @@ class Mannered:
         self._inner.remember(effect, scope)
 
 
-def _only_looks(effect: Effect) -> bool:
+def _is_read_only(effect: Effect) -> bool:
     return isinstance(effect, CallServer) and not effect.changes
 
 
-def modes(current: str) -> SessionModeState:
+def mode_state(current: str) -> SessionModeState:
     return SessionModeState(current_mode_id=current, available_modes=list(MODES))

@@ -13,15 +13,15 @@ from acp.schema import (
 
 from hermes.app.build import App
 from hermes.core.session import Session
-from hermes.models.shelf import Shelf
+from hermes.models.shelf import ModelBrowser
 
 MODEL = "model"
-READY = AuthMethodAgent(
+CONFIGURED_AUTH = AuthMethodAgent(
     id="configured",
     name="Configured provider",
     description="The provider chosen with `hermes model`.",
 )
-SETUP = TerminalAuthMethod(
+SETUP_AUTH = TerminalAuthMethod(
     type="terminal",
     id="hermes-setup",
     name="Set up Hermes",
@@ -30,22 +30,22 @@ SETUP = TerminalAuthMethod(
 )
 
 
-def ways_in(
+def auth_methods(
     able: ClientCapabilities,
 ) -> list[EnvVarAuthMethod | TerminalAuthMethod | AuthMethodAgent]:
     """Editors with a terminal also offer the setup there."""
-    return [READY, SETUP] if able.auth and able.auth.terminal else [READY]
+    return [CONFIGURED_AUTH, SETUP_AUTH] if able.auth and able.auth.terminal else [CONFIGURED_AUTH]
 
 
-def models(app: App, session: Session) -> SessionConfigOptionSelect:
+def model_options(app: App, session: Session) -> SessionConfigOptionSelect:
     """The models of usable providers, and the current one."""
     transcript = session.transcript
     current = f"{transcript.provider}:{transcript.model}"
-    shelf = Shelf(app.models)
+    shelf = ModelBrowser(app.models)
     names = [current]
     for row in shelf.providers():
         if row.usable:
-            names += [f"{row.name}:{model}" for model in shelf.known(row.name)]
+            names += [f"{row.name}:{model}" for model in shelf.known_models(row.name)]
     return SessionConfigOptionSelect(
         type="select",
         id=MODEL,

@@ -31,30 +31,30 @@ from acp.schema import (
 from acp.schema import Usage as Tokens
 
 from hermes.app.build import App
-from hermes.commands.catalogue import COMMANDS, EXTRA
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import (
-    Attached,
-    Begun,
-    Composing,
-    Copied,
-    Drafted,
-    Left,
-    Moved,
-    Registry,
-    Reloaded,
-    Sent,
-    Shown,
+    AttachImage,
+    CommandRegistry,
+    CopyText,
+    EditDraft,
+    OpenEditor,
+    Quit,
+    Reload,
+    SendMessage,
+    ShowText,
+    StartWork,
+    SwitchSession,
 )
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
-from hermes.mcp.session_servers import Guests
-from hermes.surfaces.acp.blocks import spoken
-from hermes.surfaces.acp.calls import call_id, foreseen, kind_of, title_of
-from hermes.surfaces.acp.history import told_again
-from hermes.surfaces.acp.manners import Mannered
-from hermes.surfaces.acp.updates import Teller
+from hermes.mcp.session_servers import SessionServers
+from hermes.surfaces.acp.blocks import parse_prompt
+from hermes.surfaces.acp.calls import call_id, edit_diff, kind_of, title_of
+from hermes.surfaces.acp.history import history_updates
+from hermes.surfaces.acp.manners import ModePolicy
+from hermes.surfaces.acp.updates import UpdateEncoder
 
 DENY = "deny"
 URGENT = ("/steer", "/stop")
@@ -71,10 +71,10 @@ OPTIONS = {
 }
 CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
 # Commands that switch sessions, which editors do themselves.
-MOVING = frozenset(("branch", "clear", "new", "resume"))
+SESSION_COMMANDS = frozenset(("branch", "clear", "new", "resume"))
 
 
-class Seat:
+class EditorSession:
     """`policy` applies the mode that the editor has chosen; `guests` are the MCP servers of the
     editor. `remarks` are shown once."""
 
@@ -83,68 +83,68 @@ class Seat:
         app: App,
         session: Session,
         client: Client,
-        policy: Mannered,
+        policy: ModePolicy,
         *,
-        guests: Guests | None = None,
+        guests: SessionServers | None = None,
         known_as: str = "",
     ) -> None:
         self.session = session
         self.id = known_as or session.id
-        self.remarks: list[str] = []
+        self.notices: list[str] = []
         self.policy = policy
         self.app = app
-        self.registry = Registry(COMMANDS, "message", extra=EXTRA)
+        self.registry = CommandRegistry(COMMANDS, "message", extra=DYNAMIC_COMMANDS)
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
-        self._guests = guests
-        self._teller = Teller(self.cwd)
+        self._mcp_servers = guests
+        self._updates = UpdateEncoder(self.cwd)
         self._turn = asyncio.Lock()
         self._questions: set[asyncio.Task[None]] = set()
 
-    async def greet(self) -> None:
+    async def announce(self) -> None:
         commands = [
             _available(command.name, command.words, command.arguments)
             for command in self.registry.commands
-            if command.name not in MOVING
+            if command.name not in SESSION_COMMANDS
         ]
-        known = {command.name for command in commands} | MOVING
+        known = {command.name for command in commands} | SESSION_COMMANDS
         commands += [
             _available(extra.text, extra.words, "[request]")
             for extra in await self.registry.extra_names(self)
             if extra.text not in known
         ]
-        await self._tell(update_available_commands(commands))
-        remarks, self.remarks = self.remarks, []
+        await self._send_update(update_available_commands(commands))
+        remarks, self.notices = self.notices, []
         for remark in remarks:
-            await self._tell(update_agent_message_text(f"{remark}\n\n"))
+            await self._send_update(update_agent_message_text(f"{remark}\n\n"))
 
-    async def tell_mode(self) -> None:
+    async def send_mode(self) -> None:
         mode = self.policy.mode
-        await self._tell(
+        await self._send_update(
             CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
         )
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         try:
-            await self.app.leave(self.session)
+            await self.app.close_session(self.session)
         finally:
-            if self._guests is not None:
-                await self._guests.close()
+            if self._mcp_servers is not None:
+                await self._mcp_servers.close()
 
-    async def tell_again(self) -> None:
-        for update in told_again(self.session.transcript.messages, self._teller):
-            await self._tell(update)
+    async def replay_history(self) -> None:
+        for update in history_updates(self.session.transcript.messages, self._updates):
+            await self._send_update(update)
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await spoken(self.app, blocks)
+        text, images = await parse_prompt(self.app, blocks)
         if self.session.busy and _is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
         async with self._turn:
             say: Say | None = Say(text=text, images=images)
-            if self.registry.meant(text) and not images:
+            if self.registry.is_command(text) and not images:
                 say = await self._command(text)
             if say is None:
                 return PromptResponse(stop_reason="end_turn")
@@ -161,13 +161,15 @@ class Seat:
         ended: TurnEnded | None = None
         async with aclosing(self.session.ask(say)) as records:
             async for record in records:
-                await self._pass_on(record)
+                await self._forward(record)
                 ended = record.event if isinstance(record.event, TurnEnded) else None
-        return await self._ended(ended) if ended else PromptResponse(stop_reason="cancelled")
+        return (
+            await self._finish_prompt(ended) if ended else PromptResponse(stop_reason="cancelled")
+        )
 
-    async def _pass_on(self, record: Record) -> None:
-        for update in self._teller.tell(record.event):
-            await self._tell(update)
+    async def _forward(self, record: Record) -> None:
+        for update in self._updates.encode(record.event):
+            await self._send_update(update)
         match record.event:
             case ApprovalAsked() as asked:
                 self._ask(self._approval(asked))
@@ -183,17 +185,17 @@ class Seat:
         task.add_done_callback(self._questions.discard)
 
     async def _approval(self, asked: ApprovalAsked) -> None:
-        call = self._teller.call(asked.call_id)
+        call = self._updates.call(asked.call_id)
         about = ToolCallUpdate(
             tool_call_id=call_id(asked.call_id),
             title=f"{title_of(call)} — {asked.reason}" if call else asked.reason,
             kind=kind_of(call.name) if call else "other",
             status="pending",
-            content=foreseen(call, self.cwd) or None if call else None,
+            content=edit_diff(call, self.cwd) or None if call else None,
             raw_input=call.arguments if call else None,
         )
         options = [OPTIONS[scope] for scope in (*asked.scopes, DENY) if scope in OPTIONS]
-        chosen = await self._chosen(about, options, asked.expires_seconds)
+        chosen = await self._request_choice(about, options, asked.expires_seconds)
         answer = CHOICES.get(chosen, DENY)
         await self.session.send(Answer(id=asked.id, text=answer, by=BY))
 
@@ -201,7 +203,7 @@ class Seat:
         """Offer the choices as options. A question without choices is shown as text, and the next
         prompt answers it."""
         if not asked.choices:
-            await self._tell(update_agent_message_text(f"\n\n{asked.question}\n"))
+            await self._send_update(update_agent_message_text(f"\n\n{asked.question}\n"))
             await self.session.send(Answer(id=asked.id, text="", by=BY))
             return
         options = [
@@ -209,12 +211,12 @@ class Seat:
             for n, choice in enumerate(asked.choices)
         ]
         about = ToolCallUpdate(tool_call_id=call_id(asked.call_id), title=asked.question)
-        chosen = await self._chosen(about, options, asked.expires_seconds)
+        chosen = await self._request_choice(about, options, asked.expires_seconds)
         known = chosen.isdecimal() and int(chosen) < len(asked.choices)
         text = asked.choices[int(chosen)] if known else ""
         await self.session.send(Answer(id=asked.id, text=text, by=BY))
 
-    async def _chosen(
+    async def _request_choice(
         self, about: ToolCallUpdate, options: list[PermissionOption], seconds: float
     ) -> str:
         """The id of the chosen option; "" when the editor chooses none."""
@@ -226,12 +228,12 @@ class Seat:
         outcome = answer.outcome
         return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
 
-    async def _ended(self, ended: TurnEnded) -> PromptResponse:
-        await self._tell(self._usage())
+    async def _finish_prompt(self, ended: TurnEnded) -> PromptResponse:
+        await self._send_update(self._usage())
         if ended.reason == "failed":
             raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
         if ended.error:
-            await self._tell(update_agent_message_text(f"\n\n{ended.error}\n"))
+            await self._send_update(update_agent_message_text(f"\n\n{ended.error}\n"))
         stop = STOPS.get(ended.reason) or REPLY_STOPS.get(self._last_stop(), "end_turn")
         return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
 
@@ -255,27 +257,29 @@ class Seat:
         match await self.registry.run_known(line, self):
             case None:
                 return Say(text=line)
-            case Sent(text=text, origin=origin):
+            case SendMessage(text=text, origin=origin):
                 return Say(text=text, origin=origin)
-            case Shown(text=text):
-                await self._tell(update_agent_message_text(text))
-            case Drafted(draft=draft, text=text):
-                await self._tell(update_agent_message_text(f"{text}\n\n{draft}"))
-            case Moved():
+            case ShowText(text=text):
+                await self._send_update(update_agent_message_text(text))
+            case EditDraft(draft=draft, text=text):
+                await self._send_update(update_agent_message_text(f"{text}\n\n{draft}"))
+            case SwitchSession():
                 words = "Open another session in the editor."
-                await self._tell(update_agent_message_text(words))
-            case Begun(work=work):
-                await self._tell(update_agent_message_text(await work()))
-            case Reloaded():
+                await self._send_update(update_agent_message_text(words))
+            case StartWork(work=work):
+                await self._send_update(update_agent_message_text(await work()))
+            case Reload():
                 words = "Restart the agent in the editor to read settings, keys and skills again."
-                await self._tell(update_agent_message_text(words))
-            case Left() | Attached() | Copied() | Composing():
-                await self._tell(update_agent_message_text("That works in the terminal only."))
+                await self._send_update(update_agent_message_text(words))
+            case Quit() | AttachImage() | CopyText() | OpenEditor():
+                await self._send_update(
+                    update_agent_message_text("That works in the terminal only.")
+                )
             case unknown:
                 assert_never(unknown)
         return None
 
-    async def _tell(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
+    async def _send_update(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
         await self._client.session_update(self.id, update)
 
 

@@ -38,23 +38,29 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.session_workspace import within
+from hermes.app.session_workspace import add_layer
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
-from hermes.core.parts import Parts
+from hermes.core.parts import SessionDeps
 from hermes.core.ports import Workspace
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.journal.archive import SessionFilter
-from hermes.mcp.session_servers import Guests
-from hermes.models.shelf import Shelf
+from hermes.mcp.session_servers import SessionServers
+from hermes.models.shelf import ModelBrowser
 from hermes.surfaces.acp.buffers import EditorFiles
-from hermes.surfaces.acp.kept import keep_mode, mode_of
-from hermes.surfaces.acp.manners import NAMES, Mannered, modes
-from hermes.surfaces.acp.offers import MODEL, READY, SETUP, models, ways_in
-from hermes.surfaces.acp.seat import Seat
+from hermes.surfaces.acp.kept import load_mode, save_mode
+from hermes.surfaces.acp.manners import MODE_NAMES, ModePolicy, mode_state
+from hermes.surfaces.acp.offers import (
+    CONFIGURED_AUTH,
+    MODEL,
+    SETUP_AUTH,
+    auth_methods,
+    model_options,
+)
+from hermes.surfaces.acp.seat import EditorSession
 from hermes.surfaces.acp.terminals import EditorTerminals
-from hermes.surfaces.acp.visitors import Brought, visitors
+from hermes.surfaces.acp.visitors import EditorServers, editor_mcp_servers
 from hermes.version import __version__
 
 SOURCE = "acp"
@@ -72,9 +78,9 @@ class EditorAgent:
     def __init__(self, app: App) -> None:
         self._app = app
         self._client: Client | None = None
-        self._able = ClientCapabilities()
-        self._seats: dict[str, Seat] = {}
-        app.foreign.wanted = app.env.get(SKIP, "") not in ("1", "true")
+        self._capabilities = ClientCapabilities()
+        self._sessions: dict[str, EditorSession] = {}
+        app.mcp.enabled = app.env.get(SKIP, "") not in ("1", "true")
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -86,7 +92,7 @@ class EditorAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        self._able = client_capabilities or ClientCapabilities()
+        self._capabilities = client_capabilities or ClientCapabilities()
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_info=Implementation(name="hermes-agent", title="Hermes", version=__version__),
@@ -103,11 +109,11 @@ class EditorAgent:
                 ),
                 mcp_capabilities=McpCapabilities(http=MCP, sse=MCP),
             ),
-            auth_methods=ways_in(self._able),
+            auth_methods=auth_methods(self._capabilities),
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        if method_id not in (READY.id, SETUP.id):
+        if method_id not in (CONFIGURED_AUTH.id, SETUP_AUTH.id):
             raise RequestError.invalid_params({"methodId": method_id})
         try:
             await self._app.models.choose()
@@ -116,52 +122,54 @@ class EditorAgent:
         return AuthenticateResponse()
 
     async def new_session(
-        self, cwd: str, mcp_servers: Brought | None = None, **_: Any
+        self, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> NewSessionResponse:
         if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"cwd": "must be an absolute path"})
-        seat = await self._sit(self._opening(cwd), mcp_servers)
-        self._soon(seat)
+        seat = await self._open_session(self._opening(cwd), mcp_servers)
+        self._announce_soon(seat)
         return NewSessionResponse(
             session_id=seat.id,
-            modes=modes(seat.policy.mode),
-            config_options=[models(self._app, seat.session)],
+            modes=mode_state(seat.policy.mode),
+            config_options=[model_options(self._app, seat.session)],
         )
 
     async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: Brought | None = None, **_: Any
+        self, cwd: str, session_id: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> LoadSessionResponse:
-        seat = await self._seated(session_id, cwd, mcp_servers)
-        await seat.tell_again()
-        self._soon(seat)
+        seat = await self._open_or_fork(session_id, cwd, mcp_servers)
+        await seat.replay_history()
+        self._announce_soon(seat)
         return LoadSessionResponse(
-            modes=modes(seat.policy.mode), config_options=[models(self._app, seat.session)]
+            modes=mode_state(seat.policy.mode),
+            config_options=[model_options(self._app, seat.session)],
         )
 
     async def resume_session(
-        self, session_id: str, cwd: str, mcp_servers: Brought | None = None, **_: Any
+        self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> ResumeSessionResponse:
-        seat = await self._seated(session_id, cwd, mcp_servers)
-        self._soon(seat)
+        seat = await self._open_or_fork(session_id, cwd, mcp_servers)
+        self._announce_soon(seat)
         return ResumeSessionResponse(
-            modes=modes(seat.policy.mode), config_options=[models(self._app, seat.session)]
+            modes=mode_state(seat.policy.mode),
+            config_options=[model_options(self._app, seat.session)],
         )
 
     async def fork_session(
-        self, session_id: str, cwd: str, mcp_servers: Brought | None = None, **_: Any
+        self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> ForkSessionResponse:
         try:
-            source = await self._app.library.find(session_id)
-            forked = await self._app.library.fork(source)
+            source = await self._app.archive.find(session_id)
+            forked = await self._app.archive.fork(source)
         except HermesError as error:
-            raise _refusal(error) from error
-        await keep_mode(self._app.home, forked, await mode_of(self._app.home, source))
-        seat = await self._seated(forked, cwd, mcp_servers)
-        self._soon(seat)
+            raise _request_error(error) from error
+        await save_mode(self._app.home, forked, await load_mode(self._app.home, source))
+        seat = await self._open_or_fork(forked, cwd, mcp_servers)
+        self._announce_soon(seat)
         return ForkSessionResponse(
             session_id=forked,
-            modes=modes(seat.policy.mode),
-            config_options=[models(self._app, seat.session)],
+            modes=mode_state(seat.policy.mode),
+            config_options=[model_options(self._app, seat.session)],
         )
 
     async def list_sessions(
@@ -172,7 +180,7 @@ class EditorAgent:
         start = int(cursor) if cursor else 0
         # The filter matches parts of paths, so other folders must be excluded.
         wanted = SessionFilter(cwd=cwd, exclude_sources=WORKERS)
-        rows = await self._app.library.recent(wanted, limit=None)
+        rows = await self._app.archive.recent(wanted, limit=None)
         rows = tuple(row for row in rows if cwd is None or row.cwd == cwd)
         page = rows[start : start + PAGE]
         return ListSessionsResponse(
@@ -189,52 +197,54 @@ class EditorAgent:
         )
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        if seat := self._seats.pop(session_id, None):
-            await seat.leave()
+        if seat := self._sessions.pop(session_id, None):
+            await seat.close()
         return CloseSessionResponse()
 
     async def close(self) -> None:
         """Close all sessions after the connection has ended."""
-        seats, self._seats = self._seats, {}
+        seats, self._sessions = self._sessions, {}
         for seat in seats.values():
-            await seat.leave()
+            await seat.close()
 
     async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
         try:
-            return await self._seat(session_id).prompt(prompt)
+            return await self._session(session_id).prompt(prompt)
         except HermesError as error:
-            raise _refusal(error) from error
+            raise _request_error(error) from error
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        if session_id in self._seats:
-            await self._seats[session_id].cancel()
+        if session_id in self._sessions:
+            await self._sessions[session_id].cancel()
 
     async def set_session_mode(
         self, session_id: str, mode_id: str, **_: Any
     ) -> SetSessionModeResponse:
-        if mode_id not in NAMES:
-            raise RequestError.invalid_params({"modeId": f"one of {', '.join(NAMES)}"})
-        seat = self._seat(session_id)
+        if mode_id not in MODE_NAMES:
+            raise RequestError.invalid_params({"modeId": f"one of {', '.join(MODE_NAMES)}"})
+        seat = self._session(session_id)
         seat.policy.mode = mode_id
-        await keep_mode(self._app.home, seat.session.id, mode_id)
-        await seat.tell_mode()
+        await save_mode(self._app.home, seat.session.id, mode_id)
+        await seat.send_mode()
         return SetSessionModeResponse()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        seat = self._seat(session_id)
+        seat = self._session(session_id)
         if config_id != MODEL or not isinstance(value, str):
             raise RequestError.invalid_params({"configId": config_id})
         try:
-            found = await Shelf(self._app.models).find(
+            found = await ModelBrowser(self._app.models).find(
                 value, current=seat.session.transcript.provider
             )
             card = found.card
             await seat.session.send(SwitchModel(model=card.model, provider=card.provider))
         except HermesError as error:
-            raise _refusal(error) from error
-        return SetSessionConfigOptionResponse(config_options=[models(self._app, seat.session)])
+            raise _request_error(error) from error
+        return SetSessionConfigOptionResponse(
+            config_options=[model_options(self._app, seat.session)]
+        )
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise RequestError.method_not_found(method)
@@ -242,38 +252,42 @@ class EditorAgent:
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
         return
 
-    def _opening(self, cwd: str, resume: str = "") -> Opening:
-        return Opening(source=SOURCE, platform=SOURCE, attended=True, cwd=cwd, resume=resume)
+    def _opening(self, cwd: str, resume: str = "") -> SessionRequest:
+        return SessionRequest(source=SOURCE, platform=SOURCE, attended=True, cwd=cwd, resume=resume)
 
-    async def _seated(self, session_id: str, cwd: str, brought: Brought | None) -> Seat:
+    async def _open_or_fork(
+        self, session_id: str, cwd: str, brought: EditorServers | None
+    ) -> EditorSession:
         """Open a session, or a fork of it while another process has it open."""
-        if session_id in self._seats:
-            return self._seats[session_id]
+        if session_id in self._sessions:
+            return self._sessions[session_id]
         try:
-            return await self._sit(self._opening(cwd, session_id), brought)
+            return await self._open_session(self._opening(cwd, session_id), brought)
         except SessionBusy:
-            copy = await self._app.library.fork(await self._app.library.find(session_id))
-            seat = await self._sit(self._opening(cwd, copy), brought, known_as=session_id)
-            seat.remarks.append(
+            copy = await self._app.archive.fork(await self._app.archive.find(session_id))
+            seat = await self._open_session(self._opening(cwd, copy), brought, known_as=session_id)
+            seat.notices.append(
                 f"This session is open in another process; you continue in a copy, {copy}."
             )
             return seat
 
-    async def _sit(self, opening: Opening, brought: Brought | None, *, known_as: str = "") -> Seat:
+    async def _open_session(
+        self, opening: SessionRequest, brought: EditorServers | None, *, known_as: str = ""
+    ) -> EditorSession:
         """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
         the editor if it differs."""
         assert self._client is not None
         client, policies = self._client, []
-        guests = self._guests(brought or (), opening.cwd)
-        faults = await guests.meet() if guests else ()
+        guests = self._session_servers(brought or (), opening.cwd)
+        faults = await guests.connect() if guests else ()
 
-        def arrange(session_id: str, parts: Parts) -> None:
-            policies.append(Mannered(parts.policy))
+        def arrange(session_id: str, parts: SessionDeps) -> None:
+            policies.append(ModePolicy(parts.policy))
             parts.policy = policies[0]
-            place = partial(self._place, client, known_as or session_id)
-            parts.workspace = within(parts.workspace, place)
+            place = partial(self._editor_workspace, client, known_as or session_id)
+            parts.workspace = add_layer(parts.workspace, place)
             if guests is not None:
-                guests.sit_down(parts)
+                guests.join(parts)
 
         try:
             session = await self._app.open(
@@ -282,34 +296,36 @@ class EditorAgent:
         except SessionBusy:
             raise
         except HermesError as error:
-            raise _refusal(error) from error
-        seat = Seat(self._app, session, client, policies[0], guests=guests, known_as=known_as)
-        seat.policy.mode = await mode_of(self._app.home, session.id)
-        seat.remarks += faults
-        self._seats[seat.id] = seat
-        self._app.attend(session)
+            raise _request_error(error) from error
+        seat = EditorSession(
+            self._app, session, client, policies[0], guests=guests, known_as=known_as
+        )
+        seat.policy.mode = await load_mode(self._app.home, session.id)
+        seat.notices += faults
+        self._sessions[seat.id] = seat
+        self._app.start_session_tasks(session)
         return seat
 
-    def _place(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
-        wanted = self._app.settings.acp.use_client_terminal and self._able.terminal
+    def _editor_workspace(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
+        wanted = self._app.settings.acp.use_client_terminal and self._capabilities.terminal
         terminals = EditorTerminals(client, session_id) if wanted else None
-        return EditorFiles(inner, client, session_id, self._able, terminals)
+        return EditorFiles(inner, client, session_id, self._capabilities, terminals)
 
-    def _guests(self, brought: Brought, cwd: str) -> Guests | None:
-        servers = visitors(brought)
-        return Guests(self._app.run, servers, cwd) if servers else None
+    def _session_servers(self, brought: EditorServers, cwd: str) -> SessionServers | None:
+        servers = editor_mcp_servers(brought)
+        return SessionServers(self._app.run, servers, cwd) if servers else None
 
-    def _seat(self, session_id: str) -> Seat:
-        if session_id not in self._seats:
+    def _session(self, session_id: str) -> EditorSession:
+        if session_id not in self._sessions:
             raise RequestError.resource_not_found(session_id)
-        return self._seats[session_id]
+        return self._sessions[session_id]
 
-    def _soon(self, seat: Seat) -> None:
+    def _announce_soon(self, seat: EditorSession) -> None:
         """Greet after the response, because editors know the session only then."""
-        asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(seat.greet()))
+        asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(seat.announce()))
 
 
-def _refusal(error: HermesError) -> RequestError:
+def _request_error(error: HermesError) -> RequestError:
     match error:
         case NotFound():
             return RequestError(-32002, str(error))

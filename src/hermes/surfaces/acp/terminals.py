@@ -51,12 +51,12 @@ class EditorTerminals:
         running = _Running(self._client, self._session_id, made.terminal_id, on_output)
         try:
             async with asyncio.timeout(timeout) as limit:
-                await running.until_ended(stop)
+                await running.wait(stop)
         except TimeoutError:
             if not limit.expired():
                 raise
         finally:
-            status = await running.let_go()
+            status = await running.release()
         return CommandResult(
             output=running.output,
             exit_code=KILLED if status is None or status.exit_code is None else status.exit_code,
@@ -79,14 +79,14 @@ class _Running:
         self._where = session_id, id
         self._tell = on_output or (lambda _: None)
 
-    async def until_ended(self, stop: asyncio.Event) -> None:
+    async def wait(self, stop: asyncio.Event) -> None:
         """Wait until the command ends or `stop` is set."""
         while not self.has_ended and not stop.is_set():
             await self._look()
             if not self.has_ended:
                 await asyncio.sleep(LOOK_SECONDS)
 
-    async def let_go(self) -> TerminalExitStatus | None:
+    async def release(self) -> TerminalExitStatus | None:
         """Kill and release the terminal. Returns the exit status if known."""
         ended = self.has_ended
         try:

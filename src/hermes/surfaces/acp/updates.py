@@ -29,9 +29,9 @@ from hermes.core.events import (
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.prompt import Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.acp.calls import (
-    MOST_OUTPUT,
+    MAX_OUTPUT_CHARS,
     call_id,
-    foreseen,
+    edit_diff,
     kind_of,
     locations,
     outcome,
@@ -46,7 +46,7 @@ PLAN: dict[str, PlanEntryStatus] = {
 }
 
 
-class Teller:
+class UpdateEncoder:
     """Tracks running tool calls; one per session."""
 
     def __init__(self, cwd: str) -> None:
@@ -57,7 +57,7 @@ class Teller:
     def call(self, id: str) -> ToolCall | None:
         return self._calls.get(id)
 
-    def tell(self, event: Event) -> Iterator[SessionUpdate]:
+    def encode(self, event: Event) -> Iterator[SessionUpdate]:
         match event:
             case TextDelta(text=text) if text:
                 yield update_agent_message_text(text)
@@ -69,36 +69,36 @@ class Teller:
                 yield update_agent_message_text("\n\n")
             case ReplyAdded(message=message):
                 for call in message.calls:
-                    yield self.begun(call)
+                    yield self.start_call(call)
             case ToolStarted(call_id=id):
                 yield update_tool_call(call_id(id), status="in_progress")
             case ToolProgress(call_id=id, text=text):
                 yield self._progress(id, text)
             case ToolFinished(result=result):
-                yield from self._finished(result)
+                yield from self._finish_call(result)
             case Titled(title=title):
                 yield SessionInfoUpdate(session_update="session_info_update", title=title)
             case _:
                 return
 
-    def begun(self, call: ToolCall) -> SessionUpdate:
+    def start_call(self, call: ToolCall) -> SessionUpdate:
         self._calls[call.id] = call
         return start_tool_call(
             call_id(call.id),
             title_of(call),
             kind=kind_of(call.name),
             status="pending",
-            content=foreseen(call, self._cwd),
+            content=edit_diff(call, self._cwd),
             locations=locations(call, self._cwd),
             raw_input=call.arguments,
         )
 
     def _progress(self, id: str, text: str) -> SessionUpdate:
-        shown = (self._output.get(id, "") + text)[-MOST_OUTPUT:]
+        shown = (self._output.get(id, "") + text)[-MAX_OUTPUT_CHARS:]
         self._output[id] = shown
         return update_tool_call(call_id(id), content=[tool_content(text_block(shown))])
 
-    def _finished(self, result: ToolResult) -> Iterator[SessionUpdate]:
+    def _finish_call(self, result: ToolResult) -> Iterator[SessionUpdate]:
         call = self._calls.pop(result.call_id, None)
         self._output.pop(result.call_id, None)
         # The diff shown at the start stays, unless the edit failed.

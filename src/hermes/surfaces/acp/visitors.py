@@ -8,16 +8,16 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from hermes.config.mcp_settings import McpServerSettings
 
-Brought = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 # Keeps rules for a configured server from applying to one with the same name.
-BEGINNING = "acp_"
+SERVER_PREFIX = "acp_"
 
 
-def visitors(brought: Brought) -> dict[str, McpServerSettings]:
+def editor_mcp_servers(brought: EditorServers) -> dict[str, McpServerSettings]:
     """Settings by prefixed name. Skips servers that only the editor can reach."""
     found: dict[str, McpServerSettings] = {}
     for each in brought:
-        name = f"{BEGINNING}{each.name}"
+        name = f"{SERVER_PREFIX}{each.name}"
         match each:
             case McpServerStdio(command=command, args=args):
                 env = {one.name: one.value for one in each.env}

@@ -15,7 +15,7 @@ Title = Annotated[str, Meta(max_length=200)]
 Tier = Annotated[str, Meta(max_length=32, pattern="^[a-z_-]*$")]
 
 
-class Nothing(Value):
+class EmptyBody(Value):
     """A body without required fields."""
 
 
@@ -28,7 +28,7 @@ class ModelOptions(Value):
     service_tier: Tier | None = None
 
 
-class Reasoning(Value):
+class ReasoningOptions(Value):
     effort: Effort | None = None
 
 
@@ -61,7 +61,7 @@ class ResponseBody(Value):
     model: ModelName | None = None
     provider: ModelName | None = None
     instructions: str | None = None
-    reasoning: Reasoning | None = None
+    reasoning: ReasoningOptions | None = None
     service_tier: Tier | None = None
     previous_response_id: Name | None = None
     conversation: Name | ConversationName | None = None

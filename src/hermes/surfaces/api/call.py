@@ -10,15 +10,15 @@ from urllib.parse import parse_qsl
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
-from hermes.surfaces.api.refusals import Headers, Refusal, not_of_the_kind
-from hermes.surfaces.api.tokens import Client
+from hermes.surfaces.api.refusals import Headers, HttpError, invalid_body
+from hermes.surfaces.api.tokens import ApiClient
 
-MOST_BODY = 10_000_000
+MAX_BODY_BYTES = 10_000_000
 BODY_SECONDS = 30.0
 # A client that is still sending reads the response only after its data is consumed.
 DRAIN_BYTES = 64 * 1024 * 1024
 DRAIN_SECONDS = 5.0
-LONGEST_SESSION_KEY = 256
+MAX_SESSION_KEY = 256
 JSON: Headers = ((b"content-type", b"application/json"),)
 
 Scope = MutableMapping[str, Any]
@@ -27,17 +27,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T", bound=Value)
 
 
-class Answer(Value):
+class HttpResponse(Value):
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = JSON
 
 
-def answer(value: object, status: int = 200, headers: Headers = ()) -> Answer:
-    return Answer(status=status, body=encode(value), headers=(*JSON, *headers))
+def json_response(value: object, status: int = 200, headers: Headers = ()) -> HttpResponse:
+    return HttpResponse(status=status, body=encode(value), headers=(*JSON, *headers))
 
 
-class Call:
+class HttpRequest:
     """`names` are the path parameters. Streaming handlers use `receive` and `send` directly and
     return no Answer."""
 
@@ -50,11 +50,11 @@ class Call:
         self.headers: Mapping[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        self.names: dict[str, str] = {}
+        self.path_params: dict[str, str] = {}
         self.route = ""
         self.raw = b""
         self.body: Any = None
-        self.client = Client(name="", scopes=())
+        self.client = ApiClient(name="", scopes=())
 
     @property
     def query(self) -> dict[str, str]:
@@ -68,7 +68,7 @@ class Call:
         return f"{self.client.source}:{self.session_key}" if self.session_key else own
 
     @property
-    def whose(self) -> str:
+    def owner_key(self) -> str:
         """The key under which conversations are stored, distinct per client and session key."""
         name = self.client.name
         return f"{name}\0{self.session_key}" if self.session_key else name
@@ -77,9 +77,9 @@ class Call:
     def session_key(self) -> str:
         """HttpError when the header is too long or not printable."""
         key = self.headers.get("x-hermes-session-key", "")
-        if len(key) > LONGEST_SESSION_KEY or not key.isprintable():
-            words = f"A session key has at most {LONGEST_SESSION_KEY} printable characters."
-            raise Refusal(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
+        if len(key) > MAX_SESSION_KEY or not key.isprintable():
+            words = f"A session key has at most {MAX_SESSION_KEY} printable characters."
+            raise HttpError(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
         return key
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
@@ -89,7 +89,7 @@ class Call:
             return default
         if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
             words = f"`{name}` must be a number from {least} to {most}."
-            raise Refusal(400, "invalid_value", words, param=name)
+            raise HttpError(400, "invalid_value", words, param=name)
         return int(text[:9])
 
     def flag(self, name: str) -> bool:
@@ -97,46 +97,46 @@ class Call:
         text = self.query.get(name, "false").lower()
         if text not in ("true", "1", "false", "0"):
             words = f"`{name}` must be `true` or `false`."
-            raise Refusal(400, "invalid_value", words, param=name)
+            raise HttpError(400, "invalid_value", words, param=name)
         return text in ("true", "1")
 
-    async def read(self, kind: type[T]) -> None:
+    async def read_body(self, kind: type[T]) -> None:
         """Read and decode the body; HttpError names the limit that it exceeds."""
         self.raw = await _body(self)
         try:
             self.body = decode(kind, self.raw or b"{}")
         except DecodeError as error:
-            raise _undecodable(self.raw, str(error)) from error
+            raise _decode_error(self.raw, str(error)) from error
 
-    async def gone(self) -> None:
+    async def wait_disconnect(self) -> None:
         """Returns when the client has closed the connection."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
-    async def give(self, given: Answer) -> None:
+    async def respond(self, given: HttpResponse) -> None:
         headers = [*given.headers, (b"content-length", str(len(given.body)).encode())]
         await self.send({"type": "http.response.start", "status": given.status, "headers": headers})
         body = b"" if self.method == "HEAD" else given.body
         await self.send({"type": "http.response.body", "body": body})
 
 
-def _undecodable(raw: bytes, words: str) -> Refusal:
+def _decode_error(raw: bytes, words: str) -> HttpError:
     try:
         given = decode(object, raw or b"{}")
     except DecodeError:
-        return Refusal(400, "invalid_json", f"The body is not JSON: {words}")
+        return HttpError(400, "invalid_json", f"The body is not JSON: {words}")
     if not isinstance(given, dict):
-        return Refusal(400, "invalid_json", "The body must be a JSON object.")
-    return not_of_the_kind(words)
+        return HttpError(400, "invalid_json", "The body must be a JSON object.")
+    return invalid_body(words)
 
 
-async def _body(call: Call) -> bytes:
+async def _body(call: HttpRequest) -> bytes:
     if call.headers.get("content-encoding", "identity") != "identity":
-        raise Refusal(415, "unsupported_encoding", "Send the body without a content encoding.")
+        raise HttpError(415, "unsupported_encoding", "Send the body without a content encoding.")
     length = call.headers.get("content-length", "0")
-    if length.isdecimal() and int(length[:12]) > MOST_BODY:
+    if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
         await _drain(call)
-        raise too_large()
+        raise body_too_large()
     parts: list[bytes] = []
     size = 0
     try:
@@ -144,34 +144,34 @@ async def _body(call: Call) -> bytes:
             while True:
                 event = await call.receive()
                 if event["type"] == "http.disconnect":
-                    raise Refusal(
+                    raise HttpError(
                         400, "disconnected", "The client disconnected before the body was complete."
                     )
                 parts.append(event.get("body", b""))
                 size += len(parts[-1])
-                if size > MOST_BODY:
+                if size > MAX_BODY_BYTES:
                     break
                 if not event.get("more_body"):
                     break
     except TimeoutError as error:
         words = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
-        raise Refusal(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
-    if size > MOST_BODY:
+        raise HttpError(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
+    if size > MAX_BODY_BYTES:
         await _drain(call)
-        raise too_large()
+        raise body_too_large()
     body = b"".join(parts)
     kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != "application/json" and not kind.endswith("+json"):
-        raise Refusal(415, "unsupported_media_type", "Send JSON, as `application/json`.")
+        raise HttpError(415, "unsupported_media_type", "Send JSON, as `application/json`.")
     return body
 
 
-def too_large() -> Refusal:
-    words = f"The body may have at most {MOST_BODY} bytes."
-    return Refusal(413, "body_too_large", words, headers=((b"connection", b"close"),))
+def body_too_large() -> HttpError:
+    words = f"The body may have at most {MAX_BODY_BYTES} bytes."
+    return HttpError(413, "body_too_large", words, headers=((b"connection", b"close"),))
 
 
-async def _drain(call: Call) -> None:
+async def _drain(call: HttpRequest) -> None:
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):

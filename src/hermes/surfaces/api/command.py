@@ -15,11 +15,17 @@ from hermes.app.build import App
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
-from hermes.homes.claims import claimed
-from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local, local_token
+from hermes.homes.claims import hold_claim
+from hermes.surfaces.api.tokens import (
+    SCOPES,
+    TokenScope,
+    TokenStore,
+    create_local_token,
+    local_token,
+)
 
 if TYPE_CHECKING:
-    from hermes.surfaces.api.listener import Place
+    from hermes.surfaces.api.listener import ListenAddress
 
 
 @click.group(
@@ -56,7 +62,7 @@ def token() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def add(ctx: click.Context, name: str, scopes: tuple[Scope, ...], as_json: bool) -> None:
+def add(ctx: click.Context, name: str, scopes: tuple[TokenScope, ...], as_json: bool) -> None:
     given = scopes or ("chat",)
     made = _tokens(ctx).add(name, given, time.time())
     if as_json:
@@ -93,11 +99,11 @@ def remove(ctx: click.Context, name: str) -> None:
     click.echo(f"The token of {name} is revoked.")
 
 
-def _tokens(ctx: click.Context) -> Tokens:
+def _tokens(ctx: click.Context) -> TokenStore:
     app = start(ctx.find_root().obj or {})
     for line in app.news:
         click.echo(f"warning: {line}", err=True)
-    return Tokens(app.home)
+    return TokenStore(app.home)
 
 
 def _print_json(value: JsonValue) -> None:
@@ -106,12 +112,12 @@ def _print_json(value: JsonValue) -> None:
 
 async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     # Token commands do not load the server.
-    from hermes.surfaces.api.listener import Place, check_place, listen, serve
+    from hermes.surfaces.api.listener import ListenAddress, check_address, listen, serve
 
     async with start(ctx.find_root().obj or {}) as app:
         settings = app.settings.api_server
         port = settings.port if options["port"] is None else options["port"]
-        place = Place(
+        place = ListenAddress(
             host=options["host"] or settings.host,
             port=port,
             public=options["public"],
@@ -121,9 +127,9 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
             hosts=(*settings.hosts, *options["names"]),
             origins=(*settings.cors_origins, *options["origins"]),
         )
-        check_place(place)
-        tokens = Tokens(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
-        made = ensure_local(app.home, tokens, app.world.clock.now())
+        check_address(place)
+        tokens = TokenStore(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
+        made = create_local_token(app.home, tokens, app.world.clock.now())
         if held := local_token(app.home):
             # The agent must never output its own API token.
             app.secrecy.know(held)
@@ -136,7 +142,7 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     return 0
 
 
-def _address(place: Place, port: int) -> str:
+def _address(place: ListenAddress, port: int) -> str:
     scheme = "https" if place.certificate else "http"
     name = f"[{place.host}]" if ":" in place.host else place.host
     return f"{scheme}://{name}:{port}"
@@ -154,7 +160,9 @@ def _claims(app: App) -> Iterator[None]:
         for token, command in remedies.items():
             remedy = f"give this home its own with {command}"
             if token:
-                held.enter_context(claimed("api", token, remedy=remedy, home=app.home, env=app.env))
+                held.enter_context(
+                    hold_claim("api", token, remedy=remedy, home=app.home, env=app.env)
+                )
         yield
 
 

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD_SECONDS = 15.0
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Closes when the first request head does not arrive in time."""
 
     def connection_made(self, transport: Any) -> None:

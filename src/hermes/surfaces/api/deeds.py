@@ -9,34 +9,34 @@ from hermes.core.events import Event, ReplyAdded, ToolFinished, ToolStarted
 from hermes.core.messages import ToolCall, ToolResult
 
 
-class Begun(Value):
+class CallStarted(Value):
     call: ToolCall
 
 
-class Done(Value):
+class CallFinished(Value):
     call: ToolCall
     result: ToolResult
     seconds: float
 
 
-class Deeds:
+class ToolCallTracker:
     def __init__(self) -> None:
         self._calls: dict[str, ToolCall] = {}
         self._begun: set[str] = set()
 
-    def hear(self, event: Event) -> Iterator[Begun | Done]:
+    def apply(self, event: Event) -> Iterator[CallStarted | CallFinished]:
         match event:
             case ReplyAdded(message=message):
                 self._calls.update({call.id: call for call in message.calls})
             case ToolStarted(call_id=id) if id in self._calls and id not in self._begun:
                 self._begun.add(id)
-                yield Begun(call=self._calls[id])
+                yield CallStarted(call=self._calls[id])
             case ToolFinished(result=result, seconds=seconds):
                 id = result.call_id
                 call = self._calls.pop(id, None) or ToolCall(id=id, name=result.name)
                 if id not in self._begun:
-                    yield Begun(call=call)
+                    yield CallStarted(call=call)
                 self._begun.discard(id)
-                yield Done(call=call, result=result, seconds=seconds)
+                yield CallFinished(call=call, result=result, seconds=seconds)
             case _:
                 return

@@ -15,12 +15,12 @@ from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchM
 from hermes.core.errors import HermesError, NotFound, SessionBusy
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
-from hermes.surfaces.api.errand import Errand, may_speak, resumption, words_of
-from hermes.surfaces.api.refusals import Refusal
-from hermes.surfaces.api.run import Ear, Run
-from hermes.surfaces.api.seat import Seat, take_turn
-from hermes.surfaces.api.store import Store
+from hermes.core.session_request import SessionRequest
+from hermes.surfaces.api.errand import TurnRequest, may_use, message_text, resume_request
+from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.run import Run, RunListener
+from hermes.surfaces.api.seat import SessionSlot, acquire_turn
+from hermes.surfaces.api.store import ApiStore
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ RUN_ID = rf"run_({SESSION_ID})_[0-9a-f]{{12}}"
 OnEnd = Callable[[Run], Awaitable[None]]
 
 
-class Desk:
-    def __init__(self, app: App, store: Store, *, most_runs: int) -> None:
+class SessionPool:
+    def __init__(self, app: App, store: ApiStore, *, most_runs: int) -> None:
         self._app = app
         self._store = store
-        self._most = most_runs
-        self._seats: dict[str, Seat] = {}
+        self._max_runs = most_runs
+        self._slots: dict[str, SessionSlot] = {}
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._claims: set[str] = set()
@@ -50,7 +50,7 @@ class Desk:
 
     @property
     def open_sessions(self) -> int:
-        return sum(seat.session is not None for seat in self._seats.values())
+        return sum(seat.session is not None for seat in self._slots.values())
 
     @property
     def queued(self) -> int:
@@ -59,7 +59,7 @@ class Desk:
 
     async def processes(self) -> int:
         """The number of running background processes in open sessions."""
-        opened = [seat.session for seat in self._seats.values() if seat.session is not None]
+        opened = [seat.session for seat in self._slots.values() if seat.session is not None]
         found = [await session.workspace.processes.list() for session in opened]
         return sum(process.status == "running" for each in found for process in each)
 
@@ -75,10 +75,10 @@ class Desk:
         """HttpError when the server stops or runs as many turns as it may."""
         if self.is_draining:
             words = "The server is shutting down."
-            raise Refusal(503, "draining", words, headers=((b"retry-after", b"5"),))
-        if self._most and self.active >= self._most:
-            words = f"{self._most} turns are running, which is the maximum."
-            raise Refusal(429, "too_many_runs", words, headers=((b"retry-after", b"5"),))
+            raise HttpError(503, "draining", words, headers=((b"retry-after", b"5"),))
+        if self._max_runs and self.active >= self._max_runs:
+            words = f"{self._max_runs} turns are running, which is the maximum."
+            raise HttpError(429, "too_many_runs", words, headers=((b"retry-after", b"5"),))
 
     def claim(self, session_id: str) -> bool:
         """Reserve the session for the next run; False when another run has it."""
@@ -87,11 +87,11 @@ class Desk:
         self._claims.add(session_id)
         return True
 
-    def unclaim(self, session_id: str) -> None:
+    def release_claim(self, session_id: str) -> None:
         self._claims.discard(session_id)
 
-    async def begin(
-        self, run_id: str, errand: Errand, *, kept: bool = False, on_end: OnEnd | None = None
+    async def start_run(
+        self, run_id: str, errand: TurnRequest, *, kept: bool = False, on_end: OnEnd | None = None
     ) -> Run:
         """Start a run; returns when its message is durable. `kept` runs resume after a restart."""
         if (running := self._runs.get(run_id)) is not None:
@@ -99,39 +99,39 @@ class Desk:
         try:
             self.admit()
             run = Run(run_id, errand.session_id, self._app.world.clock.now())
-            run.is_kept = kept
+            run.is_persistent = kept
             self._runs[run_id] = run
             if kept:
-                await self._store.run(lambda db: _keep(db, run), durable=True)
+                await self._store.run(lambda db: _insert_run(db, run), durable=True)
         except BaseException:
             self._runs.pop(run_id, None)
-            self.unclaim(errand.session_id)
+            self.release_claim(errand.session_id)
             raise
         self._start(run, errand, on_end)
-        await run.accepted()
+        await run.wait_accepted()
         return run
 
-    async def find(self, run_id: str) -> Run:
+    async def find_run(self, run_id: str) -> Run:
         """An active or past run; HttpError 404."""
         if (run := self._runs.get(run_id)) is not None:
             return run
         match = re.fullmatch(RUN_ID, run_id, re.ASCII)
         if match is None:
-            raise Refusal(404, "run_not_found", "There is no such run.")
+            raise HttpError(404, "run_not_found", "There is no such run.")
         try:
-            run = await self._recalled(run_id, match[1])
+            run = await self._load_run(run_id, match[1])
         except NotFound as error:
-            raise Refusal(404, "run_not_found", "There is no such run.") from error
+            raise HttpError(404, "run_not_found", "There is no such run.") from error
         if not run.records:
-            raise Refusal(404, "run_not_found", "There is no such run.")
+            raise HttpError(404, "run_not_found", "There is no such run.")
         return self._runs.get(run_id, run)
 
-    def revive(self, run: Run) -> Run:
+    def resume_run(self, run: Run) -> Run:
         """Resume a run that has not ended and is not active."""
         if run.is_over or run.id in self._runs:
             return self._runs.get(run.id, run)
         again = Run(run.id, run.session_id, run.created_at)
-        self._start(again, resumption(run.session_id), None)
+        self._start(again, resume_request(run.session_id), None)
         return again
 
     async def resume_all(self) -> None:
@@ -143,15 +143,15 @@ class Desk:
             match = re.fullmatch(RUN_ID, run_id, re.ASCII)
             if match is not None and run_id not in self._runs:
                 run = Run(run_id, match[1], self._app.world.clock.now())
-                run.is_kept = True
-                self._start(run, resumption(match[1]), None)
+                run.is_persistent = True
+                self._start(run, resume_request(match[1]), None)
 
-    async def stop(self, run: Run) -> None:
+    async def stop_run(self, run: Run) -> None:
         run.is_stopping = True
         if run.turn_id:
-            await self.tell(run, Interrupt())
+            await self.send(run, Interrupt())
 
-    async def tell(self, run: Run, command: Command) -> None:
+    async def send(self, run: Run, command: Command) -> None:
         """Send a command to the session of a run, also if another process has it open."""
         if run.session is not None:
             await run.session.send(command)
@@ -159,10 +159,10 @@ class Desk:
             await self._app.journal.post(run.session_id, command)
 
     async def answer(self, run: Run, asked_id: str, text: str, by: str, reason: str = "") -> None:
-        await self.tell(run, Answer(id=asked_id, text=text, by=by, reason=reason))
+        await self.send(run, Answer(id=asked_id, text=text, by=by, reason=reason))
 
     async def steer(self, run: Run, text: str) -> None:
-        await self.tell(run, Steer(text=text))
+        await self.send(run, Steer(text=text))
 
     async def drain(self, seconds: float) -> None:
         """Refuse new runs, wait for active ones, then interrupt the rest."""
@@ -171,55 +171,55 @@ class Desk:
             await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
         for run in tuple(self._runs.values()):
             if not run.is_over:
-                await self.stop(run)
+                await self.stop_run(run)
         if self._tasks:
             await asyncio.wait(tuple(self._tasks.values()), timeout=5)
         for task in tuple(self._tasks.values()):
             task.cancel()
 
     @asynccontextmanager
-    async def quiet(self, session_id: str) -> AsyncIterator[None]:
+    async def exclusive(self, session_id: str) -> AsyncIterator[None]:
         """No turn of this process runs in the session meanwhile; HttpError 409 after a timeout."""
-        seat = self._seat(session_id)
+        seat = self._acquire_slot(session_id)
         try:
-            await take_turn(seat)
+            await acquire_turn(seat)
             try:
                 yield
             finally:
-                seat.turn.release()
+                seat.turn_lock.release()
         finally:
-            await self._leave(session_id, seat)
+            await self._release_slot(session_id, seat)
 
     @asynccontextmanager
-    async def steady(self, session_id: str) -> AsyncIterator[None]:
+    async def pinned(self, session_id: str) -> AsyncIterator[None]:
         """The session is neither opened nor closed here meanwhile. An open session processes its
         inbox at the end."""
-        seat = self._seat(session_id)
+        seat = self._acquire_slot(session_id)
         try:
-            async with seat.opening:
+            async with seat.open_lock:
                 yield
                 if seat.session is not None:
                     await seat.session.check_inbox()
         finally:
-            await self._leave(session_id, seat)
+            await self._release_slot(session_id, seat)
 
-    def _start(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
+    def _start(self, run: Run, errand: TurnRequest, on_end: OnEnd | None) -> None:
         self._runs[run.id] = run
         self._busy[run.session_id] += 1
         self.started += 1
-        task = asyncio.ensure_future(self._carry(run, errand, on_end))
+        task = asyncio.ensure_future(self._execute(run, errand, on_end))
         self._tasks[run.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(run.id, None))
 
-    async def _carry(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
+    async def _execute(self, run: Run, errand: TurnRequest, on_end: OnEnd | None) -> None:
         """Execute a run; its readers always get an end or an error."""
         try:
-            await self._work(run, errand, on_end)
+            await self._run_turn(run, errand, on_end)
         except asyncio.CancelledError:
-            run.fail(Refusal(503, "draining", "The server was stopped."))
+            run.fail(HttpError(503, "draining", "The server was stopped."))
             raise
         except Exception as error:
-            if not isinstance(error, HermesError | Refusal):
+            if not isinstance(error, HermesError | HttpError):
                 log.exception("a run crashed")
             run.fail(error)
         finally:
@@ -227,21 +227,21 @@ class Desk:
             self.endings[run.status] = self.endings.get(run.status, 0) + 1
             self._runs.pop(run.id, None)
             # A run that failed without a TurnEnded resumes after a restart.
-            if run.is_kept and run.ended is not None:
+            if run.is_persistent and run.ended is not None:
                 await self._forget(run)
 
-    async def _work(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
-        seat = self._seat(errand.session_id)
+    async def _run_turn(self, run: Run, errand: TurnRequest, on_end: OnEnd | None) -> None:
+        seat = self._acquire_slot(errand.session_id)
         has_turn = False
         try:
             if errand.alone:
-                await take_turn(seat)
+                await acquire_turn(seat)
                 has_turn = True
             while not run.is_over:
                 try:
                     session = await self._open(seat, errand)
                 except SessionBusy:
-                    await self._follow_elsewhere(run, errand)
+                    await self._follow_remote(run, errand)
                 else:
                     await self._follow(run, session, errand)
             if on_end is not None and run.ended is not None:
@@ -249,8 +249,8 @@ class Desk:
             self._settle(run)
         finally:
             if has_turn:
-                seat.turn.release()
-            await self._leave(errand.session_id, seat)
+                seat.turn_lock.release()
+            await self._release_slot(errand.session_id, seat)
 
     async def _finish(self, run: Run, on_end: OnEnd) -> None:
         """A store that fails does not lose the answer of a turn that has ended."""
@@ -261,7 +261,7 @@ class Desk:
 
     async def _forget(self, run: Run) -> None:
         try:
-            await self._store.run(lambda db: _delete(db, run))
+            await self._store.run(lambda db: _delete_run(db, run))
         except HermesError as error:
             log.error("a finished run is still stored", extra={"error": str(error)})
 
@@ -269,31 +269,31 @@ class Desk:
         """Release the session and wake everyone who waits for the run to end."""
         if run.settled.is_set():
             return
-        self.unclaim(run.session_id)
+        self.release_claim(run.session_id)
         self._busy[run.session_id] -= 1
         if not self._busy[run.session_id]:
             del self._busy[run.session_id]
         run.settled.set()
 
-    async def _open(self, seat: Seat, errand: Errand) -> Session:
-        async with seat.opening:
+    async def _open(self, seat: SessionSlot, errand: TurnRequest) -> Session:
+        async with seat.open_lock:
             if seat.session is None:
                 opening = await self._opening(errand)
                 # Many sessions that open at once must not block the event loop.
                 await self._app.world.pacer.turn()
                 seat.session = await self._app.open(opening)
                 if errand.past and not seat.session.transcript.messages:
-                    await seat.session.adopt(errand.past)
+                    await seat.session.import_messages(errand.past)
             opened = seat.session.transcript.opened
-            if opened is not None and not may_speak(errand, opened):
+            if opened is not None and not may_use(errand, opened):
                 raise NotFound(f"There is no session {errand.session_id}.")
             return seat.session
 
-    async def _opening(self, errand: Errand) -> Opening:
+    async def _opening(self, errand: TurnRequest) -> SessionRequest:
         is_new = errand.create == "always" or (
             errand.create == "if_missing" and await self._is_missing(errand.session_id)
         )
-        return Opening(
+        return SessionRequest(
             source=errand.source,
             platform="api",
             attended=errand.attended,
@@ -307,21 +307,21 @@ class Desk:
 
     async def _is_missing(self, session_id: str) -> bool:
         try:
-            await self._app.library.info(session_id)
+            await self._app.archive.info(session_id)
         except NotFound:
             return True
         return False
 
-    async def _follow(self, run: Run, session: Session, errand: Errand) -> None:
-        ear = Ear(run)
+    async def _follow(self, run: Run, session: Session, errand: TurnRequest) -> None:
+        ear = RunListener(run)
         session.attach(ear)
         run.session = session
         settled: asyncio.Future[None] | None = None
         try:
-            if not await self._say(run, session, errand):
+            if not await self._send_message(run, session, errand):
                 return
-            run.accept()
-            settled = asyncio.ensure_future(session.settled())
+            run.mark_accepted()
+            settled = asyncio.ensure_future(session.wait_until_idle())
             settled.add_done_callback(ear.settle)
             while not run.is_over:
                 await ear.bell.wait()
@@ -336,10 +336,10 @@ class Desk:
             if settled is not None:
                 settled.cancel()
 
-    async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
+    async def _send_message(self, run: Run, session: Session, errand: TurnRequest) -> bool:
         """Whether there is a turn to follow."""
         if errand.again:
-            run.take_all(await self._app.library.records(run.session_id))
+            run.apply_all(await self._app.archive.records(run.session_id))
         if run.is_over:
             return False
         if run.records:
@@ -353,59 +353,59 @@ class Desk:
             transcript.provider,
         ):
             await session.send(SwitchModel(model=errand.model, provider=errand.provider))
-        tuned = self._app.tuned[session.id]
+        tuned = self._app.controls[session.id]
         effort, tier, now = errand.effort or None, errand.tier or None, session.transcript.tuned
         if (effort, tier) != (now.effort, now.tier):
-            await session.send(tuned.changed(effort=effort, tier=tier))
+            await session.send(tuned.change(effort=effort, tier=tier))
         opened = transcript.opened
-        text = words_of(errand, opened.system if opened else "")
+        text = message_text(errand, opened.system if opened else "")
         await session.send(Say(text=text, images=errand.images, key=run.id))
         return True
 
-    async def _follow_elsewhere(self, run: Run, errand: Errand) -> None:
+    async def _follow_remote(self, run: Run, errand: TurnRequest) -> None:
         """Another process owns the session: post the message to its inbox and follow the turn in
         the journal. Returns without an end when that process exits."""
-        records = await self._app.library.records(errand.session_id)
+        records = await self._app.archive.records(errand.session_id)
         opened = records[0].event if records else None
-        if isinstance(opened, SessionOpened) and not may_speak(errand, opened):
+        if isinstance(opened, SessionOpened) and not may_use(errand, opened):
             raise NotFound(f"There is no session {errand.session_id}.")
-        opening = Opening(source=errand.source, attended=False, resume=errand.session_id)
-        say = Say(text=words_of(errand, ""), images=errand.images, key=run.id)
-        followed = await self._app.leave_word(opening, say)
-        run.accept()
+        opening = SessionRequest(source=errand.source, attended=False, resume=errand.session_id)
+        say = Say(text=message_text(errand, ""), images=errand.images, key=run.id)
+        followed = await self._app.post_message(opening, say)
+        run.mark_accepted()
         async with aclosing(followed):
             async for record in followed:
-                run.take(record)
+                run.apply(record)
 
-    async def _recalled(self, run_id: str, session_id: str) -> Run:
+    async def _load_run(self, run_id: str, session_id: str) -> Run:
         run = Run(run_id, session_id, 0.0)
-        run.take_all(await self._app.library.records(session_id))
+        run.apply_all(await self._app.archive.records(session_id))
         if run.records:
             run.created_at = run.records[0].at
         if run.is_over:
             run.settled.set()
         return run
 
-    async def _leave(self, session_id: str, seat: Seat) -> None:
+    async def _release_slot(self, session_id: str, seat: SessionSlot) -> None:
         seat.users -= 1
         if seat.users == 0 and seat.session is not None:
             session, seat.session = seat.session, None
             # A new user waits at the lock until the session can be opened again.
-            async with seat.opening:
+            async with seat.open_lock:
                 await self._app.world.pacer.turn()
-                await self._app.leave(session, soon=True)
-        if seat.users == 0 and seat.session is None and not seat.opening.locked():
-            self._seats.pop(session_id, None)
+                await self._app.close_session(session, soon=True)
+        if seat.users == 0 and seat.session is None and not seat.open_lock.locked():
+            self._slots.pop(session_id, None)
 
-    def _seat(self, session_id: str) -> Seat:
-        seat = self._seats.setdefault(session_id, Seat())
+    def _acquire_slot(self, session_id: str) -> SessionSlot:
+        seat = self._slots.setdefault(session_id, SessionSlot())
         seat.users += 1
         return seat
 
 
-def _keep(db: Connection, run: Run) -> None:
+def _insert_run(db: Connection, run: Run) -> None:
     db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run.id, run.created_at))
 
 
-def _delete(db: Connection, run: Run) -> None:
+def _delete_run(db: Connection, run: Run) -> None:
     db.execute("DELETE FROM runs WHERE id = ?", (run.id,))

@@ -10,7 +10,7 @@ from hermes.core.events import SessionOpened
 from hermes.core.messages import Image, Message
 
 
-class Errand(Value):
+class TurnRequest(Value):
     """The message and its session. `past` is the history of a new session; `extra` are
     instructions, added to the system text of a new session or else to the message. `alone` waits
     for other turns in the session. `again` means that the message may be in the journal already.
@@ -37,18 +37,20 @@ class Errand(Value):
     toolsets: tuple[str, ...] = ()
 
 
-def resumption(session_id: str) -> Errand:
-    return Errand(session_id=session_id, text="", source="", alone=False, attended=True, again=True)
+def resume_request(session_id: str) -> TurnRequest:
+    return TurnRequest(
+        session_id=session_id, text="", source="", alone=False, attended=True, again=True
+    )
 
 
-def may_speak(errand: Errand, opened: SessionOpened) -> bool:
+def may_use(errand: TurnRequest, opened: SessionOpened) -> bool:
     """Whether the client may use the session."""
     if errand.confined and opened.source != errand.source:
         return False
     return errand.person in ("", opened.source, opened.person)
 
 
-def words_of(errand: Errand, system: str) -> str:
+def message_text(errand: TurnRequest, system: str) -> str:
     """The message, preceded by instructions that the system text does not contain."""
     extra = errand.extra.strip()
     if not extra or extra in system:

@@ -8,12 +8,12 @@ from hashlib import blake2b
 from hermes.codec.values import Value
 from hermes.core.events import Record, ReplyAdded
 from hermes.core.messages import AssistantMessage
-from hermes.surfaces.api.run import Draft, Run
+from hermes.surfaces.api.run import ReplyDraft, Run
 
-MARK = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
+POSITION = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
 
 
-class Mark(Value):
+class StreamPosition(Value):
     """A position in a run: after record `n` and after `chars` characters of the reply that follows
     it. `hash` covers those characters: after a crash the model writes the reply again, and the
     reader continues in it only if it begins with the same text."""
@@ -26,43 +26,43 @@ class Mark(Value):
         return f"{self.n}.{self.chars}.{self.hash}" if self.chars else str(self.n)
 
 
-def parse_mark(text: str) -> Mark | None:
-    found = re.fullmatch(MARK, text.strip(), re.ASCII)
+def parse_position(text: str) -> StreamPosition | None:
+    found = re.fullmatch(POSITION, text.strip(), re.ASCII)
     if found is None:
         return None
-    return Mark(n=int(found[1]), chars=int(found[2] or 0), hash=found[3] or "")
+    return StreamPosition(n=int(found[1]), chars=int(found[2] or 0), hash=found[3] or "")
 
 
-class Piece(Value):
+class TextPiece(Value):
     text: str
-    mark: Mark
+    mark: StreamPosition
     is_text: bool = True
 
 
-class Happened(Value):
+class RecordAdded(Value):
     record: Record
-    mark: Mark
+    mark: StreamPosition
 
 
-class Anew(Value):
+class ReplyRestarted(Value):
     """The reader must discard this reply; it follows again from its beginning."""
 
-    mark: Mark
+    mark: StreamPosition
 
 
-Moment = Piece | Happened | Anew
+RunEvent = TextPiece | RecordAdded | ReplyRestarted
 
 
-class Follower:
-    def __init__(self, run: Run, after: Mark | None = None) -> None:
+class RunFollower:
+    def __init__(self, run: Run, after: StreamPosition | None = None) -> None:
         self._run = run
         self._news = run.subscribe()
         self._index = 0
-        mark = after or Mark()
+        mark = after or StreamPosition()
         self._n = mark.n
         while self._index < len(run.records) and run.records[self._index].n <= mark.n:
             self._index += 1
-        self._draft: Draft | None = None
+        self._draft: ReplyDraft | None = None
         self._seen = 0
         self._chars = mark.chars
         self._hash = blake2b(digest_size=4)
@@ -82,12 +82,12 @@ class Follower:
             await self._news.wait()
 
     def wake(self) -> None:
-        self._news.ring()
+        self._news.set()
 
-    def read(self) -> list[Moment]:
+    def read(self) -> list[RunEvent]:
         """Everything new, in as few pieces as possible."""
-        self._news.hush()
-        found: list[Moment] = []
+        self._news.clear()
+        found: list[RunEvent] = []
         records = self._run.records
         while self._index < len(records):
             record = records[self._index]
@@ -95,18 +95,20 @@ class Follower:
                 self._end_reply(record, record.event.message, found)
             self._index += 1
             self._n = record.n
-            found.append(Happened(record=record, mark=self._mark()))
+            found.append(RecordAdded(record=record, mark=self._position()))
         # A run that is over consists of its records alone; nothing follows its end.
         if not self._run.is_over:
             self._read_draft(self._run.draft, found)
         return found
 
-    def _mark(self) -> Mark:
+    def _position(self) -> StreamPosition:
         if not self._chars:
-            return Mark(n=self._n)
-        return Mark(n=self._n, chars=self._chars, hash=self._promised or self._hash.hexdigest())
+            return StreamPosition(n=self._n)
+        return StreamPosition(
+            n=self._n, chars=self._chars, hash=self._promised or self._hash.hexdigest()
+        )
 
-    def _end_reply(self, record: Record, reply: AssistantMessage, found: list[Moment]) -> None:
+    def _end_reply(self, record: Record, reply: AssistantMessage, found: list[RunEvent]) -> None:
         own = self._run.drafts.get(record.n)
         if own is not None and own is self._draft:
             self._read_pieces(own, found)
@@ -117,7 +119,7 @@ class Follower:
         self._draft, self._seen, self._chars, self._promised = None, 0, 0, ""
         self._hash = blake2b(digest_size=4)
 
-    def _read_draft(self, draft: Draft, found: list[Moment]) -> None:
+    def _read_draft(self, draft: ReplyDraft, found: list[RunEvent]) -> None:
         if draft is not self._draft:
             if not draft.pieces:
                 return
@@ -132,7 +134,7 @@ class Follower:
             self._draft = draft
         self._read_pieces(draft, found)
 
-    def _read_pieces(self, draft: Draft, found: list[Moment]) -> None:
+    def _read_pieces(self, draft: ReplyDraft, found: list[RunEvent]) -> None:
         news = draft.pieces[self._seen :]
         self._seen = len(draft.pieces)
         at = 0
@@ -144,10 +146,10 @@ class Follower:
             if is_text:
                 self._send(joined, found)
             elif joined:
-                found.append(Piece(text=joined, mark=self._mark(), is_text=False))
+                found.append(TextPiece(text=joined, mark=self._position(), is_text=False))
             at = end
 
-    def _catch_up(self, text: str, found: list[Moment]) -> None:
+    def _catch_up(self, text: str, found: list[RunEvent]) -> None:
         """Continue after what was sent of an earlier version of this reply, if it starts equal."""
         if self._chars:
             sent = blake2b(text[: self._chars].encode("utf-8", "replace"), digest_size=4)
@@ -160,11 +162,11 @@ class Follower:
                 self._hash = blake2b(digest_size=4)
             self._promised = ""
             if not is_same:
-                found.append(Anew(mark=self._mark()))
+                found.append(ReplyRestarted(mark=self._position()))
         self._send(text[self._chars :], found)
 
-    def _send(self, text: str, found: list[Moment]) -> None:
+    def _send(self, text: str, found: list[RunEvent]) -> None:
         if text:
             self._chars += len(text)
             self._hash.update(text.encode("utf-8", "replace"))
-            found.append(Piece(text=text, mark=self._mark()))
+            found.append(TextPiece(text=text, mark=self._position()))

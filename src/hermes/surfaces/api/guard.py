@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 
-from hermes.surfaces.api.refusals import Headers, Refusal
-from hermes.surfaces.api.tokens import Client, Scope, Tokens
+from hermes.surfaces.api.refusals import Headers, HttpError
+from hermes.surfaces.api.tokens import ApiClient, TokenScope, TokenStore
 
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 ALLOWED_HEADERS = (
@@ -30,12 +30,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Guard:
+class RequestGuard:
     """`hosts` are allowed host names besides those of this machine. The Host header reveals a page
     that resolves its own name to this address (DNS rebinding)."""
 
     def __init__(
-        self, tokens: Tokens, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
+        self, tokens: TokenStore, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
     ) -> None:
         self._tokens = tokens
         self._is_local = is_loopback(host)
@@ -46,7 +46,7 @@ class Guard:
         name = _host_name(headers.get("host", ""))
         if name in self._hosts or (not self._is_local and _is_address(name)):
             return
-        raise Refusal(403, "host_not_allowed", "This host name is not allowed.")
+        raise HttpError(403, "host_not_allowed", "This host name is not allowed.")
 
     def cors(self, headers: Mapping[str, str]) -> Headers:
         """The CORS headers for an allowed origin; HttpError for any other."""
@@ -54,25 +54,25 @@ class Guard:
         if origin is None:
             return ()
         if origin.lower() not in self._origins and "*" not in self._origins:
-            raise Refusal(403, "origin_not_allowed", "This origin is not allowed.")
+            raise HttpError(403, "origin_not_allowed", "This origin is not allowed.")
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-expose-headers", EXPOSED_HEADERS),
             (b"vary", b"Origin"),
         )
 
-    def client(self, headers: Mapping[str, str], scope: Scope | None) -> Client:
+    def authenticate(self, headers: Mapping[str, str], scope: TokenScope | None) -> ApiClient:
         """The client of the token, if it has the scope. A route without a scope needs no token."""
         if scope is None:
-            return Client(name="", scopes=())
+            return ApiClient(name="", scopes=())
         kind, _, token = headers.get("authorization", "").partition(" ")
         found = self._tokens.client(token.strip()) if kind.lower() == "bearer" and token else None
         if found is None:
             words = "Send a valid token as `Authorization: Bearer …`."
-            raise Refusal(401, "invalid_token", words, headers=CHALLENGE)
+            raise HttpError(401, "invalid_token", words, headers=CHALLENGE)
         if scope not in found.scopes:
             words = f"The token of {found.name!r} has no scope `{scope}`."
-            raise Refusal(403, "scope_missing", words)
+            raise HttpError(403, "scope_missing", words)
         return found
 
 

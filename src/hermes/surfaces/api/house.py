@@ -9,30 +9,30 @@ from collections.abc import Callable
 from hermes.app.build import App
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
-from hermes.cron.service import JobDesk
+from hermes.cron.service import JobService
 from hermes.journal.archive import SessionInfo
-from hermes.models.shelf import Shelf
-from hermes.surfaces.api.call import Answer, Call
-from hermes.surfaces.api.desk import SESSION_ID, Desk
-from hermes.surfaces.api.refusals import Refusal
-from hermes.surfaces.api.store import Store
-from hermes.surfaces.api.tally import Tally
-from hermes.surfaces.api.tokens import Client
+from hermes.models.shelf import ModelBrowser
+from hermes.surfaces.api.call import HttpRequest, HttpResponse
+from hermes.surfaces.api.desk import SESSION_ID, SessionPool
+from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.store import ApiStore
+from hermes.surfaces.api.tally import Metrics
+from hermes.surfaces.api.tokens import ApiClient
 
 DEFAULT_NAME = "hermes-agent"
-Leaving = str
+OnDisconnect = str
 
 
-class House:
-    def __init__(self, app: App, store: Store) -> None:
+class ServerContext:
+    def __init__(self, app: App, store: ApiStore) -> None:
         self.app = app
         self.settings: ApiServerSettings = app.settings.api_server
         self.store = store
-        self.desk = Desk(app, store, most_runs=self.settings.max_concurrent_runs)
-        self.jobs = JobDesk(app.run)
-        self.tally = Tally(app.world.clock)
+        self.pool = SessionPool(app, store, most_runs=self.settings.max_concurrent_runs)
+        self.jobs = JobService(app.run)
+        self.metrics = Metrics(app.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
-        self.flying: dict[str, asyncio.Future[Answer]] = {}
+        self.in_flight: dict[str, asyncio.Future[HttpResponse]] = {}
         profile = app.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
@@ -45,48 +45,48 @@ class House:
         if not name or name == self.model_name or not (chosen or self.settings.direct_models):
             return "", ""
         try:
-            pick = await Shelf(self.app.models).find(name, provider=provider or "")
+            pick = await ModelBrowser(self.app.models).find(name, provider=provider or "")
         except HermesError as error:
-            raise Refusal(404, "model_not_found", str(error), param="model") from error
+            raise HttpError(404, "model_not_found", str(error), param="model") from error
         return pick.card.model, pick.card.provider
 
-    async def session(self, session_id: str, client: Client) -> SessionInfo:
+    async def session(self, session_id: str, client: ApiClient) -> SessionInfo:
         """A session that the client may see; HttpError 404 for any other."""
         check_session_id(session_id)
         try:
-            info = await self.app.library.info(session_id)
+            info = await self.app.archive.info(session_id)
         except NotFound as error:
-            raise no_session() from error
+            raise session_not_found() from error
         if not client.is_owner and info.source != client.source:
-            raise no_session()
+            raise session_not_found()
         return info
 
-    async def session_or_none(self, session_id: str, client: Client) -> SessionInfo | None:
+    async def session_or_none(self, session_id: str, client: ApiClient) -> SessionInfo | None:
         """The same, None when the id is unused."""
         check_session_id(session_id)
         try:
-            info = await self.app.library.info(session_id)
+            info = await self.app.archive.info(session_id)
         except NotFound:
             return None
         if not client.is_owner and info.source != client.source:
-            raise no_session()
+            raise session_not_found()
         return info
 
 
 def check_session_id(session_id: str) -> None:
     if re.fullmatch(SESSION_ID, session_id, re.ASCII) is None:
         words = "A session id has 1 to 128 letters, digits or `._:-`, and starts with no sign."
-        raise Refusal(400, "invalid_session_id", words, param="session_id")
+        raise HttpError(400, "invalid_session_id", words, param="session_id")
 
 
-def no_session() -> Refusal:
-    return Refusal(404, "session_not_found", "There is no such session.")
+def session_not_found() -> HttpError:
+    return HttpError(404, "session_not_found", "There is no such session.")
 
 
-def leaving(call: Call, default: Leaving) -> Leaving:
+def on_disconnect(call: HttpRequest, default: OnDisconnect) -> OnDisconnect:
     """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
     wish = call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
     if wish not in ("interrupt", "detach"):
         words = "`on_disconnect` is `interrupt` or `detach`."
-        raise Refusal(400, "invalid_value", words, param="on_disconnect")
+        raise HttpError(400, "invalid_value", words, param="on_disconnect")
     return wish

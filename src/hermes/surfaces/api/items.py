@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.commands.drawn import drawn, inlined
+from hermes.commands.drawn import image_data_url, image_of
 from hermes.core.events import Event, ReplyAdded, ToolFinished
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.surfaces.api.deeds import Deeds, Done
-from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
+from hermes.surfaces.api.deeds import CallFinished, ToolCallTracker
+from hermes.surfaces.api.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
 from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import event
+from hermes.surfaces.api.sse import sse_event
 
 # The image path: internal, never sent to clients.
-PLACE = "hermes_place"
+IMAGE_PATH = "hermes_place"
 
 
 def message_item(run: Run, number: int, text: str, status: str = "completed") -> JsonObject:
@@ -51,9 +51,9 @@ def result_item(result: ToolResult) -> JsonObject:
     }
 
 
-def picture_item(result: ToolResult) -> JsonObject | None:
+def image_item(result: ToolResult) -> JsonObject | None:
     """The item of a generated image; None for any other result."""
-    image = drawn(result)
+    image = image_of(result)
     if not image:
         return None
     return {
@@ -61,17 +61,17 @@ def picture_item(result: ToolResult) -> JsonObject | None:
         "id": f"ig_{result.call_id}",
         "status": "completed",
         "result": None,
-        PLACE: image,
+        IMAGE_PATH: image,
     }
 
 
-def with_picture(item: JsonObject) -> JsonObject:
+def with_image_data(item: JsonObject) -> JsonObject:
     """The item with the image data, if its file can still be read."""
-    image = item.get(PLACE)
+    image = item.get(IMAGE_PATH)
     if not isinstance(image, str):
         return item
-    told = {name: value for name, value in item.items() if name != PLACE}
-    url = inlined(image)
+    told = {name: value for name, value in item.items() if name != IMAGE_PATH}
+    url = image_data_url(image)
     if url.startswith("data:"):
         return told | {"result": url.partition(",")[2], "output_format": url[11:].partition(";")[0]}
     return told | {"url": url} if url else told
@@ -102,14 +102,14 @@ def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
                 number += 1
             case ToolFinished(result=result):
                 found.append(result_item(result))
-                if (picture := picture_item(result)) is not None:
+                if (picture := image_item(result)) is not None:
                     found.append(picture)
             case _:
                 pass
     return found
 
 
-class ItemTeller:
+class ItemEncoder:
     """Encodes the items of a run as events, in the order of `output_items`. Each added item is
     also completed."""
 
@@ -124,24 +124,24 @@ class ItemTeller:
         self._open: int | None = None
         self._sent: list[str] = []
         self._places: dict[str, int] = {}
-        self._deeds = Deeds()
+        self._deeds = ToolCallTracker()
 
     def event(self, kind: str, facts: JsonObject) -> bytes:
         told = {"type": kind, "sequence_number": self._sequence, **facts}
         self._sequence += 1
-        return event(kind, encode(told))
+        return sse_event(kind, encode(told))
 
-    def tell(self, moment: Moment) -> bytes:
+    def encode(self, moment: RunEvent) -> bytes:
         match moment:
-            case Piece(text=text, is_text=True):
+            case TextPiece(text=text, is_text=True):
                 return self._delta(text)
-            case Piece(text=text):
+            case TextPiece(text=text):
                 return self._think(text) if self._shows_reasoning else b""
-            case Anew():
+            case ReplyRestarted():
                 self._sent.clear()
                 return self.event("hermes.message.restarted", {})
-            case Happened(record=record):
-                return self._happened(record.event)
+            case RecordAdded(record=record):
+                return self._record_events(record.event)
 
     def close(self) -> bytes:
         """Complete the open items of a run that ended without a reply."""
@@ -150,17 +150,17 @@ class ItemTeller:
             told += self._done("".join(self._sent), "incomplete")
         return told
 
-    def _happened(self, happened: Event) -> bytes:
+    def _record_events(self, happened: Event) -> bytes:
         told = b""
         if isinstance(happened, ReplyAdded):
             told += self._stop_thinking()
             if self._open is not None:
                 told += self._done(happened.message.text, "completed")
             self._number += 1
-            told += b"".join([self._begun(call) for call in happened.message.calls])
-        for deed in self._deeds.hear(happened):
-            if isinstance(deed, Done):
-                told += self._ended(deed)
+            told += b"".join([self._start_item(call) for call in happened.message.calls])
+        for deed in self._deeds.apply(happened):
+            if isinstance(deed, CallFinished):
+                told += self._end_item(deed)
         return told
 
     def _think(self, text: str) -> bytes:
@@ -216,7 +216,7 @@ class ItemTeller:
         item_id = message_item(self._run, self._number, "")["id"]
         return {"item_id": item_id, "output_index": self._open, "content_index": 0}
 
-    def _begun(self, call: ToolCall) -> bytes:
+    def _start_item(self, call: ToolCall) -> bytes:
         place = self._places[call.id] = self._next()
         item = call_item(call, "in_progress")
         told = self.event("response.output_item.added", {"output_index": place, "item": item})
@@ -230,14 +230,14 @@ class ItemTeller:
             },
         )
 
-    def _ended(self, deed: Done) -> bytes:
+    def _end_item(self, deed: CallFinished) -> bytes:
         place = self._places.pop(deed.call.id)
         told = self.event(
             "response.output_item.done", {"output_index": place, "item": call_item(deed.call)}
         )
         told += self._at_once(result_item(deed.result))
-        if (picture := picture_item(deed.result)) is not None:
-            told += self._at_once(with_picture(picture))
+        if (picture := image_item(deed.result)) is not None:
+            told += self._at_once(with_image_data(picture))
         return told
 
     def _at_once(self, item: JsonObject) -> bytes:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from hermes.codec.values import replace
 from hermes.core.errors import NotFound
 from hermes.journal.archive import SessionFilter, SessionInfo
-from hermes.surfaces.api.house import House
+from hermes.surfaces.api.house import ServerContext
 
 # Search hits that are grouped into sessions.
 MOST_HITS = 200
 
 
-class Listed:
+class SessionListing:
     """Sessions, last used first. `archived` selects only archived sessions or only others; by
     default a list omits archived sessions and a search includes them."""
 
-    def __init__(self, house: House, wanted: SessionFilter, *, archived: bool | None) -> None:
-        self._library = house.app.library
+    def __init__(
+        self, house: ServerContext, wanted: SessionFilter, *, archived: bool | None
+    ) -> None:
+        self._library = house.app.archive
         self._wanted = wanted
         self._archived = archived
 
@@ -24,7 +26,7 @@ class Listed:
         wanted = replace(self._wanted, archived=bool(self._archived))
         return list(await self._library.recent(wanted, limit=most))
 
-    async def found(self, query: str) -> list[SessionInfo]:
+    async def search(self, query: str) -> list[SessionInfo]:
         """Match the title or the messages."""
         wanted = replace(self._wanted, title=query, archived=self._archived)
         by_id = {info.id: info for info in await self._library.recent(wanted, limit=None)}

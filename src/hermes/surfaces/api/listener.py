@@ -17,13 +17,13 @@ from hermes.app.build import App
 from hermes.app.commons import enable_burst_caching
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
-from hermes.core.session_request import Opening
-from hermes.surfaces.api.connection import Connection
-from hermes.surfaces.api.guard import Guard, is_loopback
-from hermes.surfaces.api.house import House
-from hermes.surfaces.api.server import Server
-from hermes.surfaces.api.store import Store
-from hermes.surfaces.api.tokens import Tokens
+from hermes.core.session_request import SessionRequest
+from hermes.surfaces.api.connection import HttpConnection
+from hermes.surfaces.api.guard import RequestGuard, is_loopback
+from hermes.surfaces.api.house import ServerContext
+from hermes.surfaces.api.server import ApiServer
+from hermes.surfaces.api.store import ApiStore
+from hermes.surfaces.api.tokens import TokenStore
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,11 @@ IDLE_SECONDS = 75
 LONGEST_HEAD = 32 * 1024
 HOUR = 3_600.0
 # Sessions that open in a burst share what they look up.
-CROWD_SECONDS = 0.5
-REHEARSAL_SECONDS = 2.0
+BURST_SECONDS = 0.5
+WARM_UP_SECONDS = 2.0
 
 
-class Place(Value):
+class ListenAddress(Value):
     """The address and its protection. `proxied` means that a proxy in front terminates TLS."""
 
     host: str
@@ -48,7 +48,7 @@ class Place(Value):
     origins: tuple[str, ...] = ()
 
 
-def check_place(place: Place) -> None:
+def check_address(place: ListenAddress) -> None:
     """UsageError for a public address without confirmation or TLS."""
     if bool(place.certificate) != bool(place.key):
         raise UsageError("TLS needs both --cert and --key.")
@@ -63,7 +63,7 @@ def check_place(place: Place) -> None:
         )
 
 
-def listen(place: Place) -> socket.socket:
+def listen(place: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,53 +81,57 @@ def listen(place: Place) -> socket.socket:
 
 
 async def serve(
-    app: App, tokens: Tokens, place: Place, listening: socket.socket, told: Callable[[], None]
+    app: App,
+    tokens: TokenStore,
+    place: ListenAddress,
+    listening: socket.socket,
+    on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is told to stop. Calls `told` when the server is ready."""
-    store = Store(app.home.root / "api.db")
-    house = House(app, store)
-    guard = Guard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
-    enable_burst_caching(app, CROWD_SECONDS)
-    own = _Listening(_config(Server(house, guard), place), house, told)
+    store = ApiStore(app.home.root / "api.db")
+    house = ServerContext(app, store)
+    guard = RequestGuard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
+    enable_burst_caching(app, BURST_SECONDS)
+    own = _Listening(_config(ApiServer(house, guard), place), house, on_ready)
     try:
         await store.tidy(app.world.clock.now())
-        await _rehearse(app)
+        await _warm_up(app)
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
-        await house.desk.resume_all()
+        await house.pool.resume_all()
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(house.tally.watch_loop())
+            watch = group.create_task(house.metrics.watch_loop())
             upkeep = group.create_task(_upkeep(house))
             await own.serve(sockets=[listening])
             watch.cancel()
             upkeep.cancel()
     finally:
-        await house.desk.drain(0)
+        await house.pool.drain(0)
         await store.close()
 
 
-async def _rehearse(app: App) -> None:
+async def _warm_up(app: App) -> None:
     """Open and close a session, so that modules are loaded before the first request. Nothing is
     stored. A model that is unreachable now may be reachable later."""
     # Looks like a secret, so that the redactor is loaded too.
     app.secrecy.text("token: none")
     try:
-        async with asyncio.timeout(REHEARSAL_SECONDS):
-            session = await app.open(Opening(source="api", platform="api", attended=False))
+        async with asyncio.timeout(WARM_UP_SECONDS):
+            session = await app.open(SessionRequest(source="api", platform="api", attended=False))
             try:
                 transcript = session.transcript
                 app.models.connect(transcript.model, transcript.provider, session.meter)
             finally:
-                await app.leave(session)
+                await app.close_session(session)
     except (HermesError, TimeoutError) as error:
         log.warning("no model yet", extra={"why": str(error)})
 
 
-def _config(server: Server, place: Place) -> Config:
+def _config(server: ApiServer, place: ListenAddress) -> Config:
     return Config(
         server,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         loop="none",
@@ -143,7 +147,7 @@ def _config(server: Server, place: Place) -> Config:
     )
 
 
-async def _upkeep(house: House) -> None:
+async def _upkeep(house: ServerContext) -> None:
     clock = house.app.world.clock
     while True:
         await clock.sleep(HOUR)
@@ -153,7 +157,7 @@ async def _upkeep(house: House) -> None:
 class _Listening(Uvicorn):
     """Reports readiness, and lets turns end before connections close."""
 
-    def __init__(self, config: Config, house: House, told: Callable[[], None]) -> None:
+    def __init__(self, config: Config, house: ServerContext, told: Callable[[], None]) -> None:
         super().__init__(config)
         self._house = house
         self._told = told
@@ -174,5 +178,5 @@ class _Listening(Uvicorn):
         self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._house.desk.drain(self._house.settings.drain_seconds)
+        await self._house.pool.drain(self._house.settings.drain_seconds)
         await super().shutdown(sockets)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.commands.drawn import inlined
+from hermes.commands.drawn import image_data_url
 from hermes.surfaces.api.run import Run
 
 LINE = re.compile(r"^[ \t]*MEDIA:[ \t]*(/\S.*?)[ \t]*$", re.MULTILINE)
@@ -16,20 +16,20 @@ Images = Callable[[], tuple[str, ...]]
 INLINE = re.compile(r"!\[([^\]\n]*)\]\(data:image/[^)\s]*\)")
 
 
-def named(text: str) -> str:
+def replace_paths(text: str) -> str:
     """Replace file paths by file names."""
     return LINE.sub(lambda found: Path(found[1]).name, text) if "MEDIA:" in text else text
 
 
-async def pictured(run: Run, *, any_file: bool, text: str | None = None) -> str:
+async def inline_images(run: Run, *, any_file: bool, text: str | None = None) -> str:
     """The answer (or `text`) with inline images; generated images that it does not mention follow
     at the end. Without `any_file` only images of this turn are inlined, because a client must not
     read through an answer what its agent may not read."""
     said = run.text if text is None else text
-    return await asyncio.to_thread(_pictured, said, run.images, any_file)
+    return await asyncio.to_thread(_inline_text, said, run.images, any_file)
 
 
-def _pictured(text: str, images: tuple[str, ...], any_file: bool) -> str:
+def _inline_text(text: str, images: tuple[str, ...], any_file: bool) -> str:
     shown: set[str] = set()
 
     def line(found: re.Match[str]) -> str:
@@ -45,11 +45,11 @@ def _pictured(text: str, images: tuple[str, ...], any_file: bool) -> str:
 def _markdown(image: str) -> str:
     """The file name alone when it is not an image, missing or too large."""
     name = re.sub(r"[\[\]\n]", "_", Path(image).name)
-    url = inlined(image)
+    url = image_data_url(image)
     return f"![{name}]({url})" if url else name
 
 
-class Stream:
+class MediaFilter:
     """Rewrites a streamed answer: a line that may name a file is buffered until it is complete.
     `images` returns the images generated so far. With `inline`, images replace such lines, and
     images that were not mentioned follow at the end."""
@@ -62,7 +62,7 @@ class Stream:
         self._is_start = True
         self._shown: set[str] = set()
 
-    def pass_on(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """The text that can be sent now."""
         if not self._is_start and "\n" not in text:
             return text
@@ -72,20 +72,20 @@ class Stream:
         lines, mark, last = rest.rpartition("\n")
         self._is_start = _may_name(last)
         self._held = last if self._is_start else ""
-        return begun + self._told(lines + mark) + ("" if self._is_start else last)
+        return begun + self._complete_lines(lines + mark) + ("" if self._is_start else last)
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         """The buffered text at the end of a reply."""
         held, self._held, self._is_start = self._held, "", True
-        return self._told(held)
+        return self._complete_lines(held)
 
-    def pictures(self) -> list[str]:
+    def remaining_images(self) -> list[str]:
         """Generated images that the answer does not mention, as text."""
         if not self._inline:
             return []
         return [_markdown(image) for image in self._images() if image not in self._shown]
 
-    def _told(self, text: str) -> str:
+    def _complete_lines(self, text: str) -> str:
         if "MEDIA:" not in text:
             return text
         return LINE.sub(lambda found: self._line(found[1]), text)
@@ -102,6 +102,6 @@ def _may_name(line: str) -> bool:
     return words.startswith("MEDIA:") or "MEDIA:".startswith(words)
 
 
-def bare(text: str) -> str:
+def strip_images(text: str) -> str:
     """The answer without inline images, as a client may send it back."""
     return INLINE.sub(r"\1", text) if "](data:image/" in text else text

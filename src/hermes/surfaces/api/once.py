@@ -9,15 +9,15 @@ from sqlite3 import Connection
 
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
-from hermes.surfaces.api.call import Answer, Call
-from hermes.surfaces.api.house import House
-from hermes.surfaces.api.refusals import Refusal
+from hermes.surfaces.api.call import HttpRequest, HttpResponse
+from hermes.surfaces.api.house import ServerContext
+from hermes.surfaces.api.refusals import HttpError
 
 LONGEST = 255
 REPLAYED = ((b"idempotency-replayed", b"true"),)
 
 
-class Ticket(Value):
+class IdempotencyClaim(Value):
     """The claim to execute a request. `run_id` is that of an earlier attempt without a response;
     the journal holds its progress."""
 
@@ -29,61 +29,63 @@ class Ticket(Value):
 class _Row(Value):
     fingerprint: str
     run_id: str
-    answer: Answer | None = None
+    answer: HttpResponse | None = None
 
 
-Work = Callable[[Ticket], Awaitable[Answer]]
+IdempotentWork = Callable[[IdempotencyClaim], Awaitable[HttpResponse]]
 
 
-async def once(house: House, call: Call, work: Work) -> Answer:
+async def run_once(house: ServerContext, call: HttpRequest, work: IdempotentWork) -> HttpResponse:
     """Execute the work, or return its stored response. A concurrent duplicate waits for the first.
     Server errors are not stored, so a retry executes the work again."""
-    ticket = await take_ticket(house, call)
+    ticket = await claim_key(house, call)
     if not ticket.key:
         return await work(ticket)
-    if (flying := house.flying.get(ticket.key)) is not None:
-        return _replayed(await asyncio.shield(flying))
+    if (flying := house.in_flight.get(ticket.key)) is not None:
+        return _mark_replayed(await asyncio.shield(flying))
     row = await _row(house, ticket.key)
     if row is not None and row.answer is not None:
-        return _replayed(row.answer)
-    if (flying := house.flying.get(ticket.key)) is not None:
-        return _replayed(await asyncio.shield(flying))
+        return _mark_replayed(row.answer)
+    if (flying := house.in_flight.get(ticket.key)) is not None:
+        return _mark_replayed(await asyncio.shield(flying))
     flying = asyncio.get_running_loop().create_future()
-    house.flying[ticket.key] = flying
+    house.in_flight[ticket.key] = flying
     try:
         given = await work(ticket)
-        await _keep_answer(house, ticket, given)
+        await _store_response(house, ticket, given)
         flying.set_result(given)
         return given
     except BaseException as error:
-        told = error if isinstance(error, Exception) else Refusal(503, "interrupted", "Try again.")
+        told = (
+            error if isinstance(error, Exception) else HttpError(503, "interrupted", "Try again.")
+        )
         flying.set_exception(told)
         # Mark the exception as retrieved: there may be no waiter.
         flying.exception()
         raise
     finally:
-        del house.flying[ticket.key]
+        del house.in_flight[ticket.key]
 
 
-async def take_ticket(house: House, call: Call) -> Ticket:
+async def claim_key(house: ServerContext, call: HttpRequest) -> IdempotencyClaim:
     """HttpError when the key was used for another request."""
     given = call.headers.get("idempotency-key")
     if given is None:
-        return Ticket()
+        return IdempotencyClaim()
     if not 1 <= len(given) <= LONGEST or not all("!" <= letter <= "~" for letter in given):
         words = f"An idempotency key has 1 to {LONGEST} printable ASCII characters."
-        raise Refusal(400, "invalid_idempotency_key", words, param="Idempotency-Key")
+        raise HttpError(400, "invalid_idempotency_key", words, param="Idempotency-Key")
     key = _digest(call.client.name, call.route, given)
     session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
     fingerprint = _digest(call.path, session, call.raw.decode("utf-8", "replace"))
     row = await _row(house, key)
     if row is not None and row.fingerprint != fingerprint:
         words = "This idempotency key was used for another request."
-        raise Refusal(409, "idempotency_key_conflict", words, param="Idempotency-Key")
-    return Ticket(key=key, fingerprint=fingerprint, run_id=row.run_id if row else "")
+        raise HttpError(409, "idempotency_key_conflict", words, param="Idempotency-Key")
+    return IdempotencyClaim(key=key, fingerprint=fingerprint, run_id=row.run_id if row else "")
 
 
-async def keep_run(house: House, ticket: Ticket, run_id: str) -> None:
+async def store_run(house: ServerContext, ticket: IdempotencyClaim, run_id: str) -> None:
     """Store the run id before the run starts, so that a retry finds it."""
     if not ticket.key or ticket.run_id:
         return
@@ -97,7 +99,9 @@ async def keep_run(house: House, ticket: Ticket, run_id: str) -> None:
     await house.store.run(work, durable=True)
 
 
-async def _keep_answer(house: House, ticket: Ticket, given: Answer) -> None:
+async def _store_response(
+    house: ServerContext, ticket: IdempotencyClaim, given: HttpResponse
+) -> None:
     headers = encode([[name.decode(), value.decode()] for name, value in given.headers]).decode()
     values = (given.status, given.body, headers, ticket.key)
     await house.store.change(
@@ -105,7 +109,7 @@ async def _keep_answer(house: House, ticket: Ticket, given: Answer) -> None:
     )
 
 
-async def _row(house: House, key: str) -> _Row | None:
+async def _row(house: ServerContext, key: str) -> _Row | None:
     def work(db: Connection) -> _Row | None:
         query = "SELECT fingerprint, run_id, status, body, headers FROM idempotency WHERE key = ?"
         row = db.execute(query, (key,)).fetchone()
@@ -116,13 +120,13 @@ async def _row(house: House, key: str) -> _Row | None:
             return _Row(fingerprint=fingerprint, run_id=run_id)
         pairs = decode(list[tuple[str, str]], headers)
         kept = tuple((name.encode(), value.encode()) for name, value in pairs)
-        given = Answer(status=status, body=body, headers=kept)
+        given = HttpResponse(status=status, body=body, headers=kept)
         return _Row(fingerprint=fingerprint, run_id=run_id, answer=given)
 
     return await house.store.run(work)
 
 
-def _replayed(given: Answer) -> Answer:
+def _mark_replayed(given: HttpResponse) -> HttpResponse:
     return replace(given, headers=(*given.headers, *REPLAYED))
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from hermes.codec.values import JsonObject
-from hermes.surfaces.api.routes import Route
+from hermes.surfaces.api.routes import ApiRoute
 from hermes.version import __version__
 
-JSON = "application/json"
-EVENTS = "text/event-stream"
+JSON_TYPE = "application/json"
+EVENTS_TYPE = "text/event-stream"
 REF = "#/components/schemas/{name}"
 ERROR: JsonObject = {
     "type": "object",
@@ -34,7 +34,7 @@ ERROR: JsonObject = {
 TEXT_PATHS = ("/metrics",)
 
 
-def document(routes: Sequence[Route]) -> JsonObject:
+def document(routes: Sequence[ApiRoute]) -> JsonObject:
     bodies = [route.body for route in routes if route.body is not None]
     kinds = list(dict.fromkeys(bodies))
     schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
@@ -53,7 +53,7 @@ def document(routes: Sequence[Route]) -> JsonObject:
     }
 
 
-def _operation(route: Route, schemas: dict[Any, JsonObject]) -> JsonObject:
+def _operation(route: ApiRoute, schemas: dict[Any, JsonObject]) -> JsonObject:
     name = f"{route.handler.__name__}_{re.sub(r'[^a-z0-9]+', '_', route.path).strip('_')}"
     told: JsonObject = {
         "operationId": name,
@@ -63,7 +63,7 @@ def _operation(route: Route, schemas: dict[Any, JsonObject]) -> JsonObject:
             str(route.status): {"description": "Success.", "content": _content(route)},
             "default": {
                 "description": "Error; the body gives the reason.",
-                "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+                "content": {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}},
             },
         },
     }
@@ -76,15 +76,15 @@ def _operation(route: Route, schemas: dict[Any, JsonObject]) -> JsonObject:
     if route.body is not None:
         told["requestBody"] = {
             "required": True,
-            "content": {JSON: {"schema": schemas[route.body]}},
+            "content": {JSON_TYPE: {"schema": schemas[route.body]}},
         }
     return told
 
 
-def _content(route: Route) -> JsonObject:
+def _content(route: ApiRoute) -> JsonObject:
     if route.path in TEXT_PATHS:
         return {"text/plain": {"schema": {"type": "string"}}}
-    told: JsonObject = {JSON: {"schema": {"type": "object"}}}
+    told: JsonObject = {JSON_TYPE: {"schema": {"type": "object"}}}
     if route.streams:
-        told[EVENTS] = {"schema": {"type": "string"}}
+        told[EVENTS_TYPE] = {"schema": {"type": "string"}}
     return told

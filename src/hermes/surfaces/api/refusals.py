@@ -35,7 +35,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 NO_RETRY: Headers = ((b"x-should-retry", b"false"),)
 
 
-class Refusal(Exception):
+class HttpError(Exception):
     """Ends a request with an error status."""
 
     def __init__(
@@ -65,28 +65,28 @@ class Refusal(Exception):
         return encode({"error": self.error})
 
 
-def refusal_of(error: HermesError) -> Refusal:
+def http_error(error: HermesError) -> HttpError:
     """Map a Hermes error to an HTTP error."""
     words = str(error)
     match error:
         case NotFound():
-            return Refusal(404, "not_found", words)
+            return HttpError(404, "not_found", words)
         case UsageError():
-            return Refusal(400, "invalid_value", words)
+            return HttpError(400, "invalid_value", words)
         case SessionBusy() | Fenced():
-            return Refusal(409, "session_busy", words)
+            return HttpError(409, "session_busy", words)
         case ConfigError():
-            return Refusal(503, "not_configured", words, headers=NO_RETRY)
+            return HttpError(503, "not_configured", words, headers=NO_RETRY)
         case DiskFull():
-            return Refusal(503, "disk_full", words)
+            return HttpError(503, "disk_full", words)
         case _:
-            return Refusal(500, "internal", words, headers=NO_RETRY)
+            return HttpError(500, "internal", words, headers=NO_RETRY)
 
 
-def not_of_the_kind(words: str) -> Refusal:
+def invalid_body(words: str) -> HttpError:
     """The error for valid JSON with a wrong structure; names the parameter if possible."""
     place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
     missing = re.search(r"missing required field `(\w+)`", words)
     at_top = place is None or not place[1]
     param = missing[1] if missing and at_top else (place[1] if place and place[1] else None)
-    return Refusal(400, "invalid_value", words, param=param)
+    return HttpError(400, "invalid_value", words, param=param)

@@ -9,20 +9,20 @@ from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
-from hermes.surfaces.api.asking import Asked, asked, chat_messages, input_items
+from hermes.surfaces.api.asking import ParsedInput, chat_messages, input_items, split_input
 from hermes.surfaces.api.bodies import ConversationName, ResponseBody
-from hermes.surfaces.api.call import JSON, Answer, Call, answer
-from hermes.surfaces.api.chat import check_tools, run_headers, start, tier_of
-from hermes.surfaces.api.content import images, past
-from hermes.surfaces.api.errand import Errand
-from hermes.surfaces.api.follower import Moment
-from hermes.surfaces.api.house import House, leaving
-from hermes.surfaces.api.items import PLACE, ItemTeller, output_items, with_picture
-from hermes.surfaces.api.once import Ticket, once, take_ticket
-from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
-from hermes.surfaces.api.refusals import Refusal
+from hermes.surfaces.api.call import JSON, HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.chat import check_tools, run_headers, start_run, tier_of
+from hermes.surfaces.api.content import history_messages, store_images
+from hermes.surfaces.api.errand import TurnRequest
+from hermes.surfaces.api.follower import RunEvent
+from hermes.surfaces.api.house import ServerContext, on_disconnect
+from hermes.surfaces.api.items import IMAGE_PATH, ItemEncoder, output_items, with_image_data
+from hermes.surfaces.api.once import IdempotencyClaim, claim_key, run_once
+from hermes.surfaces.api.outcomes import finish_reason, hermes_fields, run_error, usage_of
+from hermes.surfaces.api.refusals import HttpError
 from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import pour, whole
+from hermes.surfaces.api.sse import stream_run, wait_for_run
 from hermes.surfaces.api.stored import (
     latest_response,
     load_response,
@@ -31,57 +31,57 @@ from hermes.surfaces.api.stored import (
     response_point,
     store_response,
 )
-from hermes.surfaces.api.threads import Spot, go_on, spot_of
+from hermes.surfaces.api.threads import HistoryPoint, continue_from, current_point
 
 
-async def create_response(house: House, call: Call) -> Answer | None:
+async def create_response(house: ServerContext, call: HttpRequest) -> HttpResponse | None:
     body: ResponseBody = call.body
     _check(house, body)
     history = chat_messages(body.conversation_history or (), "conversation_history")
     said = [*history, *input_items(body.input)]
-    wanted = asked(said, "input", system=body.instructions or "")
-    on_leave = leaving(call, "interrupt")
+    wanted = split_input(said, "input", system=body.instructions or "")
+    on_leave = on_disconnect(call, "interrupt")
     if body.stream:
-        run = await _begin(house, call, wanted, await take_ticket(house, call))
-        teller = ResponseTeller(house, call, run)
-        await pour(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
+        run = await _start_turn(house, call, wanted, await claim_key(house, call))
+        teller = ResponseEncoder(house, call, run)
+        await stream_run(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
         return None
 
-    async def work(ticket: Ticket) -> Answer:
-        run = await _begin(house, call, wanted, ticket)
-        await whole(house, call, run, leaving=on_leave)
-        if (failed := failure_of(run)) is not None:
+    async def work(ticket: IdempotencyClaim) -> HttpResponse:
+        run = await _start_turn(house, call, wanted, ticket)
+        await wait_for_run(house, call, run, leaving=on_leave)
+        if (failed := run_error(run)) is not None:
             raise failed
-        told = await illustrated(response_of(house, call.body, run))
-        return answer(told, headers=run_headers(run))
+        told = await with_images(response_of(house, call.body, run))
+        return json_response(told, headers=run_headers(run))
 
-    return await once(house, call, work)
-
-
-async def show_response(house: House, call: Call) -> Answer:
-    data = await load_response(house, call.whose, call.names["id"])
-    if PLACE.encode() in data:
-        return answer(await illustrated(decode(dict, data)))
-    return Answer(status=200, body=data, headers=JSON)
+    return await run_once(house, call, work)
 
 
-async def delete_response(house: House, call: Call) -> Answer:
-    await remove_response(house, call.whose, call.names["id"])
-    return answer({"id": call.names["id"], "object": "response", "deleted": True})
+async def show_response(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    data = await load_response(house, call.owner_key, call.path_params["id"])
+    if IMAGE_PATH.encode() in data:
+        return json_response(await with_images(decode(dict, data)))
+    return HttpResponse(status=200, body=data, headers=JSON)
 
 
-async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
+async def delete_response(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    await remove_response(house, call.owner_key, call.path_params["id"])
+    return json_response({"id": call.path_params["id"], "object": "response", "deleted": True})
+
+
+async def stored_point(house: ServerContext, whose: str, response_id: str) -> HistoryPoint:
     return await response_point(house, whose, response_id)
 
 
-def _check(house: House, body: ResponseBody) -> None:
+def _check(house: ServerContext, body: ResponseBody) -> None:
     check_tools(house, body.tools)
     if body.background:
         words = "Use `/v1/runs` for background turns."
-        raise Refusal(400, "unsupported_parameter", words, param="background")
+        raise HttpError(400, "unsupported_parameter", words, param="background")
     if body.previous_response_id and body.conversation:
         words = "Give `previous_response_id` or `conversation`, not both."
-        raise Refusal(400, "invalid_value", words, param="previous_response_id")
+        raise HttpError(400, "invalid_value", words, param="previous_response_id")
 
 
 def _conversation(body: ResponseBody) -> str:
@@ -89,15 +89,17 @@ def _conversation(body: ResponseBody) -> str:
     return named.id if isinstance(named, ConversationName) else named or ""
 
 
-async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run:
-    house.desk.admit()
+async def _start_turn(
+    house: ServerContext, call: HttpRequest, wanted: ParsedInput, ticket: IdempotencyClaim
+) -> Run:
+    house.pool.admit()
     body: ResponseBody = call.body
     model, provider = await house.model(body.model, body.provider)
-    kept = await images(house.app, wanted.now.urls, "input")
-    began = await past(house.app, wanted.before, "input")
+    kept = await store_images(house.app, wanted.now.urls, "input")
+    began = await history_messages(house.app, wanted.before, "input")
     session_id = await _place(house, call, ticket)
-    errand = Errand(
-        session_id=session_id or house.desk.new_session_id(),
+    errand = TurnRequest(
+        session_id=session_id or house.pool.new_session_id(),
         text=wanted.now.text,
         images=kept,
         source=call.client.source,
@@ -112,21 +114,21 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         confined=not call.client.is_owner,
         person=call.person,
     )
-    return await start(house, errand, ticket, on_end=_keep(house, call))
+    return await start_run(house, errand, ticket, on_end=_store(house, call))
 
 
-async def _place(house: House, call: Call, ticket: Ticket) -> str:
+async def _place(house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim) -> str:
     """The session to continue, "" for a new one."""
     body: ResponseBody = call.body
     if ticket.run_id:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0]
     previous = body.previous_response_id or ""
     if name := _conversation(body):
-        previous = await latest_response(house, call.whose, name)
+        previous = await latest_response(house, call.owner_key, name)
     if previous:
-        spot = await response_point(house, call.whose, previous)
+        spot = await response_point(house, call.owner_key, previous)
         try:
-            return await go_on(house, spot)
+            return await continue_from(house, spot)
         except NotFound as error:
             raise response_not_found("previous_response_id") from error
     named = call.headers.get("x-hermes-session-id")
@@ -135,35 +137,35 @@ async def _place(house: House, call: Call, ticket: Ticket) -> str:
     return named or ""
 
 
-def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
+def _store(house: ServerContext, call: HttpRequest) -> Callable[[Run], Awaitable[None]]:
     async def on_end(run: Run) -> None:
         """Store the response even if the client disconnected, so that it can be continued."""
         body: ResponseBody = call.body
-        if body.store is False or failure_of(run) is not None:
+        if body.store is False or run_error(run) is not None:
             return
-        spot = await spot_of(house, run.session_id, run.last_n)
+        spot = await current_point(house, run.session_id, run.last_n)
         response = response_of(house, body, run)
-        await store_response(house, call.whose, response, spot, _conversation(body))
+        await store_response(house, call.owner_key, response, spot, _conversation(body))
 
     return on_end
 
 
-async def illustrated(response: JsonObject) -> JsonObject:
+async def with_images(response: JsonObject) -> JsonObject:
     """The response with image data; the stored form holds only paths."""
-    return await asyncio.to_thread(_illustrated, response)
+    return await asyncio.to_thread(_with_images, response)
 
 
-def _illustrated(response: JsonObject) -> JsonObject:
-    return {**response, "output": [with_picture(item) for item in response["output"]]}
+def _with_images(response: JsonObject) -> JsonObject:
+    return {**response, "output": [with_image_data(item) for item in response["output"]]}
 
 
 def response_id(run: Run) -> str:
     return f"resp_{run.id.removeprefix('run_')}"
 
 
-def response_of(house: House, body: ResponseBody, run: Run) -> JsonObject:
+def response_of(house: ServerContext, body: ResponseBody, run: Run) -> JsonObject:
     status, why = _status(run)
-    failed = failure_of(run) if run.is_over else None
+    failed = run_error(run) if run.is_over else None
     conversation = _conversation(body)
     error = {"code": "server_error", "message": str(failed)} if failed is not None else None
     return {
@@ -186,7 +188,7 @@ def response_of(house: House, body: ResponseBody, run: Run) -> JsonObject:
         "previous_response_id": body.previous_response_id,
         "conversation": {"id": conversation} if conversation else None,
         "usage": response_usage(usage_of(run)) if run.is_over else None,
-        "hermes": extra_facts(run),
+        "hermes": hermes_fields(run),
     }
 
 
@@ -204,7 +206,7 @@ def _status(run: Run) -> tuple[str, str]:
     """The status, and the reason when it is incomplete."""
     if not run.is_over:
         return "in_progress", ""
-    if failure_of(run) is not None:
+    if run_error(run) is not None:
         return "failed", ""
     if run.status == "cancelled":
         return "incomplete", "interrupted"
@@ -213,12 +215,12 @@ def _status(run: Run) -> tuple[str, str]:
     return "completed", ""
 
 
-class ResponseTeller:
-    def __init__(self, house: House, call: Call, run: Run) -> None:
+class ResponseEncoder:
+    def __init__(self, house: ServerContext, call: HttpRequest, run: Run) -> None:
         self._house = house
         self._body: ResponseBody = call.body
         self._run = run
-        self._items = ItemTeller(run, reasoning=house.settings.show_reasoning)
+        self._items = ItemEncoder(run, reasoning=house.settings.show_reasoning)
 
     def begin(self) -> bytes:
         begun = response_of(self._house, self._body, self._run)
@@ -228,11 +230,11 @@ class ResponseTeller:
             "response.in_progress", facts
         )
 
-    def tell(self, moment: Moment) -> bytes:
-        return self._items.tell(moment)
+    def encode(self, moment: RunEvent) -> bytes:
+        return self._items.encode(moment)
 
     def end(self, run: Run) -> bytes:
-        whole_response = _illustrated(response_of(self._house, self._body, run))
+        whole_response = _with_images(response_of(self._house, self._body, run))
         told = self._items.close()
         kind = f"response.{whole_response['status']}"
         return told + self._items.event(kind, {"response": whole_response})

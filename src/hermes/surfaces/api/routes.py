@@ -12,10 +12,10 @@ from hermes.surfaces.api.bodies import (
     AnswerBody,
     ApprovalBody,
     ChatBody,
+    EmptyBody,
     ForkBody,
     JobBody,
     JobPatch,
-    Nothing,
     PauseBody,
     ResponseBody,
     RunBody,
@@ -24,40 +24,40 @@ from hermes.surfaces.api.bodies import (
     SessionPatch,
     SteerBody,
 )
-from hermes.surfaces.api.call import Answer, Call
-from hermes.surfaces.api.house import House
-from hermes.surfaces.api.tokens import Scope
+from hermes.surfaces.api.call import HttpRequest, HttpResponse
+from hermes.surfaces.api.house import ServerContext
+from hermes.surfaces.api.tokens import TokenScope
 
-Handler = Callable[[House, Call], Awaitable[Answer | None]]
+Handler = Callable[[ServerContext, HttpRequest], Awaitable[HttpResponse | None]]
 
 
-class Route(NamedTuple):
+class ApiRoute(NamedTuple):
     """`scope` None needs no token; `body` None means no request body. `streams` marks routes that
     answer with server-sent events, always or on request."""
 
     method: str
     path: str
     handler: Handler
-    scope: Scope | None
+    scope: TokenScope | None
     words: str
     body: type[Value] | None = None
     status: int = 200
     streams: bool = False
 
 
-ROUTES: tuple[Route, ...] = (
-    Route("GET", "/health", health.health, None, "Liveness."),
-    Route("GET", "/v1/health", health.health, None, "Liveness."),
-    Route("GET", "/health/ready", health.ready, None, "Readiness."),
-    Route("GET", "/health/detailed", health.detailed, "metrics", "Health details."),
-    Route("GET", "/metrics", health.metrics, "metrics", "Prometheus metrics."),
-    Route("GET", "/v1/openapi.json", discovery.openapi, "chat", "This OpenAPI document."),
-    Route("GET", "/v1/models", discovery.list_models, "chat", "Model names."),
-    Route("GET", "/v1/models/{id}", discovery.show_model, "chat", "One model."),
-    Route("GET", "/v1/capabilities", discovery.capabilities, "chat", "Capabilities and limits."),
-    Route("GET", "/v1/toolsets", discovery.toolsets, "chat", "Available toolsets."),
-    Route("GET", "/v1/skills", discovery.skills, "chat", "Available skills."),
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("GET", "/health", health.health, None, "Liveness."),
+    ApiRoute("GET", "/v1/health", health.health, None, "Liveness."),
+    ApiRoute("GET", "/health/ready", health.ready, None, "Readiness."),
+    ApiRoute("GET", "/health/detailed", health.detailed, "metrics", "Health details."),
+    ApiRoute("GET", "/metrics", health.metrics, "metrics", "Prometheus metrics."),
+    ApiRoute("GET", "/v1/openapi.json", discovery.openapi, "chat", "This OpenAPI document."),
+    ApiRoute("GET", "/v1/models", discovery.list_models, "chat", "Model names."),
+    ApiRoute("GET", "/v1/models/{id}", discovery.show_model, "chat", "One model."),
+    ApiRoute("GET", "/v1/capabilities", discovery.capabilities, "chat", "Capabilities and limits."),
+    ApiRoute("GET", "/v1/toolsets", discovery.toolsets, "chat", "Available toolsets."),
+    ApiRoute("GET", "/v1/skills", discovery.skills, "chat", "Available skills."),
+    ApiRoute(
         "POST",
         "/v1/chat/completions",
         chat.complete,
@@ -66,7 +66,7 @@ ROUTES: tuple[Route, ...] = (
         ChatBody,
         streams=True,
     ),
-    Route(
+    ApiRoute(
         "POST",
         "/v1/responses",
         responses.create_response,
@@ -75,11 +75,13 @@ ROUTES: tuple[Route, ...] = (
         ResponseBody,
         streams=True,
     ),
-    Route("GET", "/v1/responses/{id}", responses.show_response, "chat", "A stored response."),
-    Route("DELETE", "/v1/responses/{id}", responses.delete_response, "chat", "Delete a response."),
-    Route("POST", "/v1/runs", runs.create_run, "chat", "Start a run.", RunBody, 202),
-    Route("GET", "/v1/runs/{id}", runs.show_run, "chat", "Status of a run."),
-    Route(
+    ApiRoute("GET", "/v1/responses/{id}", responses.show_response, "chat", "A stored response."),
+    ApiRoute(
+        "DELETE", "/v1/responses/{id}", responses.delete_response, "chat", "Delete a response."
+    ),
+    ApiRoute("POST", "/v1/runs", runs.create_run, "chat", "Start a run.", RunBody, 202),
+    ApiRoute("GET", "/v1/runs/{id}", runs.show_run, "chat", "Status of a run."),
+    ApiRoute(
         "GET",
         "/v1/runs/{id}/events",
         runs.run_events,
@@ -87,8 +89,8 @@ ROUTES: tuple[Route, ...] = (
         "Events of a run; resumes after `Last-Event-ID`.",
         streams=True,
     ),
-    Route("POST", "/v1/runs/{id}/stop", runs.stop_run, "chat", "Stop a run.", Nothing, 202),
-    Route(
+    ApiRoute("POST", "/v1/runs/{id}/stop", runs.stop_run, "chat", "Stop a run.", EmptyBody, 202),
+    ApiRoute(
         "POST",
         "/v1/runs/{id}/approval",
         runs.approve_run,
@@ -96,12 +98,12 @@ ROUTES: tuple[Route, ...] = (
         "Answer an approval request.",
         ApprovalBody,
     ),
-    Route(
+    ApiRoute(
         "POST", "/v1/runs/{id}/answer", runs.answer_run, "chat", "Answer a question.", AnswerBody
     ),
-    Route("POST", "/v1/runs/{id}/steer", runs.steer_run, "chat", "Steer a run.", SteerBody, 202),
-    Route("GET", "/api/sessions", sessions.list_sessions, "chat", "Sessions, newest first."),
-    Route(
+    ApiRoute("POST", "/v1/runs/{id}/steer", runs.steer_run, "chat", "Steer a run.", SteerBody, 202),
+    ApiRoute("GET", "/api/sessions", sessions.list_sessions, "chat", "Sessions, newest first."),
+    ApiRoute(
         "POST",
         "/api/sessions",
         sessions.create_session,
@@ -110,8 +112,8 @@ ROUTES: tuple[Route, ...] = (
         SessionBody,
         201,
     ),
-    Route("GET", "/api/sessions/{id}", sessions.show_session, "chat", "One session."),
-    Route(
+    ApiRoute("GET", "/api/sessions/{id}", sessions.show_session, "chat", "One session."),
+    ApiRoute(
         "PATCH",
         "/api/sessions/{id}",
         sessions.change_session,
@@ -119,15 +121,15 @@ ROUTES: tuple[Route, ...] = (
         "Rename or archive a session.",
         SessionPatch,
     ),
-    Route("DELETE", "/api/sessions/{id}", sessions.delete_session, "chat", "Delete a session."),
-    Route(
+    ApiRoute("DELETE", "/api/sessions/{id}", sessions.delete_session, "chat", "Delete a session."),
+    ApiRoute(
         "GET",
         "/api/sessions/{id}/messages",
         sessions.session_messages,
         "chat",
         "Messages of a session.",
     ),
-    Route(
+    ApiRoute(
         "POST",
         "/api/sessions/{id}/fork",
         sessions.fork_session,
@@ -136,7 +138,7 @@ ROUTES: tuple[Route, ...] = (
         ForkBody,
         201,
     ),
-    Route(
+    ApiRoute(
         "POST",
         "/api/sessions/{id}/chat",
         sessions.session_chat,
@@ -144,7 +146,7 @@ ROUTES: tuple[Route, ...] = (
         "One turn in a session.",
         SessionChatBody,
     ),
-    Route(
+    ApiRoute(
         "POST",
         "/api/sessions/{id}/chat/stream",
         sessions.session_chat_stream,
@@ -153,25 +155,27 @@ ROUTES: tuple[Route, ...] = (
         SessionChatBody,
         streams=True,
     ),
-    Route("GET", "/api/jobs", jobs.list_jobs, "jobs", "Scheduled jobs."),
-    Route("POST", "/api/jobs", jobs.add_job, "jobs", "Schedule a job.", JobBody, 201),
-    Route("GET", "/api/jobs/{id}", jobs.get_job, "jobs", "One job."),
-    Route("PATCH", "/api/jobs/{id}", jobs.change_job, "jobs", "Change a job.", JobPatch),
-    Route("DELETE", "/api/jobs/{id}", jobs.remove_job, "jobs", "Delete a job."),
-    Route("POST", "/api/jobs/{id}/pause", jobs.pause_job, "jobs", "Pause a job.", PauseBody),
-    Route("POST", "/api/jobs/{id}/resume", jobs.resume_job, "jobs", "Resume a job.", Nothing),
-    Route("POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Make a job due now.", Nothing, 202),
-    Route("GET", "/api/jobs/{id}/runs", jobs.job_runs, "jobs", "Runs of a job."),
+    ApiRoute("GET", "/api/jobs", jobs.list_jobs, "jobs", "Scheduled jobs."),
+    ApiRoute("POST", "/api/jobs", jobs.add_job, "jobs", "Schedule a job.", JobBody, 201),
+    ApiRoute("GET", "/api/jobs/{id}", jobs.get_job, "jobs", "One job."),
+    ApiRoute("PATCH", "/api/jobs/{id}", jobs.change_job, "jobs", "Change a job.", JobPatch),
+    ApiRoute("DELETE", "/api/jobs/{id}", jobs.remove_job, "jobs", "Delete a job."),
+    ApiRoute("POST", "/api/jobs/{id}/pause", jobs.pause_job, "jobs", "Pause a job.", PauseBody),
+    ApiRoute("POST", "/api/jobs/{id}/resume", jobs.resume_job, "jobs", "Resume a job.", EmptyBody),
+    ApiRoute(
+        "POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Make a job due now.", EmptyBody, 202
+    ),
+    ApiRoute("GET", "/api/jobs/{id}/runs", jobs.job_runs, "jobs", "Runs of a job."),
 )
 
 
-class Table:
+class RouteTable:
     """Finds the route of a request: fixed paths by lookup, others by pattern."""
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._fixed: dict[str, dict[str, Route]] = {}
-        self._open: list[tuple[re.Pattern[str], dict[str, Route]]] = []
-        by_path: dict[str, dict[str, Route]] = {}
+    def __init__(self, routes: tuple[ApiRoute, ...] = ROUTES) -> None:
+        self._fixed: dict[str, dict[str, ApiRoute]] = {}
+        self._open: list[tuple[re.Pattern[str], dict[str, ApiRoute]]] = []
+        by_path: dict[str, dict[str, ApiRoute]] = {}
         for route in routes:
             by_path.setdefault(route.path, {})[route.method] = route
         for path, methods in by_path.items():
@@ -181,7 +185,7 @@ class Table:
             else:
                 self._fixed[path] = methods
 
-    def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+    def find(self, path: str) -> tuple[dict[str, ApiRoute], dict[str, str]]:
         """The routes of a path by method (empty for an unknown path), and the path parameters."""
         if (methods := self._fixed.get(path)) is not None:
             return methods, {}

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Literal
 
-from hermes.commands.drawn import drawn
-from hermes.core.bell import Bell
+from hermes.commands.drawn import image_of
+from hermes.core.bell import Wakeup
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -44,7 +44,7 @@ ENDINGS: dict[EndReason, Status] = {
 }
 
 
-class Draft:
+class ReplyDraft:
     """The unfinished reply, as pieces of (is_text, text); other pieces are reasoning."""
 
     def __init__(self) -> None:
@@ -65,21 +65,21 @@ class Run:
         self.session_id = session_id
         self.created_at = at
         self.records: list[Record] = []
-        self.draft = Draft()
-        self.drafts: dict[int, Draft] = {}
+        self.draft = ReplyDraft()
+        self.drafts: dict[int, ReplyDraft] = {}
         self.turn_id = ""
         self.ended: TurnEnded | None = None
         self.failure: BaseException | None = None
         self.session: Session | None = None
         self.is_stopping = False
-        self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
+        self.pending: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.message_count = 0
-        self.is_kept = False
+        self.is_persistent = False
         self.settled = asyncio.Event()
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._message = 0
         self._last = 0
-        self._readers: set[Bell] = set()
+        self._readers: set[Wakeup] = set()
 
     @property
     def is_over(self) -> bool:
@@ -93,7 +93,7 @@ class Run:
             return ENDINGS.get(self.ended.reason, "completed")
         if self.is_stopping:
             return "stopping"
-        if any(isinstance(asked, ApprovalAsked) for asked in self.asked.values()):
+        if any(isinstance(asked, ApprovalAsked) for asked in self.pending.values()):
             return "waiting_for_approval"
         return "running" if self.turn_id else "queued"
 
@@ -115,10 +115,10 @@ class Run:
     def images(self) -> tuple[str, ...]:
         """Paths and URLs of generated images."""
         results = (r.event.result for r in self.records if isinstance(r.event, ToolFinished))
-        return tuple(image for result in results if (image := drawn(result)))
+        return tuple(image for result in results if (image := image_of(result)))
 
     @property
-    def calls(self) -> int:
+    def tool_calls(self) -> int:
         return sum(isinstance(record.event, ToolFinished) for record in self.records)
 
     @property
@@ -126,7 +126,7 @@ class Run:
         return sum(isinstance(record.event, ModelCalled) for record in self.records)
 
     @property
-    def said(self) -> int:
+    def message_total(self) -> int:
         """The number of messages, counted as in the session list."""
         kinds = [type(record.event) for record in self.records]
         return kinds.count(MessageReceived) + kinds.count(ReplyAdded) - kinds.count(Withdrawn)
@@ -136,7 +136,7 @@ class Run:
         names = [r.event.model for r in self.records if isinstance(r.event, ReplyAdded)]
         return names[-1] if names else ""
 
-    def take(self, record: Record) -> None:
+    def apply(self, record: Record) -> None:
         """Process an event of the session; events of other turns are ignored."""
         if record.n and record.n <= self._last:
             return
@@ -150,18 +150,18 @@ class Run:
             case _:
                 pass
         if self.turn_id and record.turn_id == self.turn_id and not self.is_over:
-            self._happen(record)
+            self._record(record)
 
-    def take_all(self, records: Iterable[Record]) -> None:
+    def apply_all(self, records: Iterable[Record]) -> None:
         for record in records:
-            self.take(record)
+            self.apply(record)
 
-    def accept(self) -> None:
+    def mark_accepted(self) -> None:
         """The message is durable."""
         if not self._accepted.done():
             self._accepted.set_result(None)
 
-    async def accepted(self) -> None:
+    async def wait_accepted(self) -> None:
         """Wait until the message is durable; raises when it cannot be."""
         await asyncio.shield(self._accepted)
 
@@ -172,40 +172,40 @@ class Run:
             self._accepted.set_exception(error)
             # Mark the exception as retrieved: there may be no waiter.
             self._accepted.exception()
-        self._tell()
+        self._notify()
 
-    def subscribe(self) -> Bell:
-        news = Bell()
+    def subscribe(self) -> Wakeup:
+        news = Wakeup()
         self._readers.add(news)
         return news
 
-    def unsubscribe(self, news: Bell) -> None:
+    def unsubscribe(self, news: Wakeup) -> None:
         self._readers.discard(news)
 
     @property
     def has_readers(self) -> bool:
         return bool(self._readers)
 
-    def _happen(self, record: Record) -> None:
+    def _record(self, record: Record) -> None:
         match record.event:
             case TextDelta(text=text):
                 self.draft.pieces.append((True, text))
-                self._tell()
+                self._notify()
                 return
             case ReasoningDelta(text=text):
                 self.draft.pieces.append((False, text))
-                self._tell()
+                self._notify()
                 return
             case Restarted():
-                self.draft = Draft()
+                self.draft = ReplyDraft()
                 return
             case ReplyAdded():
                 self.drafts[record.n] = self.draft
-                self.draft = Draft()
+                self.draft = ReplyDraft()
             case ApprovalAsked(id=id) | QuestionAsked(id=id) as asked:
-                self.asked[id] = asked
+                self.pending[id] = asked
             case ApprovalAnswered(id=id) | QuestionAnswered(id=id):
-                self.asked.pop(id, None)
+                self.pending.pop(id, None)
             case TurnEnded() as ended:
                 self.ended = ended
             case _:
@@ -216,27 +216,27 @@ class Run:
     def _keep(self, record: Record) -> None:
         self._last = record.n
         self.records.append(record)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for news in self._readers:
-            news.ring()
+            news.set()
 
 
-class Ear:
+class RunListener:
     """Feeds the events of a session to a run. The bell wakes the task that executes the run: when
     it ends, and when it is to be stopped."""
 
     def __init__(self, run: Run) -> None:
-        self.bell = Bell()
+        self.bell = Wakeup()
         self.is_closed = False
         self._run = run
 
     def push(self, record: Record) -> None:
         run = self._run
-        run.take(record)
+        run.apply(record)
         if run.is_over or (run.is_stopping and run.turn_id and record.n):
-            self.bell.ring()
+            self.bell.set()
 
     def settle(self, settled: asyncio.Future[None]) -> None:
         """No turn runs any more; an error that stopped it without a TurnEnded fails the run."""
@@ -245,8 +245,8 @@ class Ear:
         error = settled.exception()
         if error is not None and not self._run.is_over:
             self._run.fail(error)
-            self.bell.ring()
+            self.bell.set()
 
     def close(self) -> None:
         self.is_closed = True
-        self.bell.ring()
+        self.bell.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.commands.describe import describe
+from hermes.commands.describe import describe_call
 from hermes.core.effects import subject
 from hermes.core.errors import UsageError
 from hermes.core.events import (
@@ -19,43 +19,52 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolResult
 from hermes.homes import toolsets
-from hermes.surfaces.api.asking import asked, chat_messages, input_items
+from hermes.surfaces.api.asking import chat_messages, input_items, split_input
 from hermes.surfaces.api.bodies import AnswerBody, ApprovalBody, RunBody, SteerBody
-from hermes.surfaces.api.call import Answer, Call, answer
-from hermes.surfaces.api.chat import effort_of, run_headers, start, tier_of
-from hermes.surfaces.api.content import images, past
-from hermes.surfaces.api.deeds import Begun, Deeds, Done
-from hermes.surfaces.api.errand import Errand
-from hermes.surfaces.api.follower import Anew, Happened, Mark, Moment, Piece, parse_mark
-from hermes.surfaces.api.house import House, check_session_id, leaving
-from hermes.surfaces.api.once import Ticket, once
-from hermes.surfaces.api.outcomes import failure_of, usage_of
-from hermes.surfaces.api.refusals import Refusal
-from hermes.surfaces.api.responses import response_usage, stored_spot
+from hermes.surfaces.api.call import HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.chat import effort_of, run_headers, start_run, tier_of
+from hermes.surfaces.api.content import history_messages, store_images
+from hermes.surfaces.api.deeds import CallFinished, CallStarted, ToolCallTracker
+from hermes.surfaces.api.errand import TurnRequest
+from hermes.surfaces.api.follower import (
+    RecordAdded,
+    ReplyRestarted,
+    RunEvent,
+    StreamPosition,
+    TextPiece,
+    parse_position,
+)
+from hermes.surfaces.api.house import ServerContext, check_session_id, on_disconnect
+from hermes.surfaces.api.once import IdempotencyClaim, run_once
+from hermes.surfaces.api.outcomes import run_error, usage_of
+from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.responses import response_usage, stored_point
 from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import event, pour
-from hermes.surfaces.api.threads import go_on
+from hermes.surfaces.api.sse import sse_event, stream_run
+from hermes.surfaces.api.threads import continue_from
 
 
-async def create_run(house: House, call: Call) -> Answer:
-    async def work(ticket: Ticket) -> Answer:
-        house.desk.admit()
-        run = await start(house, await _errand(house, call, ticket), ticket, kept=True)
+async def create_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    async def work(ticket: IdempotencyClaim) -> HttpResponse:
+        house.pool.admit()
+        run = await start_run(house, await _turn_request(house, call, ticket), ticket, kept=True)
         told = {"run_id": run.id, "status": run.status, "session_id": run.session_id}
-        return answer(told, 202, run_headers(run))
+        return json_response(told, 202, run_headers(run))
 
-    return await once(house, call, work)
+    return await run_once(house, call, work)
 
 
-async def _errand(house: House, call: Call, ticket: Ticket) -> Errand:
+async def _turn_request(
+    house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim
+) -> TurnRequest:
     body: RunBody = call.body
     said = chat_messages(body.conversation_history or (), "conversation_history")
-    wanted = asked([*said, *input_items(body.input)], "input", system=body.instructions or "")
+    wanted = split_input([*said, *input_items(body.input)], "input", system=body.instructions or "")
     model, provider = await house.model(body.model, body.provider)
-    kept = await images(house.app, wanted.now.urls, "input")
-    began = await past(house.app, wanted.before, "input")
+    kept = await store_images(house.app, wanted.now.urls, "input")
+    began = await history_messages(house.app, wanted.before, "input")
     session_id, is_new = await _place(house, call, ticket)
-    return Errand(
+    return TurnRequest(
         session_id=session_id,
         text=wanted.now.text,
         images=kept,
@@ -82,31 +91,33 @@ def _toolsets(body: RunBody, *, is_new: bool) -> tuple[str, ...]:
         return ()
     if not is_new:
         words = "An existing session keeps its tools; omit `session_id`."
-        raise Refusal(400, "invalid_value", words, param="toolsets")
+        raise HttpError(400, "invalid_value", words, param="toolsets")
     try:
         toolsets.check(body.toolsets)
     except UsageError as error:
-        raise Refusal(400, "invalid_value", str(error), param="toolsets") from error
+        raise HttpError(400, "invalid_value", str(error), param="toolsets") from error
     return tuple(body.toolsets)
 
 
-async def _place(house: House, call: Call, ticket: Ticket) -> tuple[str, bool]:
+async def _place(
+    house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim
+) -> tuple[str, bool]:
     body: RunBody = call.body
     if ticket.run_id:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0], False
     if body.session_id and body.previous_response_id:
         words = "Give `session_id` or `previous_response_id`, not both."
-        raise Refusal(400, "invalid_value", words, param="previous_response_id")
+        raise HttpError(400, "invalid_value", words, param="previous_response_id")
     if body.previous_response_id:
-        spot = await stored_spot(house, call.whose, body.previous_response_id)
-        return await go_on(house, spot), False
+        spot = await stored_point(house, call.owner_key, body.previous_response_id)
+        return await continue_from(house, spot), False
     if body.session_id:
         await house.session_or_none(body.session_id, call.client)
         return body.session_id, False
-    return house.desk.new_session_id(), True
+    return house.pool.new_session_id(), True
 
 
-async def show_run(house: House, call: Call) -> Answer:
+async def show_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _run(house, call)
     told: JsonObject = {
         "object": "hermes.run",
@@ -119,81 +130,81 @@ async def show_run(house: House, call: Call) -> Answer:
         "last_event": str(run.last_n),
     }
     if run.is_over:
-        failed = failure_of(run)
+        failed = run_error(run)
         told |= {"output": run.text, "usage": response_usage(usage_of(run))}
         told["error"] = failed.error if failed is not None else None
-    pending = [each for each in run.asked.values() if isinstance(each, ApprovalAsked)]
+    pending = [each for each in run.pending.values() if isinstance(each, ApprovalAsked)]
     if pending:
         told["pending_approval"] = _approval(pending[0], _asked_at(run, pending[0]))
-    return answer(told)
+    return json_response(told)
 
 
-async def run_events(house: House, call: Call) -> None:
+async def run_events(house: ServerContext, call: HttpRequest) -> None:
     given = call.headers.get("last-event-id") or call.query.get("after") or "0"
-    mark = parse_mark(given)
+    mark = parse_position(given)
     if mark is None:
         words = "`Last-Event-ID` is not an event id of this run."
-        raise Refusal(400, "invalid_value", words, param="Last-Event-ID")
-    run = house.desk.revive(await _run(house, call))
-    teller = RunTeller(run, mark)
-    await pour(house, call, run, teller, leaving=leaving(call, "detach"), after=mark)
+        raise HttpError(400, "invalid_value", words, param="Last-Event-ID")
+    run = house.pool.resume_run(await _run(house, call))
+    teller = RunEncoder(run, mark)
+    await stream_run(house, call, run, teller, leaving=on_disconnect(call, "detach"), after=mark)
 
 
-async def stop_run(house: House, call: Call) -> Answer:
+async def stop_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _active(house, call)
-    await house.desk.stop(run)
-    return answer({"run_id": run.id, "status": "stopping"}, 202)
+    await house.pool.stop_run(run)
+    return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
-async def approve_run(house: House, call: Call) -> Answer:
+async def approve_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _active(house, call)
     body: ApprovalBody = call.body
-    pending = {id: each for id, each in run.asked.items() if isinstance(each, ApprovalAsked)}
+    pending = {id: each for id, each in run.pending.items() if isinstance(each, ApprovalAsked)}
     asked_id = body.approval_id or next(iter(pending), "")
     if asked_id not in pending:
-        raise Refusal(409, "no_pending_approval", "No approval is pending.")
+        raise HttpError(409, "no_pending_approval", "No approval is pending.")
     if body.decision != "deny" and body.decision not in pending[asked_id].scopes:
         words = f"The decision must be one of {', '.join(pending[asked_id].scopes)} or deny."
-        raise Refusal(400, "invalid_value", words, param="decision")
+        raise HttpError(400, "invalid_value", words, param="decision")
     by = f"api:{call.client.name}"
-    await house.desk.answer(run, asked_id, body.decision, by, body.reason or "")
-    return answer({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
+    await house.pool.answer(run, asked_id, body.decision, by, body.reason or "")
+    return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
-async def answer_run(house: House, call: Call) -> Answer:
+async def answer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     """Answer a question of the agent."""
     run = await _active(house, call)
     body: AnswerBody = call.body
-    pending = [id for id, each in run.asked.items() if isinstance(each, QuestionAsked)]
+    pending = [id for id, each in run.pending.items() if isinstance(each, QuestionAsked)]
     asked_id = body.question_id or next(iter(pending), "")
     if asked_id not in pending:
-        raise Refusal(409, "no_pending_question", "No question is pending.")
-    await house.desk.answer(run, asked_id, body.text, f"api:{call.client.name}")
-    return answer({"run_id": run.id, "question_id": asked_id})
+        raise HttpError(409, "no_pending_question", "No question is pending.")
+    await house.pool.answer(run, asked_id, body.text, f"api:{call.client.name}")
+    return json_response({"run_id": run.id, "question_id": asked_id})
 
 
-async def steer_run(house: House, call: Call) -> Answer:
+async def steer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _active(house, call)
     body: SteerBody = call.body
-    await house.desk.steer(run, body.text)
-    return answer({"run_id": run.id, "status": run.status}, 202)
+    await house.pool.steer(run, body.text)
+    return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
-async def _run(house: House, call: Call) -> Run:
-    run = await house.desk.find(call.names["id"])
+async def _run(house: ServerContext, call: HttpRequest) -> Run:
+    run = await house.pool.find_run(call.path_params["id"])
     check_session_id(run.session_id)
     if not call.client.is_owner:
         try:
             await house.session(run.session_id, call.client)
-        except Refusal as error:
-            raise Refusal(404, "run_not_found", "There is no such run.") from error
+        except HttpError as error:
+            raise HttpError(404, "run_not_found", "There is no such run.") from error
     return run
 
 
-async def _active(house: House, call: Call) -> Run:
+async def _active(house: ServerContext, call: HttpRequest) -> Run:
     run = await _run(house, call)
     if run.is_over:
-        raise Refusal(409, "run_not_active", f"The run has ended: {run.status}.")
+        raise HttpError(409, "run_not_active", f"The run has ended: {run.status}.")
     return run
 
 
@@ -213,33 +224,33 @@ def _approval(pending: ApprovalAsked, at: float) -> JsonObject:
     }
 
 
-class RunTeller:
+class RunEncoder:
     """Encodes a run as events. `names` maps them to the names of the route's protocol."""
 
     def __init__(
-        self, run: Run, after: Mark | None = None, *, delta: str = "message.delta"
+        self, run: Run, after: StreamPosition | None = None, *, delta: str = "message.delta"
     ) -> None:
         self._run = run
         self._delta = delta
-        self._deeds = Deeds()
+        self._deeds = ToolCallTracker()
         for record in run.records:
             if after is not None and record.n <= after.n:
-                for _ in self._deeds.hear(record.event):
+                for _ in self._deeds.apply(record.event):
                     pass
 
     def begin(self) -> bytes:
         return b""
 
-    def tell(self, moment: Moment) -> bytes:
+    def encode(self, moment: RunEvent) -> bytes:
         match moment:
-            case Piece(text=text, is_text=True, mark=mark):
+            case TextPiece(text=text, is_text=True, mark=mark):
                 return self._event(self._delta, mark, {"delta": text})
-            case Piece(text=text, mark=mark):
+            case TextPiece(text=text, mark=mark):
                 return self._event("reasoning.delta", mark, {"delta": text})
-            case Anew(mark=mark):
+            case ReplyRestarted(mark=mark):
                 return self._event("message.restarted", mark, {})
-            case Happened(record=record, mark=mark):
-                told = self._happened(record.event, record.at)
+            case RecordAdded(record=record, mark=mark):
+                told = self._record_events(record.event, record.at)
                 # Only the last event has the id: a reader cut off before it gets all again.
                 marks = [None] * (len(told) - 1) + [mark]
                 return b"".join(
@@ -251,15 +262,15 @@ class RunTeller:
         """The end event was sent already, unless the journal has no TurnEnded."""
         if run.ended is not None:
             return b""
-        failed = failure_of(run)
+        failed = run_error(run)
         assert failed is not None
-        return self._event("run.failed", Mark(n=run.last_n), {"error": failed.error})
+        return self._event("run.failed", StreamPosition(n=run.last_n), {"error": failed.error})
 
-    def _event(self, name: str, mark: Mark | None, facts: JsonObject) -> bytes:
+    def _event(self, name: str, mark: StreamPosition | None, facts: JsonObject) -> bytes:
         told = encode({"event": name, "run_id": self._run.id, **facts})
-        return event(name, told, str(mark) if mark is not None else "")
+        return sse_event(name, told, str(mark) if mark is not None else "")
 
-    def _happened(self, happened: Event, at: float) -> list[tuple[str, JsonObject]]:
+    def _record_events(self, happened: Event, at: float) -> list[tuple[str, JsonObject]]:
         match happened:
             case TurnStarted():
                 return [("run.started", {"session_id": self._run.session_id})]
@@ -274,19 +285,19 @@ class RunTeller:
             case QuestionAnswered(id=id, text=text):
                 return [("question.answered", {"question_id": id, "text": text})]
             case TurnEnded():
-                return [self._ended()]
+                return [self._end_event()]
             case ToolFinished(result=result):
-                done = [_deed(deed) for deed in self._deeds.hear(happened)]
+                done = [_tool_event(deed) for deed in self._deeds.apply(happened)]
                 return [*done, *_plan(result)]
             case _:
-                return [_deed(deed) for deed in self._deeds.hear(happened)]
+                return [_tool_event(deed) for deed in self._deeds.apply(happened)]
 
-    def _ended(self) -> tuple[str, JsonObject]:
+    def _end_event(self) -> tuple[str, JsonObject]:
         run = self._run
         usage = response_usage(usage_of(run))
         if run.status == "cancelled":
             return "run.cancelled", {"output": run.text, "usage": usage}
-        if (failed := failure_of(run)) is not None:
+        if (failed := run_error(run)) is not None:
             return "run.failed", {"error": failed.error, "usage": usage}
         return "run.completed", {"output": run.text, "usage": usage}
 
@@ -297,10 +308,10 @@ def _plan(result: ToolResult) -> list[tuple[str, JsonObject]]:
     return [] if plan is None else [("plan.updated", {"plan": plan})]
 
 
-def _deed(deed: Begun | Done) -> tuple[str, JsonObject]:
+def _tool_event(deed: CallStarted | CallFinished) -> tuple[str, JsonObject]:
     facts: JsonObject = {"tool": deed.call.name, "tool_call_id": deed.call.id}
     match deed:
-        case Begun():
-            return "tool.started", {**facts, "preview": describe(deed.call).detail}
-        case Done(result=result, seconds=seconds):
+        case CallStarted():
+            return "tool.started", {**facts, "preview": describe_call(deed.call).detail}
+        case CallFinished(result=result, seconds=seconds):
             return "tool.completed", {**facts, "duration": seconds, "error": result.failed}

@@ -9,94 +9,94 @@ from typing import Any
 
 from hermes.codec.json import encode
 from hermes.core.errors import HermesError
-from hermes.surfaces.api.call import Answer, Call, Receive, Scope, Send
-from hermes.surfaces.api.guard import PREFLIGHT, Guard
-from hermes.surfaces.api.house import House
+from hermes.surfaces.api.call import HttpRequest, HttpResponse, Receive, Scope, Send
+from hermes.surfaces.api.guard import PREFLIGHT, RequestGuard
+from hermes.surfaces.api.house import ServerContext
 from hermes.surfaces.api.openapi import document
-from hermes.surfaces.api.refusals import NO_RETRY, Headers, Refusal, refusal_of
-from hermes.surfaces.api.routes import ROUTES, Route, Table
+from hermes.surfaces.api.refusals import NO_RETRY, Headers, HttpError, http_error
+from hermes.surfaces.api.routes import ROUTES, ApiRoute, RouteTable
 
 log = logging.getLogger(__name__)
 
-SAFE: Headers = (
+SAFE_HEADERS: Headers = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
 
 
-class Server:
+class ApiServer:
     """Checks host and origin before it reads anything of a request, and the token before it does
     anything."""
 
-    def __init__(self, house: House, guard: Guard) -> None:
+    def __init__(self, house: ServerContext, guard: RequestGuard) -> None:
         self._house = house
         self._guard = guard
-        self._table = Table()
+        self._table = RouteTable()
         self._document = b""
-        house.document = self._described
+        house.document = self._openapi_document
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
-        reply = _Reply(send, f"req_{self._house.app.world.chance.getrandbits(64):016x}")
-        call = Call(scope, receive, reply.send)
+        reply = _ResponseSender(send, f"req_{self._house.app.world.chance.getrandbits(64):016x}")
+        call = HttpRequest(scope, receive, reply.send)
         try:
             given = await self._answer(call, reply)
             if given is not None:
-                await call.give(given)
-        except Refusal as refusal:
+                await call.respond(given)
+        except HttpError as refusal:
             await self._refuse(call, reply, refusal)
         except HermesError as error:
-            await self._refuse(call, reply, refusal_of(error))
+            await self._refuse(call, reply, http_error(error))
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("a request crashed", extra={"route": call.route})
             words = "Internal error; see the server log."
-            await self._refuse(call, reply, Refusal(500, "internal", words, headers=NO_RETRY))
+            await self._refuse(call, reply, HttpError(500, "internal", words, headers=NO_RETRY))
         finally:
             if reply.status:
                 key = (call.method, call.route or "-", reply.status)
-                self._house.tally.requests[key] += 1
+                self._house.metrics.requests[key] += 1
 
-    async def _answer(self, call: Call, reply: _Reply) -> Answer | None:
+    async def _answer(self, call: HttpRequest, reply: _ResponseSender) -> HttpResponse | None:
         self._guard.check_host(call.headers)
         reply.more = self._guard.cors(call.headers)
         if call.method == "OPTIONS" and reply.more:
-            return Answer(status=204, body=b"", headers=PREFLIGHT)
+            return HttpResponse(status=204, body=b"", headers=PREFLIGHT)
         methods, names = self._table.find(call.path)
         route = _route(methods, call.method)
-        call.route, call.names = route.path, names
-        call.client = self._guard.client(call.headers, route.scope)
+        call.route, call.path_params = route.path, names
+        call.client = self._guard.authenticate(call.headers, route.scope)
         if key := call.session_key:
             reply.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:
-            await call.read(route.body)
+            await call.read_body(route.body)
         return await route.handler(self._house, call)
 
-    async def _refuse(self, call: Call, reply: _Reply, refusal: Refusal) -> None:
+    async def _refuse(self, call: HttpRequest, reply: _ResponseSender, refusal: HttpError) -> None:
         if reply.status:
             # The response has started; it can only be ended.
             await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         headers = ((b"content-type", b"application/json"), *refusal.headers)
-        body = self._veiled(refusal).body
-        await call.give(Answer(status=refusal.status, body=body, headers=headers))
+        body = self._redact(refusal).body
+        await call.respond(HttpResponse(status=refusal.status, body=body, headers=headers))
 
-    def _veiled(self, refusal: Refusal) -> Refusal:
+    def _redact(self, refusal: HttpError) -> HttpError:
         """Redact secrets, because errors may quote responses of other servers."""
         words = self._house.app.secrecy.known(str(refusal))
-        return Refusal(refusal.status, refusal.code, words, param=refusal.param)
+        return HttpError(refusal.status, refusal.code, words, param=refusal.param)
 
-    def _described(self) -> bytes:
+    def _openapi_document(self) -> bytes:
         self._document = self._document or encode(document(ROUTES))
         return self._document
 
 
-class _Reply:
+class _ResponseSender:
     """Adds the headers that every response has."""
 
     def __init__(self, send: Send, request_id: str) -> None:
@@ -110,18 +110,18 @@ class _Reply:
             self.status = message["status"]
             given = list(message["headers"])
             names = {name for name, _ in given}
-            given += [pair for pair in SAFE if pair[0] not in names]
+            given += [pair for pair in SAFE_HEADERS if pair[0] not in names]
             given += [(b"x-request-id", self._id.encode()), *self.more]
             message["headers"] = given
         await self._send(message)
 
 
-def _route(methods: dict[str, Route], method: str) -> Route:
+def _route(methods: dict[str, ApiRoute], method: str) -> ApiRoute:
     if not methods:
-        raise Refusal(404, "unknown_path", "Unknown path.")
+        raise HttpError(404, "unknown_path", "Unknown path.")
     found = methods.get("GET" if method == "HEAD" else method)
     if found is None or (method == "HEAD" and found.streams):
         allowed = ", ".join(sorted(methods)).encode()
         words = "This path does not support that method."
-        raise Refusal(405, "method_not_allowed", words, headers=((b"allow", allowed),))
+        raise HttpError(405, "method_not_allowed", words, headers=((b"allow", allowed),))
     return found

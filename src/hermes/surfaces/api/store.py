@@ -42,7 +42,7 @@ KEY_SECONDS = 86_400.0
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 
 
-class Store:
+class ApiStore:
     """One thread, one connection. `durable` work survives a power failure, other work a crash of
     the process."""
 

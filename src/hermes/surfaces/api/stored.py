@@ -6,13 +6,13 @@ from sqlite3 import Connection
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.surfaces.api.house import House
-from hermes.surfaces.api.refusals import Refusal
-from hermes.surfaces.api.threads import Spot
+from hermes.surfaces.api.house import ServerContext
+from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.threads import HistoryPoint
 
 
 async def store_response(
-    house: House, whose: str, response: JsonObject, spot: Spot, conversation: str
+    house: ServerContext, whose: str, response: JsonObject, spot: HistoryPoint, conversation: str
 ) -> None:
     """Durable when it returns. Evicts the least recently used responses."""
     now, most = house.app.world.clock.now(), house.settings.stored_responses
@@ -31,7 +31,7 @@ async def store_response(
     await house.store.run(work, durable=True)
 
 
-async def load_response(house: House, whose: str, response_id: str) -> bytes:
+async def load_response(house: ServerContext, whose: str, response_id: str) -> bytes:
     now = house.app.world.clock.now()
 
     def work(db: Connection) -> bytes | None:
@@ -46,15 +46,15 @@ async def load_response(house: House, whose: str, response_id: str) -> bytes:
     return found
 
 
-async def response_point(house: House, whose: str, response_id: str) -> Spot:
+async def response_point(house: ServerContext, whose: str, response_id: str) -> HistoryPoint:
     """The history point of a response; HttpError 404 when it is not stored."""
     now = house.app.world.clock.now()
 
-    def work(db: Connection) -> Spot | None:
+    def work(db: Connection) -> HistoryPoint | None:
         query = "SELECT session_id, n, messages FROM responses WHERE id = ? AND client = ?"
         row = db.execute(query, (response_id, whose)).fetchone()
         db.execute("UPDATE responses SET accessed_at = ? WHERE id = ?", (now, response_id))
-        return Spot(session_id=row[0], n=row[1], messages=row[2]) if row else None
+        return HistoryPoint(session_id=row[0], n=row[1], messages=row[2]) if row else None
 
     found = await house.store.run(work)
     if found is None:
@@ -62,14 +62,14 @@ async def response_point(house: House, whose: str, response_id: str) -> Spot:
     return found
 
 
-async def latest_response(house: House, whose: str, conversation: str) -> str:
+async def latest_response(house: ServerContext, whose: str, conversation: str) -> str:
     """The id of the latest response of a conversation, "" when it is new."""
     query = "SELECT response_id FROM conversations WHERE client = ? AND name = ?"
     row = await house.store.run(lambda db: db.execute(query, (whose, conversation)).fetchone())
     return row[0] if row else ""
 
 
-async def remove_response(house: House, whose: str, response_id: str) -> None:
+async def remove_response(house: ServerContext, whose: str, response_id: str) -> None:
     def work(db: Connection) -> bool:
         query = "SELECT 1 FROM responses WHERE id = ? AND client = ?"
         if db.execute(query, (response_id, whose)).fetchone() is None:
@@ -86,5 +86,5 @@ def _remove(db: Connection, response_id: str) -> None:
     db.execute("DELETE FROM conversations WHERE response_id = ?", (response_id,))
 
 
-def response_not_found(param: str) -> Refusal:
-    return Refusal(404, "response_not_found", "There is no such response.", param=param)
+def response_not_found(param: str) -> HttpError:
+    return HttpError(404, "response_not_found", "There is no such response.", param=param)

@@ -9,16 +9,16 @@ from pathlib import Path
 from hermes.core.world import Clock
 
 TICK_SECONDS = 0.05
-KEPT_TICKS = 1_200
+STORED_TICKS = 1_200
 
 
-class Tally:
+class Metrics:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.started_at = clock.now()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.streams = 0
-        self._lags: deque[float] = deque(maxlen=KEPT_TICKS)
+        self._lags: deque[float] = deque(maxlen=STORED_TICKS)
 
     @property
     def worst_lag(self) -> float:
@@ -48,7 +48,7 @@ class Tally:
         own = {
             "hermes_uptime_seconds": self.uptime,
             "hermes_event_loop_worst_lag_seconds": self.worst_lag,
-            "hermes_resident_bytes": float(resident()),
+            "hermes_resident_bytes": float(resident_bytes()),
             "hermes_streams": float(self.streams),
         }
         for name, value in (gauges | own).items():
@@ -56,7 +56,7 @@ class Tally:
         return "\n".join(lines) + "\n"
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Resident memory in bytes; 0 where the system does not report it."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[1]

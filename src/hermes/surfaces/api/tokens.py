@@ -9,31 +9,31 @@ from typing import Literal, get_args
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
-from hermes.config.files import replace_file, sole_writer
+from hermes.config.files import config_lock, replace_file
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
-Scope = Literal["chat", "approve", "sessions", "jobs", "metrics"]
+TokenScope = Literal["chat", "approve", "sessions", "jobs", "metrics"]
 """chat      conversations, responses and runs, in sessions that the client itself has opened
 approve   the word of a person, where the agent must ask for one
 sessions  all sessions of the home, to read, to go on with, to rename and to delete
 jobs      scheduled jobs
 metrics   numbers and states of the server
 """
-SCOPES: tuple[Scope, ...] = get_args(Scope)
-FILE = "api_tokens.json"
+SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
+TOKEN_FILE = "api_tokens.json"
 LOCAL_FILE = "api_token"
 LOCAL = "local"
 PREFIX = "hms_"
-SHORTEST_KEY = 16
+MIN_KEY_CHARS = 16
 PLACEHOLDERS = ("changeme", "change-me", "your-key", "your_key", "yourkey", "placeholder", "secret")
 
 
-class Client(Value):
+class ApiClient(Value):
     """The client that a token belongs to."""
 
     name: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TokenScope, ...]
 
     @property
     def is_owner(self) -> bool:
@@ -45,15 +45,15 @@ class Client(Value):
         return "api" if self.is_owner else f"api:{self.name}"
 
 
-class Token(Value):
+class ClientToken(Value):
     name: str
     digest: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TokenScope, ...]
     created_at: float
 
 
-class Kept(Value):
-    tokens: tuple[Token, ...] = ()
+class TokenFile(Value):
+    tokens: tuple[ClientToken, ...] = ()
 
 
 def digest(token: str) -> str:
@@ -61,21 +61,21 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-class Tokens:
+class TokenStore:
     """The token file of a home. Changes by any process apply from the next request on."""
 
     def __init__(self, home: Home, *, key: str = "") -> None:
         self._home = home
-        self._path = home.root / FILE
+        self._path = home.root / TOKEN_FILE
         self._key = digest(check_key(key)) if key else ""
         self._seen: tuple[int, int] | None = None
-        self._tokens: tuple[Token, ...] = ()
+        self._tokens: tuple[ClientToken, ...] = ()
 
     @property
     def any(self) -> bool:
         return bool(self._key or self.all())
 
-    def all(self) -> tuple[Token, ...]:
+    def all(self) -> tuple[ClientToken, ...]:
         try:
             info = self._path.stat()
         except OSError:
@@ -87,31 +87,31 @@ class Tokens:
             self._seen = seen
         return self._tokens
 
-    def client(self, token: str) -> Client | None:
+    def client(self, token: str) -> ApiClient | None:
         """The client of a token. Compares with every digest, in constant time."""
         given, found = digest(token), None
         if self._key and hmac.compare_digest(given, self._key):
-            found = Client(name="key", scopes=SCOPES)
+            found = ApiClient(name="key", scopes=SCOPES)
         for known in self.all():
             if hmac.compare_digest(given, known.digest):
-                found = Client(name=known.name, scopes=known.scopes)
+                found = ApiClient(name=known.name, scopes=known.scopes)
         return found
 
-    def add(self, name: str, scopes: tuple[Scope, ...], now: float) -> str:
+    def add(self, name: str, scopes: tuple[TokenScope, ...], now: float) -> str:
         """Create a token; it cannot be read again."""
         if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             raise UsageError("A client's name has letters, digits, '-' and '_' only.")
         token = PREFIX + secrets.token_urlsafe(32)
-        with sole_writer(self._home):
+        with config_lock(self._home):
             known = self.all()
             if any(each.name == name for each in known):
                 raise UsageError(f"A token {name!r} exists; remove it first.")
-            added = Token(name=name, digest=digest(token), scopes=scopes, created_at=now)
+            added = ClientToken(name=name, digest=digest(token), scopes=scopes, created_at=now)
             self._write((*known, added))
         return token
 
     def remove(self, name: str) -> None:
-        with sole_writer(self._home):
+        with config_lock(self._home):
             known = self.all()
             left = tuple(each for each in known if each.name != name)
             if len(left) == len(known):
@@ -122,21 +122,21 @@ class Tokens:
         if name == LOCAL:
             (self._home.root / LOCAL_FILE).unlink(missing_ok=True)
 
-    def _read(self) -> tuple[Token, ...]:
+    def _read(self) -> tuple[ClientToken, ...]:
         try:
-            return decode(Kept, self._path.read_bytes()).tokens
+            return decode(TokenFile, self._path.read_bytes()).tokens
         except (OSError, DecodeError) as error:
             raise ConfigError(f"{self._path} cannot be read ({error}); remove it.") from error
 
-    def _write(self, tokens: tuple[Token, ...]) -> None:
-        replace_file(self._home, self._path, encode(Kept(tokens=tokens)))
+    def _write(self, tokens: tuple[ClientToken, ...]) -> None:
+        replace_file(self._home, self._path, encode(TokenFile(tokens=tokens)))
         self._seen = None
 
 
 def check_key(key: str) -> str:
     """Check a configured key; ConfigError when it is weak."""
-    if len(key) < SHORTEST_KEY:
-        raise ConfigError(f"API_SERVER_KEY needs at least {SHORTEST_KEY} characters.")
+    if len(key) < MIN_KEY_CHARS:
+        raise ConfigError(f"API_SERVER_KEY needs at least {MIN_KEY_CHARS} characters.")
     bare = key.lower().strip("-_*x0123456789 ")
     if len(set(key)) < 6 or not bare or any(bare == word for word in PLACEHOLDERS):
         raise ConfigError(
@@ -147,7 +147,7 @@ def check_key(key: str) -> str:
     return key
 
 
-def ensure_local(home: Home, tokens: Tokens, now: float) -> str:
+def create_local_token(home: Home, tokens: TokenStore, now: float) -> str:
     """Create a token in a private file if there is no credential yet. Returns the path of the
     file, "" when nothing was created."""
     path = home.root / LOCAL_FILE

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.config.secrets import environment
-from hermes.credentials.accounts import Accounts, opened
+from hermes.config.secrets import process_environment
+from hermes.credentials.accounts import Accounts, open_accounts
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.style import apply_style
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, 
     """Await `work` with the accounts of the home."""
 
     async def whole() -> T:
-        async with opened(config_of(ctx), env=environment()) as accounts:
+        async with open_accounts(config_of(ctx), env=process_environment()) as accounts:
             return await work(accounts)
 
     return run(whole())
@@ -32,16 +32,16 @@ class TerminalScreen:
     """Prints the login URL, and opens a browser if there is one."""
 
     def __init__(self, *, browser: bool) -> None:
-        self._browser = browser and _has_browser(environment())
+        self._browser = browser and _has_browser(process_environment())
 
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
-        print(f"Open  {styled(whole_url or url, 'bold')}")
-        print(f"and {'check' if whole_url else 'type in'} the code  {styled(code, 'bold')}")
+        print(f"Open  {apply_style(whole_url or url, 'bold')}")
+        print(f"and {'check' if whole_url else 'type in'} the code  {apply_style(code, 'bold')}")
         print(f"Waiting for up to {max(1, round(seconds / 60))} min; Ctrl+C stops.", flush=True)
         self._open(whole_url or url)
 
     def show_page(self, url: str, *, paste: bool) -> None:
-        print(f"Open  {styled(url, 'bold')}")
+        print(f"Open  {apply_style(url, 'bold')}")
         if paste:
             print("If the browser does not return here, paste the code that it shows:")
         sys.stdout.flush()

@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from hermes.config.findings import Finding, fault, fine, warning
+from hermes.config.findings import Diagnostic, fault, ok, warning
 from hermes.config.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
@@ -22,26 +22,26 @@ PROGRAMS = {
 }
 
 
-def python_findings() -> list[Finding]:
+def python_findings() -> list[Diagnostic]:
     here = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
         return [fault("python", f"Python {here} is too old", fix="install Python 3.11 or newer")]
     place = "a virtual environment" if sys.prefix != sys.base_prefix else "the system's Python"
-    return [fine(f"Python {here} in {place} ({sys.prefix})")]
+    return [ok(f"Python {here} in {place} ({sys.prefix})")]
 
 
-def package_findings() -> list[Finding]:
+def package_findings() -> list[Diagnostic]:
     found = []
     for name in REQUIRED:
         installed = _version(name)
         found.append(
-            fine(f"{name} {installed}")
+            ok(f"{name} {installed}")
             if installed
             else fault("package", f"{name} is missing", fix=f"pip install {name}")
         )
     for name, purpose in OPTIONAL.items():
         installed = _version(name)
-        found.append(fine(f"{name} {installed or 'is not installed'}; for {purpose}"))
+        found.append(ok(f"{name} {installed or 'is not installed'}; for {purpose}"))
     return found
 
 
@@ -52,7 +52,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def certificate_findings(settings: Settings) -> list[Finding]:
+def certificate_findings(settings: Settings) -> list[Diagnostic]:
     bundle = settings.network.ca_bundle
     if bundle:
         try:
@@ -60,53 +60,53 @@ def certificate_findings(settings: Settings) -> list[Finding]:
         except (OSError, ssl.SSLError) as error:
             words = f"network.ca_bundle {bundle} cannot be used ({error.strerror or error})"
             return [fault("certificates", words, fix="`hermes config explain network.ca_bundle`")]
-        return [fine(f"certificates of {bundle}")]
+        return [ok(f"certificates of {bundle}")]
     paths = ssl.get_default_verify_paths()
     if paths.cafile or paths.capath:
-        return [fine(f"certificates of the system ({paths.cafile or paths.capath})")]
+        return [ok(f"certificates of the system ({paths.cafile or paths.capath})")]
     fix = "install the package ca-certificates, or set network.ca_bundle"
     return [warning("certificates", "the system has no certificates", fix=fix)]
 
 
-def command_findings() -> list[Finding]:
+def command_findings() -> list[Diagnostic]:
     """Whether `hermes` in PATH is this installation."""
     found = shutil.which("hermes")
     if found is None:
         fix = f"put {Path(sys.prefix) / 'bin'} into PATH, or link its `hermes` into ~/.local/bin"
         return [warning("command", "`hermes` is not found in PATH", fix=fix)]
     if Path(found).resolve().parent != (Path(sys.prefix) / "bin").resolve():
-        return [fine(f"`hermes` in PATH is {found}; this one runs from {sys.prefix}")]
-    return [fine(f"`hermes` in PATH is {found}")]
+        return [ok(f"`hermes` in PATH is {found}; this one runs from {sys.prefix}")]
+    return [ok(f"`hermes` in PATH is {found}")]
 
 
-def program_findings() -> list[Finding]:
+def program_findings() -> list[Diagnostic]:
     return [_program(name, *about) for name, about in PROGRAMS.items()]
 
 
-def _program(name: str, purpose: str, needed: bool) -> Finding:
+def _program(name: str, purpose: str, needed: bool) -> Diagnostic:
     if path := shutil.which(name):
-        return fine(f"{name} ({path})")
+        return ok(f"{name} ({path})")
     report = fault if needed else warning
     return report("program", f"{name} is missing; for {purpose}", fix=f"install {name}")
 
 
-def approval_findings(settings: Settings) -> list[Finding]:
+def approval_findings(settings: Settings) -> list[Diagnostic]:
     return [
-        fine("risky effects need approval")
+        ok("risky effects need approval")
         if settings.approvals.mode == "manual"
         else warning(
             "approvals",
             "approvals are off: only the most dangerous commands are refused",
             fix="`hermes config set approvals.mode manual`",
         ),
-        fine("without a user to ask, risky effects are denied")
+        ok("without a user to ask, risky effects are denied")
         if settings.approvals.noninteractive_mode == "deny"
         else warning(
             "approvals",
             "without a user to ask, risky effects are allowed",
             fix="`hermes config set approvals.noninteractive_mode deny`",
         ),
-        fine("secrets are masked in output and logs")
+        ok("secrets are masked in output and logs")
         if settings.security.redact_secrets
         else warning(
             "redaction",

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from hermes.surfaces.cli.options import Option
+from hermes.surfaces.cli.options import GlobalOption
 
 
-def click_option(option: Option) -> click.Option:
+def click_option(option: GlobalOption) -> click.Option:
     kinds: dict[str, dict[str, Any]] = {
         "text": {},
         "flag": {"is_flag": True},

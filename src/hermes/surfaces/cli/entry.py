@@ -26,11 +26,11 @@ def main() -> int:
     gc.set_threshold(NEW_OBJECTS)
     from hermes.codec import expressions
 
-    expressions.remember()
+    expressions.load_cache()
     from hermes.surfaces.cli.running import run
 
     code = run(arguments)
-    expressions.keep()
+    expressions.save_cache()
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is flushed and closed; skip the interpreter shutdown.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.config.home import resolve_home
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 
 # Every config file with hooks contains this word.
 WORD = b"hooks"
@@ -18,7 +18,7 @@ def ask_before_session(options: Mapping[str, Any]) -> None:
     """Does nothing, and loads nothing, without hooks in the settings or without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or options.get("ignore_config"):
         return
-    home = resolve_home(environment(), profile=options.get("profile"))
+    home = resolve_home(process_environment(), profile=options.get("profile"))
     try:
         if WORD not in home.config.read_bytes():
             return
@@ -29,15 +29,15 @@ def ask_before_session(options: Mapping[str, Any]) -> None:
 
 def _ask(options: Mapping[str, Any]) -> None:
     from hermes.app.start import start
-    from hermes.hooks.shell_hooks import allow, undecided
+    from hermes.hooks.shell_hooks import hooks_without_consent, record_consent
 
     app = start(options)
     asyncio.run(app.close())
     if app.settings.hooks_auto_accept:
         return
-    for hook in undecided(app.run):
+    for hook in hooks_without_consent(app.run):
         if may_run(hook.event, hook.command):
-            allow(app.run, hook)
+            record_consent(app.run, hook)
 
 
 def may_run(event: str, command: str) -> bool:

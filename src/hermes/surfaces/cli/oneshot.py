@@ -13,15 +13,15 @@ from hermes.app.build import App
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import replace
-from hermes.commands.endings import explain, is_error
-from hermes.commands.unmade import Unmade
+from hermes.commands.endings import explain_ending, is_error
+from hermes.commands.unmade import FailedEdits
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Record, ReplyAdded, ToolFinished, TurnEnded
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session
@@ -40,9 +40,9 @@ def run_oneshot(options: dict[str, Any]) -> int:
         fault = ""
         return code
     except Exception as error:
-        from hermes.credentials.redaction import said_safely
+        from hermes.credentials.redaction import redact_error
 
-        fault = said_safely(str(error))
+        fault = redact_error(str(error))
         raise
     finally:
         usage.write(fault)
@@ -51,7 +51,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
 async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     opening = opening_of(options, attended=False)
     printer = JsonPrinter() if options["as_json"] else TextPrinter()
-    reader = Reader(printer, usage)
+    reader = RunReader(printer, usage)
     async with start(options) as app:
         printer.verifies = app.settings.display.file_mutation_verifier
         if options["skills"]:
@@ -70,21 +70,21 @@ async def _resolve_references(app: App, session: Session, say: Say) -> Say:
     if "@" not in say.text:
         return say
     # Loaded only for messages that have any.
-    from hermes.context.session_references import refer
+    from hermes.context.session_references import expand_references
 
-    found = await refer(app.run, app.models, session, say.text)
+    found = await expand_references(app.run, app.models, session, say.text)
     for warning in found.warnings:
         print(warning, file=sys.stderr)
     return replace(say, text=found.text)
 
 
-async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Session | None:
+async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader) -> Session | None:
     """The session; None when the process that holds it has answered the message."""
     while reader.ended is None:
         try:
             return await app.open(opening)
         except SessionBusy:
-            answer = await app.leave_word(opening, say)
+            answer = await app.post_message(opening, say)
         print(
             "The session is open in another process; the message was queued there.", file=sys.stderr
         )
@@ -93,7 +93,7 @@ async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Sessio
     return None
 
 
-async def _talk(app: App, session: Session, say: Say, reader: Reader) -> None:
+async def _talk(app: App, session: Session, say: Say, reader: RunReader) -> None:
     for line in app.news:
         print(line, file=sys.stderr)
     stopping = asyncio.ensure_future(stop_on_signal(session))
@@ -103,7 +103,7 @@ async def _talk(app: App, session: Session, say: Say, reader: Reader) -> None:
         # Messages from other processes come first.
         await session.check_inbox()
         await session.send(say)
-        await session.settled()
+        await session.wait_until_idle()
     finally:
         stopping.cancel()
         events.close()
@@ -141,7 +141,7 @@ class TextPrinter:
         self.ended: TurnEnded | None = None
         self._text = ""
         self._calls: dict[str, ToolCall] = {}
-        self._unmade = Unmade()
+        self._unmade = FailedEdits()
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -163,9 +163,9 @@ class TextPrinter:
         text, self._text = self._text, ""
         if text:
             print(_safe(text), flush=True)
-        if words := explain(ended, answered=bool(text)):
+        if words := explain_ending(ended, answered=bool(text)):
             print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
-        if self.verifies and text and (words := self._unmade.words()):
+        if self.verifies and text and (words := self._unmade.warning()):
             print(words, file=sys.stderr)
 
 
@@ -173,12 +173,12 @@ def _safe(text: str) -> str:
     """Programs get the raw text; on a terminal, control sequences are removed."""
     if not sys.stdout.isatty():
         return text
-    from hermes.commands.visible import clean
+    from hermes.commands.visible import sanitize
 
-    return clean(text)
+    return sanitize(text)
 
 
-class Reader:
+class RunReader:
     """Passes events to the printer and the usage file."""
 
     def __init__(self, printer: JsonPrinter | TextPrinter, usage: UsageFile) -> None:

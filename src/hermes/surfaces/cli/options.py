@@ -10,7 +10,7 @@ from hermes.core.errors import UsageError
 Kind = Literal["text", "flag", "count", "path", "optional"]
 
 
-class Option:
+class GlobalOption:
     """`key` is its name among the parsed options. An "optional" one may have no value."""
 
     def __init__(self, names: str, key: str, kind: Kind, words: str, metavar: str = "") -> None:
@@ -22,28 +22,32 @@ class Option:
 
 
 OPTIONS = (
-    Option("-p --profile", "profile", "text", "Use this profile.", "NAME"),
-    Option("-z --oneshot", "prompt", "text", "Run one turn; print only the answer.", "PROMPT"),
-    Option("--json", "as_json", "flag", "With -z: print events as JSON lines."),
-    Option("-m --model", "model", "text", "Model for this run (or a .gguf file).", "MODEL"),
-    Option("--provider", "provider", "text", "Provider for this run.", "NAME"),
-    Option("-t --toolsets", "toolsets", "text", "Toolsets for this run.", "A,B"),
-    Option("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
-    Option("-r --resume", "resume", "text", "Resume a session.", "ID|TITLE"),
-    Option("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
-    Option("--no-restore-cwd", "stay", "flag", "Resume in the current folder."),
-    Option("--max-turns", "max_turns", "count", "Maximum model calls per turn.", "N"),
-    Option("--yolo", "yolo", "flag", "Skip approvals; some actions stay forbidden."),
-    Option("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
-    Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
-    Option("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),
-    Option("--pass-session-id", "tell_id", "flag", "Tell a new session its own id."),
-    Option("-w --worktree", "worktree", "flag", "Work in a new git worktree."),
-    Option("--checkpoints", "checkpoints", "flag", "Record file changes for `hermes undo`."),
-    Option("--safe-mode", "safe_mode", "flag", "Load only built-in plugins."),
-    Option("--record", "record", "flag", "Record model calls for `hermes replay`."),
-    Option("--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"),
-    Option("-v --verbose", "verbose", "flag", "Print tracebacks."),
+    GlobalOption("-p --profile", "profile", "text", "Use this profile.", "NAME"),
+    GlobalOption(
+        "-z --oneshot", "prompt", "text", "Run one turn; print only the answer.", "PROMPT"
+    ),
+    GlobalOption("--json", "as_json", "flag", "With -z: print events as JSON lines."),
+    GlobalOption("-m --model", "model", "text", "Model for this run (or a .gguf file).", "MODEL"),
+    GlobalOption("--provider", "provider", "text", "Provider for this run.", "NAME"),
+    GlobalOption("-t --toolsets", "toolsets", "text", "Toolsets for this run.", "A,B"),
+    GlobalOption("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
+    GlobalOption("-r --resume", "resume", "text", "Resume a session.", "ID|TITLE"),
+    GlobalOption("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
+    GlobalOption("--no-restore-cwd", "stay", "flag", "Resume in the current folder."),
+    GlobalOption("--max-turns", "max_turns", "count", "Maximum model calls per turn.", "N"),
+    GlobalOption("--yolo", "yolo", "flag", "Skip approvals; some actions stay forbidden."),
+    GlobalOption("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
+    GlobalOption("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
+    GlobalOption("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),
+    GlobalOption("--pass-session-id", "tell_id", "flag", "Tell a new session its own id."),
+    GlobalOption("-w --worktree", "worktree", "flag", "Work in a new git worktree."),
+    GlobalOption("--checkpoints", "checkpoints", "flag", "Record file changes for `hermes undo`."),
+    GlobalOption("--safe-mode", "safe_mode", "flag", "Load only built-in plugins."),
+    GlobalOption("--record", "record", "flag", "Record model calls for `hermes replay`."),
+    GlobalOption(
+        "--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"
+    ),
+    GlobalOption("-v --verbose", "verbose", "flag", "Print tracebacks."),
 )
 
 

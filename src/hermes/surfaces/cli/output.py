@@ -15,8 +15,8 @@ from hermes.codec.values import JsonValue, Value
 from hermes.commands.visible import one_line
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.interruptible import run
-from hermes.surfaces.cli.place import tell_faults
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.place import warn_about_faults
+from hermes.surfaces.cli.style import apply_style
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -86,7 +86,7 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
 
     async def whole() -> T:
         async with start(ctx.find_root().obj or {}) as app:
-            tell_faults(ctx, app.config.findings)
+            warn_about_faults(ctx, app.config.diagnostics)
             return await work(app)
 
     return run(whole())
@@ -116,7 +116,7 @@ def fields(value: Value) -> dict[str, Any]:
 
 
 def warn(text: str) -> None:
-    print(f"{styled('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)
+    print(f"{apply_style('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)
 
 
 def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
@@ -132,12 +132,12 @@ def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]
 def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Sections of named lines. An empty section says so."""
     for number, (section, lines) in enumerate(page.items()):
-        yield ("\n" if number else "") + styled(section, "bold")
+        yield ("\n" if number else "") + apply_style(section, "bold")
         width = max(map(len, lines), default=0)
         for name, words in lines.items():
             yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
         if not lines:
-            yield styled("  none", "dim")
+            yield apply_style("  none", "dim")
 
 
 def ago(seconds: float) -> str:
@@ -147,7 +147,7 @@ def ago(seconds: float) -> str:
     return "now"
 
 
-def moment(at: float) -> str:
+def format_time(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 

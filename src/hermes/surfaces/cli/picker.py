@@ -21,7 +21,7 @@ ROWS = 14
 HINT = "↑↓ move · type to search · Enter selects · Esc cancels"
 
 
-class Row(Value):
+class PickerRow(Value):
     """`value` is the result of selecting it; `note` follows the text; a `faint` row needs setup
     first."""
 
@@ -37,10 +37,10 @@ class Picker:
     def __init__(
         self,
         title: str,
-        rows: Sequence[Row],
+        rows: Sequence[PickerRow],
         *,
         chosen: str = "",
-        as_typed: Callable[[str], Row] | None = None,
+        as_typed: Callable[[str], PickerRow] | None = None,
     ) -> None:
         self._title = title
         self._rows = tuple(rows)
@@ -52,7 +52,7 @@ class Picker:
     async def run(self, *, input: Input | None = None, output: Output | None = None) -> str | None:
         """The value of the selected row; None when the user cancels."""
         app: Application[str | None] = Application(
-            layout=Layout(Window(FormattedTextControl(self._drawn, show_cursor=False))),
+            layout=Layout(Window(FormattedTextControl(self._draw, show_cursor=False))),
             key_bindings=self._keys(),
             erase_when_done=True,
             cursor=CursorShape.BLOCK,
@@ -63,7 +63,7 @@ class Picker:
         return await app.run_async()
 
     @property
-    def shown(self) -> tuple[Row, ...]:
+    def shown(self) -> tuple[PickerRow, ...]:
         """The rows that contain every typed word."""
         words = self._typed.lower().split()
         found = tuple(
@@ -74,7 +74,7 @@ class Picker:
             return found
         return (*found, self._as_typed(typed))
 
-    def _drawn(self) -> StyleAndTextTuples:
+    def _draw(self) -> StyleAndTextTuples:
         rows = self.shown
         first = max(0, min(self._place - ROWS // 2, len(rows) - ROWS))
         width = max((cells(row.text) for row in rows[first : first + ROWS]), default=0)

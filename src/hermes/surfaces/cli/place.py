@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
-from hermes.config.findings import Finding
+from hermes.config.findings import Diagnostic
 from hermes.config.flags import flag_values
 from hermes.config.home import Home, resolve_home
 from hermes.config.load import Config, load
-from hermes.config.secrets import environment
-from hermes.surfaces.cli.style import styled
+from hermes.config.secrets import process_environment
+from hermes.surfaces.cli.style import apply_style
 
-TOLD = "hermes.faults_told"
+FAULTS_SHOWN = "hermes.faults_told"
 
 
 def home_of(ctx: click.Context) -> Home:
-    return resolve_home(environment(), profile=_options(ctx).get("profile"))
+    return resolve_home(process_environment(), profile=_options(ctx).get("profile"))
 
 
 def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
@@ -28,16 +28,16 @@ def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
     use_file = not given.get("ignore_config")
     config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
     if tell:
-        tell_faults(ctx, config.findings)
+        warn_about_faults(ctx, config.diagnostics)
     return config
 
 
-def tell_faults(ctx: click.Context, findings: Iterable[Finding]) -> None:
+def warn_about_faults(ctx: click.Context, findings: Iterable[Diagnostic]) -> None:
     """Warn about settings that cannot be read, once per run."""
-    if ctx.meta.setdefault(TOLD, False):
+    if ctx.meta.setdefault(FAULTS_SHOWN, False):
         return
-    ctx.meta[TOLD] = True
-    sign = styled("warning:", "warn", to=sys.stderr)
+    ctx.meta[FAULTS_SHOWN] = True
+    sign = apply_style("warning:", "warn", to=sys.stderr)
     for finding in findings:
         if finding.level == "error":
             print(f"{sign} {finding.text}; {finding.fix}.", file=sys.stderr)

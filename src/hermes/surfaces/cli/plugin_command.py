@@ -7,11 +7,11 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import clean
+from hermes.commands.visible import sanitize
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
 from hermes.config.load import load
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.world import World
 from hermes.plugins.plugin_commands import cli_command, has_cli_command
 from hermes.surfaces.cli.output import with_app
@@ -19,23 +19,23 @@ from hermes.surfaces.cli.output import with_app
 
 def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     """None when no enabled plugin declares it. No plugin code runs for this."""
-    options, env = ctx.find_root().params, environment()
+    options, env = ctx.find_root().params, process_environment()
     use_file = not options.get("ignore_config")
     home = resolve_home(env, profile=options.get("profile"))
     config = load(home, flags=flag_values(options), env=env, use_file=use_file)
     if not config.settings.plugins.enabled:
         return None
     # This opens nothing, so there is nothing to close.
-    if not has_cli_command(App(config, env=env, world=World()).plugged, name):
+    if not has_cli_command(App(config, env=env, world=World()).plugins, name):
         return None
 
     @click.pass_context
     def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
         async def work(own: App) -> tuple[int, str]:
-            return await cli_command(own.plugged, name, list(words))
+            return await cli_command(own.plugins, name, list(words))
 
         code, output = with_app(inner, work)
-        sys.stdout.write(clean(output))
+        sys.stdout.write(sanitize(output))
         return code
 
     return click.Command(

@@ -102,7 +102,7 @@ LOCATIONS = {
 }
 
 
-class Root(click.Group):
+class RootGroup(click.Group):
     """Subcommands from the table above; a typo gets a suggestion."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,7 +110,7 @@ class Root(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return _of_plugin(ctx, cmd_name)
+            return _find_plugin_command(ctx, cmd_name)
         module, _, name = LOCATIONS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
@@ -119,7 +119,7 @@ class Root(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         unknown = args and args[0] not in COMMANDS and not args[0].startswith("-")
-        if unknown and _of_plugin(ctx, args[0]) is None:
+        if unknown and _find_plugin_command(ctx, args[0]) is None:
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else " `hermes --help` lists them."
             raise UsageError(f"There is no command {args[0]!r}.{hint}")
@@ -131,7 +131,7 @@ class Root(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
+def _find_plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     # Loaded only for names that are not in the table.
     from hermes.surfaces.cli.plugin_command import plugin_command
 
@@ -160,7 +160,7 @@ root = click.version_option(
     prog_name="hermes",
     message=f"%(prog)s %(version)s (Python {'.'.join(map(str, sys.version_info[:3]))})",
 )(
-    Root(
+    RootGroup(
         "hermes",
         callback=_call,
         params=[click_option(option) for option in OPTIONS],

@@ -45,19 +45,19 @@ def _dispatch(arguments: list[str]) -> int:
         if options["prompt"] is None:
             from hermes.surfaces.cli.chat.entrance import run_chat
 
-            _heed_interrupts()
+            _enable_interrupts()
             return run_chat(options)
         from hermes.surfaces.cli.oneshot import run_oneshot
 
-        _heed_interrupts()
+        _enable_interrupts()
         return run_oneshot(options)
     from hermes.surfaces.cli.root import invoke
 
-    _heed_interrupts()
+    _enable_interrupts()
     return invoke(arguments)
 
 
-def _heed_interrupts() -> None:
+def _enable_interrupts() -> None:
     """From here on, Ctrl+C raises KeyboardInterrupt, unless the caller ignores SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -82,13 +82,15 @@ def _drop_unread() -> None:
 
 
 def _print_error(error: Exception) -> int:
-    from hermes.commands.visible import clean, one_line
-    from hermes.surfaces.cli.style import styled
+    from hermes.commands.visible import one_line, sanitize
+    from hermes.surfaces.cli.style import apply_style
 
     message, near = _words(error)
     message = _without_secrets(message)
     try:
-        print(f"{styled('error:', 'error', to=sys.stderr)} {clean(message)}", file=sys.stderr)
+        print(
+            f"{apply_style('error:', 'error', to=sys.stderr)} {sanitize(message)}", file=sys.stderr
+        )
         for name in near:
             print(f"  {one_line(name, LINE)}", file=sys.stderr)
     except BrokenPipeError:
@@ -97,9 +99,9 @@ def _print_error(error: Exception) -> int:
 
 
 def _without_secrets(text: str) -> str:
-    from hermes.credentials.redaction import said_safely
+    from hermes.credentials.redaction import redact_error
 
-    return said_safely(text)
+    return redact_error(text)
 
 
 def _words(error: Exception) -> tuple[str, tuple[str, ...]]:

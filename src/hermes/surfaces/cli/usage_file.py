@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.commands.endings import explain
+from hermes.commands.endings import explain_ending
 from hermes.core.errors import UsageError
 from hermes.core.events import (
     CallSettled,
@@ -76,7 +76,7 @@ class UsageFile:
 def _why(ended: TurnEnded | None) -> str:
     if ended is None:
         return "The turn did not end."
-    return "" if ended.reason == "done" else explain(ended, answered=True)
+    return "" if ended.reason == "done" else explain_ending(ended, answered=True)
 
 
 def _check(path: Path) -> None:

@@ -13,11 +13,11 @@ import click
 
 from hermes.app.start import start
 from hermes.core.errors import UsageError
-from hermes.homes.claims import claimed
+from hermes.homes.claims import hold_claim
 
 MISSING = "Serving needs the official protocol library: `pip install hermes-agent[mcp]`."
 TOKEN_FILE = "mcp-token"
-SHORTEST = 16
+MIN_TOKEN_CHARS = 16
 
 
 @click.command("serve", help="Serve the conversations of this home to other agents.")
@@ -39,14 +39,14 @@ def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> N
     if find_spec("mcp") is None:
         raise UsageError(MISSING)
     if http:
-        _check_reach(given["host"], given["cert"], given["key"], given.pop("behind_proxy"))
+        _check_address(given["host"], given["cert"], given["key"], given.pop("behind_proxy"))
     else:
         given.pop("behind_proxy")
     options = {**(ctx.find_root().obj or {}), "verbose": verbose}
     ctx.exit(asyncio.run(_serve(options, http=http, **given)))
 
 
-def _check_reach(host: str, cert: str, key: str, behind_proxy: bool) -> None:
+def _check_address(host: str, cert: str, key: str, behind_proxy: bool) -> None:
     """UsageError for a public address without TLS."""
     if bool(cert) != bool(key):
         raise UsageError("TLS needs both --cert and --key.")
@@ -85,14 +85,14 @@ async def _serve(
         server = make_server(conversations, read_only=read_only)
         try:
             if http:
-                from hermes.surfaces.mcp.http import PATH, Place, serve_http
+                from hermes.surfaces.mcp.http import HTTP_PATH, HttpAddress, serve_http
 
                 shown = _token(app.home.root, token)
                 scheme = "https" if cert else "http"
-                click.echo(f"{scheme}://{host}:{port}{PATH} (token in {shown[1]})", err=True)
-                place = Place(host=host, port=port, certificate=cert, key=key)
+                click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {shown[1]})", err=True)
+                place = HttpAddress(host=host, port=port, certificate=cert, key=key)
                 remedy = f"give this home a token of its own instead of {shown[1]}"
-                with claimed("mcp", shown[0], remedy=remedy, home=app.home, env=app.env):
+                with hold_claim("mcp", shown[0], remedy=remedy, home=app.home, env=app.env):
                     await serve_http(server, token=shown[0], place=place)
             else:
                 await server.run_stdio_async()
@@ -104,8 +104,8 @@ async def _serve(
 def _token(root: Path, given: str) -> tuple[str, str]:
     """The bearer token and where it is stored; created on first use."""
     if given:
-        if len(given) < SHORTEST:
-            raise UsageError(f"The token is too short; give at least {SHORTEST} characters.")
+        if len(given) < MIN_TOKEN_CHARS:
+            raise UsageError(f"The token is too short; give at least {MIN_TOKEN_CHARS} characters.")
         return given, "HERMES_MCP_TOKEN or --token"
     file = root / TOKEN_FILE
     try:

@@ -10,11 +10,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.codec.values import Value
 
-PATH = "/mcp"
+HTTP_PATH = "/mcp"
 REFUSED = b'{"error":"unauthorized"}'
 
 
-class Place(Value):
+class HttpAddress(Value):
     """The address to listen on; with certificate and key it uses TLS."""
 
     host: str
@@ -23,7 +23,7 @@ class Place(Value):
     key: str = ""
 
 
-class Guarded:
+class TokenMiddleware:
     """Passes on requests with the bearer token and rejects all others before reading them."""
 
     def __init__(self, inner: ASGIApp, token: str) -> None:
@@ -48,10 +48,12 @@ class Guarded:
 
 
 def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
-    return Guarded(server.streamable_http_app(streamable_http_path=PATH, host=host), token)
+    return TokenMiddleware(
+        server.streamable_http_app(streamable_http_path=HTTP_PATH, host=host), token
+    )
 
 
-async def serve_http(server: MCPServer[Any], *, token: str, place: Place) -> None:
+async def serve_http(server: MCPServer[Any], *, token: str, place: HttpAddress) -> None:
     """Serve until the process is told to stop."""
     import uvicorn
 

@@ -30,10 +30,10 @@ ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_h
 
 Key = Annotated[str, Field(description="Id, beginning of an id, or title of a conversation")]
 Cursor = Annotated[int, Field(ge=0, description="next_cursor of an earlier answer")]
-Answer = dict[str, Any]
+ToolAnswer = dict[str, Any]
 
 
-async def _said(work: Awaitable[Answer]) -> Answer:
+async def _tool_result(work: Awaitable[ToolAnswer]) -> ToolAnswer:
     """Return errors as data."""
     try:
         return await work
@@ -64,38 +64,38 @@ def _add_reading(server: MCPServer[Any], conversations: Conversations) -> None:
         platform: Annotated[str, Field(description="Only of this surface, e.g. cli")] = "",
         limit: Annotated[int, Field(ge=1, le=200)] = 50,
         search: Annotated[str, Field(description="Only where these words occur")] = "",
-    ) -> Answer:
+    ) -> ToolAnswer:
         """List conversations, those last used first."""
-        return await _said(conversations.listed(platform, limit, search))
+        return await _tool_result(conversations.list_conversations(platform, limit, search))
 
     @server.tool(annotations=READS)
-    async def conversation_get(session_key: Key) -> Answer:
+    async def conversation_get(session_key: Key) -> ToolAnswer:
         """One conversation, with token counts."""
-        return await _said(conversations.get(session_key))
+        return await _tool_result(conversations.get(session_key))
 
     @server.tool(annotations=READS)
     async def messages_read(
         session_key: Key, limit: Annotated[int, Field(ge=1, le=200)] = 50
-    ) -> Answer:
+    ) -> ToolAnswer:
         """The newest messages of a conversation, oldest first."""
-        return await _said(conversations.messages(session_key, limit))
+        return await _tool_result(conversations.messages(session_key, limit))
 
     @server.tool(annotations=READS)
     async def messages_search(
         query: str, limit: Annotated[int, Field(ge=1, le=100)] = 10
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Find messages in all conversations."""
-        return await _said(conversations.search(query, limit))
+        return await _tool_result(conversations.search(query, limit))
 
     @server.tool(annotations=READS)
-    async def attachments_fetch(session_key: Key, message_id: int) -> Answer:
+    async def attachments_fetch(session_key: Key, message_id: int) -> ToolAnswer:
         """The files that came with a message."""
-        return await _said(conversations.attachments(session_key, message_id))
+        return await _tool_result(conversations.attachments(session_key, message_id))
 
     @server.tool(annotations=READS)
-    async def channels_list(platform: str = "") -> Answer:
+    async def channels_list(platform: str = "") -> ToolAnswer:
         """Where messages_send can send to."""
-        return await _said(conversations.channels(platform))
+        return await _tool_result(conversations.channels(platform))
 
 
 def _add_following(server: MCPServer[Any], conversations: Conversations) -> None:
@@ -104,40 +104,40 @@ def _add_following(server: MCPServer[Any], conversations: Conversations) -> None
         after_cursor: Cursor = 0,
         session_key: Key = "",
         limit: Annotated[int, Field(ge=1, le=1000)] = 20,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """What happened after a cursor: messages, approvals, questions, ends of turns."""
-        return await _said(conversations.events(after_cursor, session_key, limit))
+        return await _tool_result(conversations.events(after_cursor, session_key, limit))
 
     @server.tool(annotations=READS)
     async def events_wait(
         after_cursor: Cursor = 0,
         session_key: Key = "",
         timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Wait for the next event after a cursor."""
-        return await _said(conversations.wait(after_cursor, session_key, timeout_ms))
+        return await _tool_result(conversations.wait(after_cursor, session_key, timeout_ms))
 
     @server.tool(annotations=READS)
-    async def permissions_list_open() -> Answer:
+    async def permissions_list_open() -> ToolAnswer:
         """Approvals that conversations wait for now."""
-        return await _said(conversations.approvals())
+        return await _tool_result(conversations.approvals())
 
 
 def _add_acting(server: MCPServer[Any], conversations: Conversations) -> None:
     @server.tool(annotations=ACTS)
     async def messages_send(
         target: Annotated[str, Field(description='A conversation, or "new"')], message: str
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Say something in a conversation; the answer comes as an event."""
-        return await _said(conversations.send(target, message))
+        return await _tool_result(conversations.send(target, message))
 
     @server.tool(annotations=ACTS)
     async def permissions_respond(
         id: Annotated[str, Field(description="Of an open approval")],
         decision: Literal["allow-once", "allow-always", "deny"],
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Decide about an approval. Do so only on the word of the person."""
-        return await _said(conversations.respond(id, decision))
+        return await _tool_result(conversations.respond(id, decision))
 
 
 def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None:
@@ -147,8 +147,8 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
         description="The newest conversations",
         mime_type="application/json",
     )
-    async def newest() -> Answer:
-        return await _said(conversations.listed("", 50, ""))
+    async def newest() -> ToolAnswer:
+        return await _tool_result(conversations.list_conversations("", 50, ""))
 
     @server.resource(
         "hermes://conversations/{session_key}",
@@ -156,8 +156,8 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
         description="The newest messages of a conversation",
         mime_type="application/json",
     )
-    async def conversation(session_key: str) -> Answer:
-        return await _said(conversations.messages(session_key, 200))
+    async def conversation(session_key: str) -> ToolAnswer:
+        return await _tool_result(conversations.messages(session_key, 200))
 
     async def complete(
         ref: PromptReference | ResourceTemplateReference,

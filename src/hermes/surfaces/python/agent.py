@@ -10,15 +10,15 @@ from typing import Any
 from hermes.app.build import App
 from hermes.app.start import start
 from hermes.codec.values import JsonObject
-from hermes.core.budget import Budget
+from hermes.core.budget import StepBudget
 from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.events import Record
 from hermes.core.message_dicts import messages_from_dicts
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.subscription import Subscription
-from hermes.surfaces.python.callbacks import Callback, Callbacks, Teller
-from hermes.surfaces.python.capturing import Capture
+from hermes.surfaces.python.callbacks import Callback, CallbackDispatcher, Callbacks
+from hermes.surfaces.python.capturing import SecretPrompt
 from hermes.surfaces.python.loop_thread import LoopThread
 from hermes.surfaces.python.options import settings_of
 from hermes.surfaces.python.result import result_of
@@ -48,7 +48,7 @@ class AIAgent:
         provider_require_parameters: bool | None = None,
         provider_data_collection: str | None = None,
         max_iterations: int = 90,
-        iteration_budget: Budget | None = None,
+        iteration_budget: StepBudget | None = None,
         enabled_toolsets: Sequence[str] | None = None,
         disabled_toolsets: Sequence[str] | None = None,
         ephemeral_system_prompt: str | None = None,
@@ -89,7 +89,7 @@ class AIAgent:
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
         self._capture = told.pop("secret_capture")
         self._callbacks = Callbacks(**told)
-        self._opening = Opening(
+        self._opening = SessionRequest(
             source=platform or "python",
             platform=platform or "api",
             attended=self._callbacks.can_answer,
@@ -180,23 +180,23 @@ class AIAgent:
         key: str,
         stream: Callback,
     ) -> dict[str, Any]:
-        session = await self._ready(system, history)
+        session = await self._ensure_session(system, history)
         self._callbacks.stream = stream
         events = session.subscribe()
         await session.send(Say(text=text, key=key))
-        teller = Teller(self._callbacks, session)
+        teller = CallbackDispatcher(self._callbacks, session)
         records: list[Record] = []
         await asyncio.gather(_read(events, teller, records), _settle(session, events))
         message, self._interrupted_by = self._interrupted_by, None
         return result_of(session, records, interrupt_message=message)
 
-    async def _ready(self, system: str, history: Sequence[JsonObject] | None) -> Session:
+    async def _ensure_session(self, system: str, history: Sequence[JsonObject] | None) -> Session:
         if history is not None:
             await self._leave()
         if self._session is None:
             self._session = await self._open(system)
             if history:
-                await self._session.adopt(messages_from_dicts(history))
+                await self._session.import_messages(messages_from_dicts(history))
         return self._session
 
     async def _open(self, system: str) -> Session:
@@ -208,28 +208,28 @@ class AIAgent:
                 budget=self._budget,
             )
             if self._capture is not None:
-                self._app.ask_secret = Capture(self._app, self._capture)
+                self._app.ask_secret = SecretPrompt(self._app, self._capture)
         extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
         return await self._app.open(self._opening.with_extra(extra))
 
     async def _switch(self, model: str, provider: str) -> None:
-        session = await self._ready("", None)
+        session = await self._ensure_session("", None)
         await session.send(SwitchModel(model=model, provider=provider))
 
     async def _leave(self) -> None:
         if self._app is not None and self._session is not None:
-            await self._app.leave(self._session)
+            await self._app.close_session(self._session)
         self._session = None
 
 
-async def _read(events: Subscription, teller: Teller, records: list[Record]) -> None:
+async def _read(events: Subscription, teller: CallbackDispatcher, records: list[Record]) -> None:
     async for record in events:
         records.append(record)
-        teller.tell(record.event)
+        teller.dispatch(record.event)
 
 
 async def _settle(session: Session, events: Subscription) -> None:
     try:
-        await session.settled()
+        await session.wait_until_idle()
     finally:
         events.close()

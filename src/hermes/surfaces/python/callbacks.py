@@ -76,7 +76,7 @@ class Callbacks:
         return any((self.approval, self.clarify, self.sudo_password))
 
 
-class Teller:
+class CallbackDispatcher:
     """Dispatches the events of one turn. Plain callbacks run in the loop's thread, so they should
     be quick; callbacks that answer questions run in their own thread."""
 
@@ -88,7 +88,7 @@ class Teller:
         self._before: list[JsonObject] = []
         self._asking: set[asyncio.Task[None]] = set()
 
-    def tell(self, event: Event) -> None:
+    def dispatch(self, event: Event) -> None:
         to = self._callbacks
         match event:
             case TextDelta():

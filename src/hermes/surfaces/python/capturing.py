@@ -14,7 +14,7 @@ from hermes.config.secrets import read_env_file
 log = logging.getLogger(__name__)
 
 
-class Capture:
+class SecretPrompt:
     """Calls the function with the name, the prompt and details. It returns the value, or a
     dictionary with `value`, or with `stored` if it wrote the value to `.env` itself; anything
     else means no value."""

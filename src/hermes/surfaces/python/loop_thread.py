@@ -20,7 +20,7 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the work and return its result; KeyboardInterrupt cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(work, self._ensure_started())
         try:
             return future.result()
         except BaseException:
@@ -29,7 +29,7 @@ class LoopThread:
 
     def begin(self, work: Coroutine[Any, Any, object]) -> None:
         """Start the work without waiting for it."""
-        asyncio.run_coroutine_threadsafe(work, self._started())
+        asyncio.run_coroutine_threadsafe(work, self._ensure_started())
 
     def close(self) -> None:
         if self._loop is not None and self._thread is not None:
@@ -38,7 +38,7 @@ class LoopThread:
             self._loop.close()
             self._loop = self._thread = None
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _ensure_started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

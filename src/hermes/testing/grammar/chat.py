@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.grammar.shape import (
     Pairing,
-    arguments_wrongs,
-    count_wrongs,
-    duplicate_wrongs,
-    id_wrongs,
+    check_arguments,
+    check_count,
+    check_duplicates,
+    check_id,
+    check_model,
+    check_name,
+    check_schema,
+    check_signature,
+    check_tool_list,
     is_blank,
-    model_wrongs,
-    name_wrongs,
     objects,
-    schema_wrongs,
-    seal_wrongs,
-    tool_list_wrongs,
 )
 from hermes.testing.wires.draft import sealer
 
@@ -33,12 +33,12 @@ PARTS = {
 MAX_ID = 40
 
 
-def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
+def find_problems(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
     """All problems, in the order of the request. Beyond the vendors' own rules, user and assistant
     must alternate, because the templates of many open models require it."""
-    yield from model_wrongs(body)
+    yield from check_model(body)
     yield from _options(body)
-    yield from tool_list_wrongs(body)
+    yield from check_tool_list(body)
     yield from _tools(objects(body.get("tools")))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -51,8 +51,8 @@ def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
 
 
 def _options(body: JsonObject) -> Iterator[str]:
-    yield from count_wrongs(body, "max_tokens")
-    yield from count_wrongs(body, "max_completion_tokens")
+    yield from check_count(body, "max_tokens")
+    yield from check_count(body, "max_completion_tokens")
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
         yield "max_tokens and max_completion_tokens cannot both be set"
     if body.get("stream_options") is not None and body.get("stream") is not True:
@@ -67,10 +67,10 @@ def _tools(tools: list[JsonObject]) -> Iterator[str]:
             yield f"tools[{at}]: must be {{type: 'function', function: …}}"
             continue
         functions.append(function)
-        yield from name_wrongs(function.get("name"), f"tools[{at}].function.name")
+        yield from check_name(function.get("name"), f"tools[{at}].function.name")
         if "parameters" in function:
-            yield from schema_wrongs(function["parameters"], f"tools[{at}].function.parameters")
-    yield from duplicate_wrongs([f.get("name") for f in functions], "tools: the name")
+            yield from check_schema(function["parameters"], f"tools[{at}].function.parameters")
+    yield from check_duplicates([f.get("name") for f in functions], "tools: the name")
 
 
 def _conversation(messages: list[JsonObject]) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
         before = role
     yield from pairing.settle("end of messages")
     made = [call for message in messages for call in objects(message.get("tool_calls"))]
-    yield from duplicate_wrongs([call.get("id") for call in made], "messages: the call id")
+    yield from check_duplicates([call.get("id") for call in made], "messages: the call id")
     if before not in ("user", "tool"):
         yield f"the last message is from {before!r}: there is nothing to answer"
 
@@ -142,14 +142,14 @@ def _calls(message: JsonObject, pairing: Pairing, where: str) -> Iterator[str]:
     for number, call in enumerate(made):
         place = f"{where}.tool_calls[{number}]"
         function = call.get("function")
-        yield from id_wrongs(call.get("id"), place)
+        yield from check_id(call.get("id"), place)
         if len(str(call.get("id"))) > MAX_ID:
             yield f"{place}: an id has at most {MAX_ID} characters"
         if call.get("type") != "function" or not isinstance(function, dict):
             yield f"{place}: must be {{id, type: 'function', function: …}}"
         else:
-            yield from name_wrongs(function.get("name"), f"{place}.function.name")
-            yield from arguments_wrongs(function.get("arguments"), f"{place}.function")
+            yield from check_name(function.get("name"), f"{place}.function.name")
+            yield from check_arguments(function.get("arguments"), f"{place}.function")
         pairing.call(call.get("id"))
 
 
@@ -158,4 +158,4 @@ def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
     for at, message in enumerate(messages):
         for detail in objects(message.get("reasoning_details")):
             text = str(detail.get("text", ""))
-            yield from seal_wrongs(detail.get("signature"), text, by, f"messages[{at}]")
+            yield from check_signature(detail.get("signature"), text, by, f"messages[{at}]")

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.grammar.shape import (
     Pairing,
-    count_wrongs,
-    duplicate_wrongs,
-    id_wrongs,
+    check_count,
+    check_duplicates,
+    check_id,
+    check_model,
+    check_name,
+    check_schema,
+    check_signature,
+    check_tool_list,
     is_blank,
-    model_wrongs,
-    name_wrongs,
     objects,
-    schema_wrongs,
-    seal_wrongs,
-    tool_list_wrongs,
 )
 from hermes.testing.wires.draft import sealer
 
@@ -28,17 +28,17 @@ THOUGHTS = ("thinking", "redacted_thinking")
 MAX_CACHE_MARKS = 4
 
 
-def wrongs(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
+def find_problems(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
     """All problems, in the order of the request."""
     if "anthropic-version" not in headers:
         yield "anthropic-version: the header is required"
-    yield from model_wrongs(body)
+    yield from check_model(body)
     if body.get("max_tokens") is None:
         yield "max_tokens: field required"
-    yield from count_wrongs(body, "max_tokens")
+    yield from check_count(body, "max_tokens")
     yield from _system(body.get("system"))
     yield from _thinking_option(body)
-    yield from tool_list_wrongs(body)
+    yield from check_tool_list(body)
     yield from _tools(objects(body.get("tools")))
     if _cache_marks(body) > MAX_CACHE_MARKS:
         yield f"at most {MAX_CACHE_MARKS} blocks may have cache_control"
@@ -82,9 +82,9 @@ def _thinking_option(body: JsonObject) -> Iterator[str]:
 def _tools(tools: list[JsonObject]) -> Iterator[str]:
     own = [tool for tool in tools if tool.get("type", "custom") == "custom"]
     for tool in own:
-        yield from name_wrongs(tool.get("name"), "tools: name")
-        yield from schema_wrongs(tool.get("input_schema"), f"tools: {tool.get('name')!r}")
-    yield from duplicate_wrongs([tool.get("name") for tool in own], "tools: the name")
+        yield from check_name(tool.get("name"), "tools: name")
+        yield from check_schema(tool.get("input_schema"), f"tools: {tool.get('name')!r}")
+    yield from check_duplicates([tool.get("name") for tool in own], "tools: the name")
 
 
 def _cache_marks(node: JsonValue) -> int:
@@ -121,7 +121,7 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
                 used.append(block.get("id"))
         before = role
     yield from pairing.settle("end of messages")
-    yield from duplicate_wrongs(used, "messages: the tool_use id")
+    yield from check_duplicates(used, "messages: the tool_use id")
     if before == "assistant":
         yield "the last message is from 'assistant': there is nothing to answer"
 
@@ -152,8 +152,8 @@ def _check_block(role: str, block: JsonObject, where: str) -> Iterator[str]:
     elif kind == "image" and not isinstance(block.get("source"), dict):
         yield f"{where}: an image needs a source"
     elif kind == "tool_use":
-        yield from id_wrongs(block.get("id"), f"{where}.id")
-        yield from name_wrongs(block.get("name"), f"{where}.name")
+        yield from check_id(block.get("id"), f"{where}.id")
+        yield from check_name(block.get("name"), f"{where}.name")
         if not isinstance(block.get("input"), dict):
             yield f"{where}.input: must be an object"
     elif kind == "thinking":
@@ -174,7 +174,7 @@ def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
             if block.get("type") == "thinking":
                 where = f"messages.{at}.content.{number}"
                 text = str(block.get("thinking"))
-                yield from seal_wrongs(block.get("signature"), text, by, where)
+                yield from check_signature(block.get("signature"), text, by, where)
 
 
 def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:

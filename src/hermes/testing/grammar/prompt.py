@@ -8,7 +8,7 @@ from hermes.core.messages import AssistantMessage, ToolMessage, UserMessage
 from hermes.core.prompt import Prompt
 
 
-def wrongs(prompt: Prompt) -> Iterator[str]:
+def find_problems(prompt: Prompt) -> Iterator[str]:
     """A conversation begins with the user, and results answer the calls directly before them, in
     the same order."""
     if not prompt.messages or not isinstance(prompt.messages[0], UserMessage):

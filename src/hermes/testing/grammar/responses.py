@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.grammar.shape import (
     Pairing,
-    arguments_wrongs,
-    count_wrongs,
-    duplicate_wrongs,
-    id_wrongs,
+    check_arguments,
+    check_count,
+    check_duplicates,
+    check_id,
+    check_model,
+    check_name,
+    check_schema,
+    check_signature,
+    check_tool_list,
     is_blank,
-    model_wrongs,
-    name_wrongs,
     objects,
-    schema_wrongs,
-    seal_wrongs,
-    tool_list_wrongs,
 )
 from hermes.testing.wires.draft import sealer
 
@@ -30,13 +30,13 @@ PARTS = {
 ITEM_IDS = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 
 
-def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
+def find_problems(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
     """All problems, in the order of the request."""
-    yield from model_wrongs(body)
-    yield from count_wrongs(body, "max_output_tokens", least=16)
+    yield from check_model(body)
+    yield from check_count(body, "max_output_tokens", least=16)
     if not isinstance(body.get("instructions", ""), str | None):
         yield "instructions: must be a string"
-    yield from tool_list_wrongs(body)
+    yield from check_tool_list(body)
     yield from _tools(objects(body.get("tools")))
     given = body.get("input")
     if isinstance(given, str) and given:
@@ -56,9 +56,9 @@ def _tools(tools: list[JsonObject]) -> Iterator[str]:
         if not isinstance(tool.get("type"), str):
             yield f"tools[{at}]: a type is required"
     for function in functions:
-        yield from name_wrongs(function.get("name"), "tools: name")
-        yield from schema_wrongs(function.get("parameters"), f"tools: {function.get('name')!r}")
-    yield from duplicate_wrongs([f.get("name") for f in functions], "tools: the name")
+        yield from check_name(function.get("name"), "tools: name")
+        yield from check_schema(function.get("parameters"), f"tools: {function.get('name')!r}")
+    yield from check_duplicates([f.get("name") for f in functions], "tools: the name")
 
 
 def _conversation(items: list[JsonObject]) -> Iterator[str]:
@@ -119,11 +119,11 @@ def _part(role: str, part: JsonValue, where: str) -> Iterator[str]:
 
 
 def _call(item: JsonObject, where: str) -> Iterator[str]:
-    yield from id_wrongs(item.get("call_id"), f"{where}.call_id")
+    yield from check_id(item.get("call_id"), f"{where}.call_id")
     if len(str(item.get("call_id"))) > 64:
         yield f"{where}.call_id: at most 64 characters"
-    yield from name_wrongs(item.get("name"), f"{where}.name")
-    yield from arguments_wrongs(item.get("arguments"), where)
+    yield from check_name(item.get("name"), f"{where}.name")
+    yield from check_arguments(item.get("arguments"), where)
 
 
 def _output(item: JsonObject, where: str) -> Iterator[str]:
@@ -147,12 +147,12 @@ def _seals(items: list[JsonObject], by: str) -> Iterator[str]:
     for at, item in enumerate(items):
         if item.get("type") == "reasoning":
             text = "".join(str(part.get("text")) for part in objects(item.get("summary")))
-            yield from seal_wrongs(item.get("encrypted_content"), text, by, f"input[{at}]")
+            yield from check_signature(item.get("encrypted_content"), text, by, f"input[{at}]")
 
 
 def _call_ids(items: list[JsonObject]) -> Iterator[str]:
     made = [item.get("call_id") for item in items if item.get("type") == "function_call"]
-    yield from duplicate_wrongs(made, "input: the call id")
+    yield from check_duplicates(made, "input: the call id")
 
 
 def _last(item: JsonObject, kind: JsonValue) -> Iterator[str]:

@@ -13,31 +13,31 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-def model_wrongs(body: JsonObject) -> Iterator[str]:
+def check_model(body: JsonObject) -> Iterator[str]:
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield "model: a non-empty string is required"
 
 
-def count_wrongs(body: JsonObject, field: str, *, least: int = 1) -> Iterator[str]:
+def check_count(body: JsonObject, field: str, *, least: int = 1) -> Iterator[str]:
     """An optional whole number."""
     value = body.get(field)
     if value is not None and (not isinstance(value, int) or value < least):
         yield f"{field}: must be a whole number of at least {least}"
 
 
-def name_wrongs(name: JsonValue, where: str) -> Iterator[str]:
+def check_name(name: JsonValue, where: str) -> Iterator[str]:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         yield f"{where}: {name!r} is not a tool name ([a-zA-Z0-9_-], at most 64)"
 
 
-def id_wrongs(id: JsonValue, where: str) -> Iterator[str]:
+def check_id(id: JsonValue, where: str) -> Iterator[str]:
     if not isinstance(id, str) or not id:
         yield f"{where}: a non-empty id is required"
     elif not ID.fullmatch(id):
         yield f"{where}: the id {id!r} may only contain [a-zA-Z0-9_-]"
 
 
-def arguments_wrongs(arguments: JsonValue, where: str) -> Iterator[str]:
+def check_arguments(arguments: JsonValue, where: str) -> Iterator[str]:
     """Arguments are a string with a JSON object."""
     if not isinstance(arguments, str):
         yield f"{where}: arguments must be a string"
@@ -48,12 +48,12 @@ def arguments_wrongs(arguments: JsonValue, where: str) -> Iterator[str]:
         yield f"{where}: arguments are not a JSON object: {error}"
 
 
-def schema_wrongs(schema: JsonValue, where: str) -> Iterator[str]:
+def check_schema(schema: JsonValue, where: str) -> Iterator[str]:
     if not isinstance(schema, dict) or schema.get("type") != "object":
         yield f"{where}: a JSON Schema of type 'object' is required"
 
 
-def tool_list_wrongs(body: JsonObject) -> Iterator[str]:
+def check_tool_list(body: JsonObject) -> Iterator[str]:
     """`tools` is absent or a non-empty list of objects, and a choice needs tools."""
     tools = body.get("tools")
     if tools is None:
@@ -65,7 +65,7 @@ def tool_list_wrongs(body: JsonObject) -> Iterator[str]:
         yield "tools: every entry must be an object"
 
 
-def duplicate_wrongs(names: list[JsonValue], what: str) -> Iterator[str]:
+def check_duplicates(names: list[JsonValue], what: str) -> Iterator[str]:
     seen: set[str] = set()
     for name in names:
         if isinstance(name, str) and name in seen:
@@ -73,7 +73,7 @@ def duplicate_wrongs(names: list[JsonValue], what: str) -> Iterator[str]:
         seen.add(str(name))
 
 
-def seal_wrongs(sealed: JsonValue, text: str, by: str, where: str) -> Iterator[str]:
+def check_signature(sealed: JsonValue, text: str, by: str, where: str) -> Iterator[str]:
     """A signature of the scripted server proves that the reasoning is unchanged and from the same
     model."""
     if isinstance(sealed, str) and sealed.startswith(SEAL) and sealed != seal(text, by):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.steps import Failure
-from hermes.testing.wires.draft import Draft, DraftCall, Frame
+from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft
 from hermes.testing.wires.errors import openai_error
 
 FINISH = {"done": "stop", "calls": "tool_calls", "length": "length", "filtered": "content_filter"}
 
 
-def body(draft: Draft) -> JsonObject:
+def body(draft: ReplyDraft) -> JsonObject:
     step = draft.step
     message: JsonObject = {"role": "assistant", "content": None, "refusal": None}
     text = _shown_text(draft)
@@ -29,7 +29,7 @@ def body(draft: Draft) -> JsonObject:
     return whole | {"usage": _usage(draft)} if draft.counts else whole
 
 
-def events(draft: Draft) -> Iterator[Frame]:
+def events(draft: ReplyDraft) -> Iterator[Frame]:
     yield _delta(draft, {"role": "assistant", "content": ""})
     yield from _reasoning(draft)
     for piece in draft.pieces(_shown_text(draft)):
@@ -46,24 +46,24 @@ def events(draft: Draft) -> Iterator[Frame]:
         yield "", "[DONE]"
 
 
-def error_event(_draft: Draft, failure: Failure, _number: int) -> Frame:
+def error_event(_draft: ReplyDraft, failure: Failure, _number: int) -> Frame:
     return "", openai_error(failure)
 
 
-def _shown_text(draft: Draft) -> str:
+def _shown_text(draft: ReplyDraft) -> str:
     step = draft.step
     if step.reasoning and step.reasoning_form == "inline":
         return f"<think>\n{step.reasoning}\n</think>\n\n{step.text}"
     return step.text
 
 
-def _finish(draft: Draft) -> str | None:
+def _finish(draft: ReplyDraft) -> str | None:
     if "no_finish" in draft.step.flaws:
         return None
     return draft.step.finish or FINISH.get(draft.step.stops)
 
 
-def _envelope(draft: Draft, kind: str) -> JsonObject:
+def _envelope(draft: ReplyDraft, kind: str) -> JsonObject:
     return {
         "id": f"chatcmpl-{draft.n}",
         "object": kind,
@@ -73,12 +73,12 @@ def _envelope(draft: Draft, kind: str) -> JsonObject:
     }
 
 
-def _delta(draft: Draft, delta: JsonObject, *, finish: str | None = None) -> Frame:
+def _delta(draft: ReplyDraft, delta: JsonObject, *, finish: str | None = None) -> Frame:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
     return "", _envelope(draft, "chat.completion.chunk") | {"choices": [choice]}
 
 
-def _reasoning(draft: Draft) -> Iterator[Frame]:
+def _reasoning(draft: ReplyDraft) -> Iterator[Frame]:
     step = draft.step
     if step.reasoning_form == "inline":
         return
@@ -91,7 +91,7 @@ def _reasoning(draft: Draft) -> Iterator[Frame]:
         yield _delta(draft, {"reasoning_details": [_detail("", draft.sealed)]})
 
 
-def _details(draft: Draft, text: str) -> list[JsonObject]:
+def _details(draft: ReplyDraft, text: str) -> list[JsonObject]:
     if draft.step.reasoning_form != "reasoning" or not (text or draft.sealed):
         return []
     return [_detail(text, draft.sealed)]
@@ -103,11 +103,11 @@ def _detail(text: str, signature: str | None) -> JsonObject:
     return detail | ({"signature": signature} if signature else {})
 
 
-def _arguments(draft: Draft, call: DraftCall) -> JsonValue:
+def _arguments(draft: ReplyDraft, call: DraftCall) -> JsonValue:
     return call.value if "object_arguments" in draft.step.flaws else call.text
 
 
-def _whole_call(draft: Draft, call: DraftCall) -> JsonObject:
+def _whole_call(draft: ReplyDraft, call: DraftCall) -> JsonObject:
     function = {"name": call.name, "arguments": _arguments(draft, call)}
     return _with_id(call, {"type": "function", "function": function})
 
@@ -116,7 +116,7 @@ def _with_id(call: DraftCall, fields: JsonObject) -> JsonObject:
     return fields if call.id is None else {"id": call.id} | fields
 
 
-def _call_pieces(draft: Draft, index: int, call: DraftCall) -> Iterator[Frame]:
+def _call_pieces(draft: ReplyDraft, index: int, call: DraftCall) -> Iterator[Frame]:
     flaws = draft.step.flaws
     if "object_arguments" in flaws:
         yield _call_delta(draft, {"index": index} | _whole_call(draft, call))
@@ -135,11 +135,11 @@ def _call_pieces(draft: Draft, index: int, call: DraftCall) -> Iterator[Frame]:
         yield _call_delta(draft, head | {"function": function})
 
 
-def _call_delta(draft: Draft, call: JsonObject) -> Frame:
+def _call_delta(draft: ReplyDraft, call: JsonObject) -> Frame:
     return _delta(draft, {"tool_calls": [call]})
 
 
-def _usage(draft: Draft) -> JsonObject:
+def _usage(draft: ReplyDraft) -> JsonObject:
     usage = draft.usage
     counted: JsonObject = {
         "prompt_tokens": usage.prompt,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.messages import Usage
-from hermes.testing.steps import Call, Step, pieces
+from hermes.testing.steps import ScriptedCall, Step, pieces
 
 Frame = tuple[str, JsonObject | str]
 """A stream event: its name ("" if the wire format has none) and its data."""
@@ -31,7 +31,7 @@ class DraftCall(Value):
             return self.text
 
 
-class Draft(Value):
+class ReplyDraft(Value):
     """`sealer` signs the reasoning."""
 
     step: Step
@@ -67,7 +67,7 @@ def wire_json(value: JsonValue) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def written(call: Call, chosen_id: str, *, without_id: bool) -> DraftCall:
+def draft_call(call: ScriptedCall, chosen_id: str, *, without_id: bool) -> DraftCall:
     text = call.raw if call.raw is not None else wire_json(call.arguments).decode()
     given = chosen_id if call.id is None else call.id
     return DraftCall(id=None if without_id else given, name=call.name, text=text)

@@ -44,13 +44,13 @@ GATEWAY_PAGE = (
 )
 
 
-class Described(Value):
+class ErrorTexts(Value):
     kind: str
     code: str | None
     message: str
 
 
-def described(failure: Failure) -> Described:
+def describe_failure(failure: Failure) -> ErrorTexts:
     """A failure with the texts of OpenAI-style endpoints."""
     kind, code, message = OPENAI.get(failure.status, ("server_error", None, "Something failed."))
     if failure.limit is not None:
@@ -60,13 +60,13 @@ def described(failure: Failure) -> Described:
             f"messages resulted in {failure.limit + failure.limit // 8} tokens. "
             "Please reduce the length of the messages."
         )
-    return Described(
+    return ErrorTexts(
         kind=failure.kind or kind, code=failure.code or code, message=failure.message or message
     )
 
 
 def openai_error(failure: Failure) -> JsonObject:
-    error = described(failure)
+    error = describe_failure(failure)
     fields = {"message": error.message, "type": error.kind, "param": None, "code": error.code}
     return {"error": fields}
 

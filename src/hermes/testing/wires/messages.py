@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from hermes.codec.values import JsonObject
 from hermes.testing.steps import Failure
-from hermes.testing.wires.draft import Draft, DraftCall, Frame
+from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft
 from hermes.testing.wires.errors import anthropic_error
 
 FINISH = {"done": "end_turn", "calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
 
 
-def body(draft: Draft) -> JsonObject:
+def body(draft: ReplyDraft) -> JsonObject:
     whole = _envelope(draft) | {"content": _blocks(draft), "stop_reason": _finish(draft)}
     return whole | {"usage": _usage(draft)} if draft.counts else whole
 
 
-def events(draft: Draft) -> Iterator[Frame]:
+def events(draft: ReplyDraft) -> Iterator[Frame]:
     yield _event("message_start", message=_opening(draft))
     for index, block in enumerate(_streamed_blocks(draft)):
         for kind, fields in block:
@@ -27,7 +27,7 @@ def events(draft: Draft) -> Iterator[Frame]:
         yield _event("message_stop")
 
 
-def error_event(_draft: Draft, failure: Failure, _number: int) -> Frame:
+def error_event(_draft: ReplyDraft, failure: Failure, _number: int) -> Frame:
     return "error", anthropic_error(failure)
 
 
@@ -35,7 +35,7 @@ def _event(kind: str, **fields: object) -> Frame:
     return kind, {"type": kind, **fields}
 
 
-def _envelope(draft: Draft) -> JsonObject:
+def _envelope(draft: ReplyDraft) -> JsonObject:
     return {
         "id": f"msg_{draft.n}",
         "type": "message",
@@ -47,25 +47,25 @@ def _envelope(draft: Draft) -> JsonObject:
     }
 
 
-def _opening(draft: Draft) -> JsonObject:
+def _opening(draft: ReplyDraft) -> JsonObject:
     # The output count is only known at the end; vendors open with a token or two.
     opening = _envelope(draft)
     return opening | {"usage": _usage(draft) | {"output_tokens": 1}} if draft.counts else opening
 
 
-def _message_delta(draft: Draft) -> Frame:
+def _message_delta(draft: ReplyDraft) -> Frame:
     delta = {"stop_reason": _finish(draft), "stop_sequence": None}
     usage = {"usage": {"output_tokens": draft.usage.output}} if draft.counts else {}
     return _event("message_delta", delta=delta, **usage)
 
 
-def _finish(draft: Draft) -> str | None:
+def _finish(draft: ReplyDraft) -> str | None:
     if "no_finish" in draft.step.flaws:
         return None
     return draft.step.finish or FINISH.get(draft.step.stops)
 
 
-def _blocks(draft: Draft) -> list[JsonObject]:
+def _blocks(draft: ReplyDraft) -> list[JsonObject]:
     step = draft.step
     blocks: list[JsonObject] = []
     if step.reasoning:
@@ -87,7 +87,7 @@ def _tool_use(call: DraftCall) -> JsonObject:
 Change = tuple[str, JsonObject]
 
 
-def _streamed_blocks(draft: Draft) -> Iterator[Iterator[Change]]:
+def _streamed_blocks(draft: ReplyDraft) -> Iterator[Iterator[Change]]:
     step = draft.step
     if step.reasoning:
         yield _thinking(draft)
@@ -100,7 +100,7 @@ def _streamed_blocks(draft: Draft) -> Iterator[Iterator[Change]]:
         yield _block(_tool_use(call), _argument_deltas(draft, call))
 
 
-def _thinking(draft: Draft) -> Iterator[Change]:
+def _thinking(draft: ReplyDraft) -> Iterator[Change]:
     deltas: list[JsonObject] = [
         {"type": "thinking_delta", "thinking": piece}
         for piece in draft.pieces(draft.step.reasoning)
@@ -110,7 +110,7 @@ def _thinking(draft: Draft) -> Iterator[Change]:
     return _block({"type": "thinking", "thinking": "", "signature": ""}, deltas)
 
 
-def _argument_deltas(draft: Draft, call: DraftCall) -> Iterator[JsonObject]:
+def _argument_deltas(draft: ReplyDraft, call: DraftCall) -> Iterator[JsonObject]:
     yield {"type": "input_json_delta", "partial_json": ""}
     if call.text != "{}":
         for piece in draft.pieces(call.text):
@@ -126,7 +126,7 @@ def _block(
     yield "content_block_stop", {}
 
 
-def _usage(draft: Draft) -> JsonObject:
+def _usage(draft: ReplyDraft) -> JsonObject:
     usage = draft.usage
     return {
         "input_tokens": usage.input,

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from hermes.codec.values import JsonObject
 from hermes.testing.steps import Failure
-from hermes.testing.wires.draft import Draft, DraftCall, Frame
-from hermes.testing.wires.errors import described
+from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft
+from hermes.testing.wires.errors import describe_failure
 
 INCOMPLETE = {"length": "max_output_tokens", "filtered": "content_filter"}
 
 Change = tuple[str, JsonObject]
 
 
-def body(draft: Draft) -> JsonObject:
-    return _ended(draft, list(_items(draft)))
+def body(draft: ReplyDraft) -> JsonObject:
+    return _finished_response(draft, list(_items(draft)))
 
 
-def events(draft: Draft) -> Iterator[Frame]:
+def events(draft: ReplyDraft) -> Iterator[Frame]:
     for number, (kind, fields) in enumerate(_changes(draft)):
         yield kind, {"type": kind, "sequence_number": number, **fields}
 
 
-def error_event(draft: Draft, failure: Failure, number: int) -> Frame:
-    told = described(failure)
+def error_event(draft: ReplyDraft, failure: Failure, number: int) -> Frame:
+    told = describe_failure(failure)
     failed = _envelope(draft, "failed") | {"error": {"code": told.code, "message": told.message}}
     return "response.failed", {
         "type": "response.failed",
@@ -33,7 +33,7 @@ def error_event(draft: Draft, failure: Failure, number: int) -> Frame:
     }
 
 
-def _changes(draft: Draft) -> Iterator[Change]:
+def _changes(draft: ReplyDraft) -> Iterator[Change]:
     opening = _envelope(draft, "in_progress")
     yield "response.created", {"response": opening}
     yield "response.in_progress", {"response": opening}
@@ -42,11 +42,11 @@ def _changes(draft: Draft) -> Iterator[Change]:
         for kind, fields in _item_changes(draft, item):
             yield kind, {"output_index": index, **fields}
     if "no_finish" not in draft.step.flaws:
-        ended = _ended(draft, items)
+        ended = _finished_response(draft, items)
         yield f"response.{ended['status']}", {"response": ended}
 
 
-def _envelope(draft: Draft, status: str) -> JsonObject:
+def _envelope(draft: ReplyDraft, status: str) -> JsonObject:
     return {
         "id": f"resp_{draft.n}",
         "object": "response",
@@ -64,7 +64,7 @@ def _envelope(draft: Draft, status: str) -> JsonObject:
     }
 
 
-def _ended(draft: Draft, items: list[JsonObject]) -> JsonObject:
+def _finished_response(draft: ReplyDraft, items: list[JsonObject]) -> JsonObject:
     cause = draft.step.finish or INCOMPLETE.get(draft.step.stops)
     ended = _envelope(draft, "incomplete" if cause else "completed") | {"output": items}
     if cause:
@@ -74,7 +74,7 @@ def _ended(draft: Draft, items: list[JsonObject]) -> JsonObject:
     return ended
 
 
-def _items(draft: Draft) -> Iterator[JsonObject]:
+def _items(draft: ReplyDraft) -> Iterator[JsonObject]:
     step = draft.step
     if step.reasoning or draft.sealed:
         summary = [{"type": "summary_text", "text": step.reasoning}] if step.reasoning else []
@@ -96,7 +96,7 @@ def _text_part(text: str) -> JsonObject:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call_item(draft: Draft, number: int, call: DraftCall) -> JsonObject:
+def _call_item(draft: ReplyDraft, number: int, call: DraftCall) -> JsonObject:
     item: JsonObject = {
         "id": f"fc_{draft.n}_{number}",
         "type": "function_call",
@@ -107,7 +107,7 @@ def _call_item(draft: Draft, number: int, call: DraftCall) -> JsonObject:
     return item if call.id is None else item | {"call_id": call.id}
 
 
-def _item_changes(draft: Draft, item: JsonObject) -> Iterator[Change]:
+def _item_changes(draft: ReplyDraft, item: JsonObject) -> Iterator[Change]:
     match item["type"]:
         case "reasoning":
             yield "response.output_item.added", {"item": _bare(item, summary=[])}
@@ -127,7 +127,7 @@ def _bare(item: JsonObject, **changed: object) -> JsonObject:
     return {key: value for key, value in item.items() if key != "encrypted_content"} | changed
 
 
-def _summary_changes(draft: Draft, item_id: str) -> Iterator[Change]:
+def _summary_changes(draft: ReplyDraft, item_id: str) -> Iterator[Change]:
     text = draft.step.reasoning
     if not text:
         return
@@ -141,7 +141,7 @@ def _summary_changes(draft: Draft, item_id: str) -> Iterator[Change]:
     yield "response.reasoning_summary_part.done", place | whole
 
 
-def _text_changes(draft: Draft, item_id: str) -> Iterator[Change]:
+def _text_changes(draft: ReplyDraft, item_id: str) -> Iterator[Change]:
     text = draft.step.text
     place: JsonObject = {"item_id": item_id, "content_index": 0}
     yield "response.content_part.added", place | {"part": _text_part("")}
@@ -151,7 +151,7 @@ def _text_changes(draft: Draft, item_id: str) -> Iterator[Change]:
     yield "response.content_part.done", place | {"part": _text_part(text)}
 
 
-def _argument_changes(draft: Draft, item: JsonObject) -> Iterator[Change]:
+def _argument_changes(draft: ReplyDraft, item: JsonObject) -> Iterator[Change]:
     place: JsonObject = {"item_id": item["id"]}
     if isinstance(item["arguments"], str):
         for piece in draft.pieces(item["arguments"]):
@@ -159,7 +159,7 @@ def _argument_changes(draft: Draft, item: JsonObject) -> Iterator[Change]:
     yield "response.function_call_arguments.done", place | {"arguments": item["arguments"]}
 
 
-def _usage(draft: Draft) -> JsonObject:
+def _usage(draft: ReplyDraft) -> JsonObject:
     usage = draft.usage
     cached = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
     return {

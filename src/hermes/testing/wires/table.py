@@ -11,44 +11,44 @@ from hermes.testing.grammar import messages as messages_grammar
 from hermes.testing.grammar import responses as responses_grammar
 from hermes.testing.steps import Failure
 from hermes.testing.wires import chat, messages, responses
-from hermes.testing.wires.draft import Draft, Frame
+from hermes.testing.wires.draft import Frame, ReplyDraft
 
 WireName = Literal["chat", "responses", "messages"]
 
 
-class Wire(NamedTuple):
+class WireFormat(NamedTuple):
     path: str
     call_prefix: str
-    body: Callable[[Draft], JsonObject]
-    events: Callable[[Draft], Iterator[Frame]]
-    error_event: Callable[[Draft, Failure, int], Frame]
-    wrongs: Callable[[JsonObject, dict[str, str]], Iterator[str]]
+    body: Callable[[ReplyDraft], JsonObject]
+    events: Callable[[ReplyDraft], Iterator[Frame]]
+    error_event: Callable[[ReplyDraft, Failure, int], Frame]
+    find_problems: Callable[[JsonObject, dict[str, str]], Iterator[str]]
 
 
-WIRES: dict[WireName, Wire] = {
-    "chat": Wire(
+WIRES: dict[WireName, WireFormat] = {
+    "chat": WireFormat(
         path="/chat/completions",
         call_prefix="call_",
         body=chat.body,
         events=chat.events,
         error_event=chat.error_event,
-        wrongs=chat_grammar.wrongs,
+        find_problems=chat_grammar.find_problems,
     ),
-    "responses": Wire(
+    "responses": WireFormat(
         path="/responses",
         call_prefix="call_",
         body=responses.body,
         events=responses.events,
         error_event=responses.error_event,
-        wrongs=responses_grammar.wrongs,
+        find_problems=responses_grammar.find_problems,
     ),
-    "messages": Wire(
+    "messages": WireFormat(
         path="/v1/messages",
         call_prefix="toolu_",
         body=messages.body,
         events=messages.events,
         error_event=messages.error_event,
-        wrongs=messages_grammar.wrongs,
+        find_problems=messages_grammar.find_problems,
     ),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from hermes.tools.edits.text import Lines, Span, rows_of
+from hermes.tools.edits.text import TextLines, TextSpan, rows_of
 
 BLOCK_SIMILARITY = 0.7
 LINE_SIMILARITY = 0.8
@@ -23,9 +23,9 @@ _SUGGESTED = 3
 _SUGGESTED_ROWS = 8
 
 
-def block_anchor(text: str, old: str) -> list[Span]:
+def block_anchor(text: str, old: str) -> list[TextSpan]:
     """The first and last line match, and most lines between them."""
-    lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
+    lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
     if len(wanted) < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
         return []
     rows = [row.strip() for row in lines.rows]
@@ -48,15 +48,15 @@ def block_anchor(text: str, old: str) -> list[Span]:
     return _best_apart(lines, good, newline=old.endswith("\n"))
 
 
-def context_aware(text: str, old: str) -> list[Span]:
+def context_aware(text: str, old: str) -> list[TextSpan]:
     """Same number of lines, first and last similar, and at least half of all lines, by number and
     by length: a bracket on its own line says little."""
-    lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
+    lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
     size = len(wanted)
     if size < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
         return []
     rows = [row.strip() for row in lines.rows]
-    likenesses = [Likeness(row, atleast=LINE_SIMILARITY) for row in wanted]
+    likenesses = [RowSimilarity(row, atleast=LINE_SIMILARITY) for row in wanted]
     anchored = [
         first
         for first in range(len(rows) - size + 1)
@@ -64,12 +64,12 @@ def context_aware(text: str, old: str) -> list[Span]:
     ]
     if len(anchored) > _TOO_MANY:
         return []
-    scored = [(_mostly_alike(likenesses, rows[at : at + size]), at, size) for at in anchored]
+    scored = [(_mean_similarity(likenesses, rows[at : at + size]), at, size) for at in anchored]
     good = [each for each in scored if each[0]]
     return _best_apart(lines, good, newline=old.endswith("\n"))
 
 
-def _mostly_alike(likenesses: Sequence[Likeness], rows: Sequence[str]) -> float:
+def _mean_similarity(likenesses: Sequence[RowSimilarity], rows: Sequence[str]) -> float:
     """Return the mean similarity, or 0 when too few rows are similar."""
     pairs = zip(likenesses, rows, strict=True)
     scores = [(len(one.wanted), one.to(row)) for one, row in pairs if one.wanted]
@@ -95,7 +95,7 @@ def excerpts(text: str, old: str) -> list[str]:
     return ["\n".join(f"{n + 1}|{rows[n][:200]}" for n in each) for each in shown[:_SUGGESTED]]
 
 
-class Likeness:
+class RowSimilarity:
     """The similarity of rows to a wanted one: 1 for equal, 0 below `atleast`."""
 
     def __init__(self, wanted: str, *, atleast: float) -> None:
@@ -106,10 +106,10 @@ class Likeness:
 
     def to(self, row: str) -> float:
         if row not in self._known:
-            self._known[row] = self._compared(row)
+            self._known[row] = self._compare(row)
         return self._known[row]
 
-    def _compared(self, row: str) -> float:
+    def _compare(self, row: str) -> float:
         matcher = self._matcher
         matcher.set_seq1(row[:_COMPARED_CHARS])
         if matcher.real_quick_ratio() < self._atleast or matcher.quick_ratio() < self._atleast:
@@ -125,7 +125,7 @@ def _nearest(rows: Sequence[str], wanted: str) -> list[int]:
     likely = sorted(
         (n for n, row in enumerate(rows) if shared[row]), key=lambda n: -shared[rows[n]]
     )
-    likeness = Likeness(wanted, atleast=SUGGESTED_SIMILARITY)
+    likeness = RowSimilarity(wanted, atleast=SUGGESTED_SIMILARITY)
     scored = [(likeness.to(rows[n].strip()), n) for n in likely[:_COMPARED_ROWS]]
     return [n for score, n in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if score]
 
@@ -140,10 +140,12 @@ def _block_similarity(rows: Sequence[str], wanted: Sequence[str]) -> float:
     if not rows:
         return 1.0
     pairs = zip(rows, wanted, strict=True)
-    return sum(Likeness(one, atleast=0.0).to(other) for one, other in pairs) / len(rows)
+    return sum(RowSimilarity(one, atleast=0.0).to(other) for one, other in pairs) / len(rows)
 
 
-def _best_apart(lines: Lines, scored: list[tuple[float, int, int]], *, newline: bool) -> list[Span]:
+def _best_apart(
+    lines: TextLines, scored: list[tuple[float, int, int]], *, newline: bool
+) -> list[TextSpan]:
     """Return the best of overlapping places, in text order."""
     kept: list[tuple[int, int]] = []
     for _score, first, size in sorted(scored, key=lambda each: -each[0]):

@@ -21,15 +21,15 @@ class Diff(Value):
     removed: int
 
 
-def unified(before: str, after: str, *, old_name: str, new_name: str) -> Diff:
+def unified_diff(before: str, after: str, *, old_name: str, new_name: str) -> Diff:
     """Equal texts give an empty diff."""
     old, new = _rows_with_newlines(before), _rows_with_newlines(after)
-    changes = _changes(old, new)
+    changes = _diff_changes(old, new)
     if not changes:
         return Diff(text="", added=0, removed=0)
     lines = [f"--- {old_name}\n", f"+++ {new_name}\n"]
-    for group in _grouped(changes):
-        lines.extend(_hunk(old, new, group))
+    for group in _group_changes(changes):
+        lines.extend(_format_hunk(old, new, group))
     return Diff(
         text="".join(lines),
         added=sum(d - c for _, _, c, d in changes),
@@ -37,7 +37,7 @@ def unified(before: str, after: str, *, old_name: str, new_name: str) -> Diff:
     )
 
 
-def shortened(text: str, limit: int = SHOWN_CHARS) -> str:
+def shorten(text: str, limit: int = SHOWN_CHARS) -> str:
     """Cut after the last whole line within the limit, and say how much is missing."""
     if len(text) <= limit:
         return text
@@ -52,7 +52,7 @@ def _rows_with_newlines(text: str) -> list[str]:
     return rows if rows[-1] else rows[:-1]
 
 
-def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def _diff_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     most = min(len(old), len(new))
     head = next((i for i in range(most) if old[i] != new[i]), most)
     tail = next((i for i in range(most - head) if old[-1 - i] != new[-1 - i]), most - head)
@@ -65,7 +65,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     return [(head + a, head + b, head + c, head + d) for tag, a, b, c, d in codes if tag != "equal"]
 
 
-def _grouped(changes: list[Change]) -> Iterator[list[Change]]:
+def _group_changes(changes: list[Change]) -> Iterator[list[Change]]:
     """Changes with touching context belong to one hunk."""
     group = [changes[0]]
     for change in changes[1:]:
@@ -76,26 +76,26 @@ def _grouped(changes: list[Change]) -> Iterator[list[Change]]:
     yield group
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], group: list[Change]) -> Iterator[str]:
+def _format_hunk(old: Sequence[str], new: Sequence[str], group: list[Change]) -> Iterator[str]:
     before = min(CONTEXT_ROWS, group[0][0])
     after = min(CONTEXT_ROWS, len(old) - group[-1][1])
     a, c = group[0][0] - before, group[0][2] - before
     b, d = group[-1][1] + after, group[-1][3] + after
-    yield f"@@ -{_range(a, b)} +{_range(c, d)} @@\n"
+    yield f"@@ -{_format_range(a, b)} +{_format_range(c, d)} @@\n"
     at = a
     for start, stop, new_start, new_stop in group:
-        yield from (_row(" ", row) for row in old[at:start])
-        yield from (_row("-", row) for row in old[start:stop])
-        yield from (_row("+", row) for row in new[new_start:new_stop])
+        yield from (_format_row(" ", row) for row in old[at:start])
+        yield from (_format_row("-", row) for row in old[start:stop])
+        yield from (_format_row("+", row) for row in new[new_start:new_stop])
         at = stop
-    yield from (_row(" ", row) for row in old[at:b])
+    yield from (_format_row(" ", row) for row in old[at:b])
 
 
-def _row(mark: str, row: str) -> str:
+def _format_row(mark: str, row: str) -> str:
     return mark + row if row.endswith("\n") else f"{mark}{row}\n\\ No newline at end of file\n"
 
 
-def _range(start: int, stop: int) -> str:
+def _format_range(start: int, stop: int) -> str:
     count = stop - start
     if count == 1:
         return str(start + 1)

@@ -6,33 +6,33 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hermes.core.errors import ToolError
 from hermes.tools.edits.approximate import excerpts
-from hermes.tools.edits.indent import reindented
-from hermes.tools.edits.strategies import folded_text
-from hermes.tools.edits.text import Lines, Splice, places
-from hermes.tools.edits.v4a import Hunk, Row
+from hermes.tools.edits.indent import reindent
+from hermes.tools.edits.strategies import fold_text
+from hermes.tools.edits.text import Splice, TextLines, find_rows
+from hermes.tools.edits.v4a import Hunk, HunkLine
 
 # From strict to lenient; context lines keep the text of the file in each case.
 _WAYS: tuple[Callable[[str], str], ...] = (
     str,
     str.rstrip,
     str.strip,
-    lambda row: folded_text(row).strip(),
+    lambda row: fold_text(row).strip(),
 )
 
 
 def splices(text: str, hunks: Sequence[Hunk]) -> tuple[Splice, ...]:
     """Return all changes of the hunks; ToolError when one does not match or matches twice."""
-    lines = Lines(text)
+    lines = TextLines(text)
     taken: list[range] = []
     made: list[Splice] = []
     for number, hunk in enumerate(hunks, 1):
-        first = _place(lines, hunk, number, taken)
+        first = _locate_hunk(lines, hunk, number, taken)
         taken.append(range(first, first + len(hunk.before)))
         made.extend(_changes(lines, hunk, first))
     return tuple(made)
 
 
-def _place(lines: Lines, hunk: Hunk, number: int, taken: list[range]) -> int:
+def _locate_hunk(lines: TextLines, hunk: Hunk, number: int, taken: list[range]) -> int:
     floor = taken[-1].stop if taken else 0
     hinted = _below_hints(lines.rows, hunk.hints, floor)
     if not hunk.before:
@@ -53,12 +53,12 @@ def _place(lines: Lines, hunk: Hunk, number: int, taken: list[range]) -> int:
     return chosen[0]
 
 
-def _candidates(lines: Lines, hunk: Hunk, taken: list[range]) -> list[int]:
+def _candidates(lines: TextLines, hunk: Hunk, taken: list[range]) -> list[int]:
     """Return where the old rows of the hunk match, by the strictest comparison that finds any;
     never in rows that an earlier hunk has used."""
     size = len(hunk.before)
     for way in _WAYS:
-        found = _standing(lines.rows, hunk.before, way)
+        found = _matching_rows(lines.rows, hunk.before, way)
         if hunk.at_end:
             found = [place for place in found if place + size == len(lines.rows)]
         free = [
@@ -71,9 +71,9 @@ def _candidates(lines: Lines, hunk: Hunk, taken: list[range]) -> list[int]:
     return []
 
 
-def _standing(rows: list[str], wanted: list[str], way: Callable[[str], str]) -> list[int]:
+def _matching_rows(rows: list[str], wanted: list[str], way: Callable[[str], str]) -> list[int]:
     if any(row.strip() for row in wanted):
-        return places(rows, wanted, way)
+        return find_rows(rows, wanted, way)
     # Only blank rows: any place is possible, so the caller's rule for several decides.
     size = len(wanted)
     blank = [not row.strip() for row in rows]
@@ -98,7 +98,7 @@ def _hint_row(rows: list[str], hint: str, start: int) -> int | None:
     return next(whole, next(part, None))
 
 
-def _insertion_place(lines: Lines, hunk: Hunk, number: int, hinted: int | None) -> int:
+def _insertion_place(lines: TextLines, hunk: Hunk, number: int, hinted: int | None) -> int:
     if hinted is not None:
         return hinted + 1
     if hunk.hints:
@@ -106,12 +106,12 @@ def _insertion_place(lines: Lines, hunk: Hunk, number: int, hinted: int | None) 
     return len(lines.rows)
 
 
-def _changes(lines: Lines, hunk: Hunk, first: int) -> Iterator[Splice]:
+def _changes(lines: TextLines, hunk: Hunk, first: int) -> Iterator[Splice]:
     """Return one splice for each run of removed and added rows; context rows stay."""
     real = lines.rows[first : first + len(hunk.before)]
     at, start = first, first
     added: list[str] = []
-    for row in (*hunk.rows, Row(mark=" ", text="")):
+    for row in (*hunk.rows, HunkLine(mark=" ", text="")):
         match row.mark:
             case "+":
                 added.append(row.text)
@@ -119,13 +119,13 @@ def _changes(lines: Lines, hunk: Hunk, first: int) -> Iterator[Splice]:
                 at += 1
             case _:
                 if added or at > start:
-                    yield lines.splice(start, at, reindented(added, hunk.before, real))
+                    yield lines.splice(start, at, reindent(added, hunk.before, real))
                 added = []
                 at += 1
                 start = at
 
 
-def _not_found(lines: Lines, hunk: Hunk, number: int) -> str:
+def _not_found(lines: TextLines, hunk: Hunk, number: int) -> str:
     near = excerpts(lines.text, "\n".join(hunk.before))
     end = " at the end of the file" if hunk.at_end else ""
     message = f"hunk {number}: its context and '-' lines are not in the file{end}."

@@ -9,7 +9,7 @@ def indent_of(row: str) -> str:
     return row[: len(row) - len(row.lstrip(" \t"))]
 
 
-def dedented(rows: Sequence[str]) -> list[str]:
+def dedent(rows: Sequence[str]) -> list[str]:
     """Remove the indentation that all rows share, and trailing blanks."""
     trimmed = [row.rstrip() for row in rows]
     indents = [indent_of(row) for row in trimmed if row]
@@ -20,7 +20,7 @@ def dedented(rows: Sequence[str]) -> list[str]:
     return [row[shared:] for row in trimmed]
 
 
-def reindented(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
+def reindent(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
     """Indent new rows as in the file, learned from the rows in the model's text (`old`) and the
     same rows in the file (`real`)."""
     learned: dict[str, str] = {}
@@ -29,10 +29,10 @@ def reindented(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> l
             learned.setdefault(indent_of(told), indent_of(found))
     if all(told == found for told, found in learned.items()):
         return list(new)
-    return [_translated(row, learned) if row.strip() else row for row in new]
+    return [_translate_indent(row, learned) if row.strip() else row for row in new]
 
 
-def _translated(row: str, learned: dict[str, str]) -> str:
+def _translate_indent(row: str, learned: dict[str, str]) -> str:
     indent = indent_of(row)
     known = [told for told in learned if indent.startswith(told)]
     if known:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.tools.edits import approximate, strategies
-from hermes.tools.edits.indent import reindented
-from hermes.tools.edits.text import Span, Splice
+from hermes.tools.edits.indent import reindent
+from hermes.tools.edits.text import Splice, TextSpan
 
-Finder = Callable[[str, str], list[Span]]
+Finder = Callable[[str, str], list[TextSpan]]
 
 FAITHFUL: tuple[tuple[str, Finder], ...] = (
     ("exact", strategies.exact),
@@ -30,34 +30,34 @@ MAX_FORGIVING_CHARS = 4_000_000
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\'": "'"}
 
 
-class Found(Value):
+class TextMatch(Value):
     """Where a text is, and which strategy found it."""
 
     strategy: str
-    spans: tuple[Span, ...]
+    spans: tuple[TextSpan, ...]
 
     @property
     def is_approximate(self) -> bool:
         return any(self.strategy == name for name, _ in APPROXIMATE)
 
 
-def find(text: str, old: str, *, replace_all: bool = False) -> Found | None:
+def find(text: str, old: str, *, replace_all: bool = False) -> TextMatch | None:
     """Use the first strategy that finds anything. Similar text is never replaced everywhere:
     `replace_all` skips the approximate strategies."""
     chain = FAITHFUL if replace_all else (*FAITHFUL, *APPROXIMATE)
     for name, finder in chain if len(text) <= MAX_FORGIVING_CHARS else FAITHFUL[:1]:
         if spans := finder(text, old):
-            return Found(strategy=name, spans=tuple(spans))
+            return TextMatch(strategy=name, spans=tuple(spans))
     return None
 
 
-def replacements(text: str, old: str, new: str, found: Found) -> tuple[Splice, ...]:
+def replacements(text: str, old: str, new: str, found: TextMatch) -> tuple[Splice, ...]:
     """Return the splices that put `new` where `old` was found, in the style of the file."""
     return tuple(
         Splice(
             start=span.start,
             end=span.end,
-            text=_fitted(
+            text=_fit(
                 found.strategy,
                 old,
                 new,
@@ -69,7 +69,7 @@ def replacements(text: str, old: str, new: str, found: Found) -> tuple[Splice, .
     )
 
 
-def _fitted(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
+def _fit(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
     """`real` is what was found, `lead` what is before it in its line."""
     match strategy:
         case "exact":
@@ -94,7 +94,7 @@ def _unescaped_alike(old: str, new: str) -> str:
                 "old_string is escaped once too often but new_string is not, so it is unclear what "
                 "should be written. Nothing was changed; send both as plain text."
             )
-    return strategies.unescaped(new)
+    return strategies.unescape(new)
 
 
 def _trimmed_alike(old: str, new: str) -> str:
@@ -113,11 +113,11 @@ def _written_alike(old: str, new: str, real: str, lead: str) -> str:
 
 def _indented_alike(old: list[str], new: list[str], real: list[str], lead: str) -> list[str]:
     if not lead or lead.strip():
-        return reindented(new, old, real)
-    if reindented(old[1:], old[1:], real[1:]) == old[1:]:
+        return reindent(new, old, real)
+    if reindent(old[1:], old[1:], real[1:]) == old[1:]:
         # Only the first line lacks its indentation, which is outside the match.
         return new
-    rows = reindented(new, old, [lead + real[0], *real[1:]])
+    rows = reindent(new, old, [lead + real[0], *real[1:]])
     return [rows[0].removeprefix(lead), *rows[1:]]
 
 

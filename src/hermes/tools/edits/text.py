@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hermes.codec.values import Value
 
 
-class Span(Value):
+class TextSpan(Value):
     """A piece of a text, from `start` up to but not including `end`."""
 
     start: int
@@ -22,7 +22,7 @@ class Splice(Value):
     text: str
 
 
-def spliced(text: str, splices: Iterable[Splice]) -> str:
+def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Apply all splices. They may come in any order but must not overlap."""
     pieces: list[str] = []
     done = 0
@@ -32,7 +32,7 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
     return "".join((*pieces, text[done:]))
 
 
-class Lines:
+class TextLines:
     """The rows of a text without their newlines. A final newline begins no further row."""
 
     def __init__(self, text: str) -> None:
@@ -46,12 +46,12 @@ class Lines:
     def start(self, row: int) -> int:
         return min(self._starts[row], len(self.text))
 
-    def span(self, first: int, count: int, *, newline: bool) -> Span:
+    def span(self, first: int, count: int, *, newline: bool) -> TextSpan:
         """Return some rows, with or without the newline of the last one."""
         end = self.start(first + count)
         if not newline and self.text[end - 1 : end] == "\n":
             end -= 1
-        return Span(start=self.start(first), end=end)
+        return TextSpan(start=self.start(first), end=end)
 
     def splice(self, first: int, stop: int, rows: Sequence[str]) -> Splice:
         """Put `rows` in place of the rows from `first` up to `stop`; a missing final newline stays
@@ -72,7 +72,7 @@ def rows_of(text: str) -> list[str]:
     return rows
 
 
-def places(rows: Sequence[str], wanted: Sequence[str], key: Callable[[str], str]) -> list[int]:
+def find_rows(rows: Sequence[str], wanted: Sequence[str], key: Callable[[str], str]) -> list[int]:
     """Return where the wanted rows follow one another, compared by `key`; places may overlap. Blank
     rows alone match nowhere."""
     goal = [key(row) for row in wanted]
@@ -92,7 +92,7 @@ def places(rows: Sequence[str], wanted: Sequence[str], key: Callable[[str], str]
     return found
 
 
-def apart(found: Sequence[int], length: int) -> list[int]:
+def drop_overlaps(found: Sequence[int], length: int) -> list[int]:
     """Return the places that do not overlap an earlier one."""
     kept: list[int] = []
     for index in found:

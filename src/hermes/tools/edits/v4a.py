@@ -15,7 +15,7 @@ _MOVE_TO = re.compile(r"\*\*\* Move to:\s*(.+?)\s*$")
 _LINE_NUMBERS = re.compile(r"^-\d+(,\d+)? \+\d+(,\d+)?\s*")
 
 
-class Row(Value):
+class HunkLine(Value):
     """One line of a hunk. `mark` is " " for kept, "-" for removed, "+" for added."""
 
     mark: str
@@ -26,7 +26,7 @@ class Hunk(Value):
     """Rows of one place. `hints` are lines above it, outermost first; with `at_end` it reaches the
     end of the file."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[HunkLine, ...]
     hints: tuple[str, ...] = ()
     at_end: bool = False
 
@@ -150,14 +150,14 @@ def _update(path: str, reader: _Reader) -> UpdateFile:
         reader.take()
     hunks: list[Hunk] = []
     while not reader.at_header():
-        if hunk := _hunk(reader):
+        if hunk := _read_hunk(reader):
             hunks.append(hunk)
     if not hunks and not target:
         raise reader.fail(f"the update of {path} changes nothing.")
     return UpdateFile(path=path, hunks=tuple(hunks), target=target)
 
 
-def _hunk(reader: _Reader) -> Hunk | None:
+def _read_hunk(reader: _Reader) -> Hunk | None:
     """The next hunk, or nothing when only empty lines are left of the file's section."""
     hints: list[str] = []
     while reader.peek().startswith("@@"):
@@ -174,16 +174,16 @@ def _hunk(reader: _Reader) -> Hunk | None:
     return Hunk(rows=tuple(rows), hints=tuple(hints), at_end=at_end)
 
 
-def _rows(reader: _Reader) -> list[Row]:
+def _rows(reader: _Reader) -> list[HunkLine]:
     """Wholly empty lines are context when more of the hunk follows, and layout when not."""
-    rows: list[Row] = []
-    empty: list[Row] = []
+    rows: list[HunkLine] = []
+    empty: list[HunkLine] = []
     while not (reader.at_header() or reader.peek().startswith("@@") or reader.at(END_OF_FILE)):
         line = reader.take()
         if not line:
-            empty.append(Row(mark=" ", text=""))
+            empty.append(HunkLine(mark=" ", text=""))
         elif line[0] in " -+":
-            rows += [*empty, Row(mark=line[0], text=line[1:])]
+            rows += [*empty, HunkLine(mark=line[0], text=line[1:])]
             empty = []
         elif not line.startswith("\\ No newline"):
             raise reader.fail("a line of a hunk begins with ' ', '-' or '+'.")

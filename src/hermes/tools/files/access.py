@@ -8,7 +8,7 @@ import posixpath
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo, Workspace
-from hermes.core.tools import Place
+from hermes.core.tools import PathContext
 from hermes.tools.files.kinds import is_device
 
 # Larger files are searched instead of read.
@@ -16,25 +16,25 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 _SIMILAR = 5
 
 
-class Located(Value):
+class LocatedFile(Value):
     """`path` is absolute; `info` is None when nothing is there."""
 
     path: str
     info: FileInfo | None
 
 
-async def locate(workspace: Workspace, path: str) -> Located:
+async def locate(workspace: Workspace, path: str) -> LocatedFile:
     """Resolve a path and look at it; ToolError unless it is a file or nothing."""
-    real = place(workspace, path)
+    real = resolve_path(workspace, path)
     info = await workspace.stat(real)
     if info is not None and info.kind == "folder":
         raise ToolError(f"{path} is a folder. To list it use search_files with target='files'.")
     if info is not None and info.kind != "file":
         raise ToolError(f"{path} is not a regular file; reading or writing it could hang.")
-    return Located(path=real, info=info)
+    return LocatedFile(path=real, info=info)
 
 
-def place(where: Place, path: str) -> str:
+def resolve_path(where: PathContext, path: str) -> str:
     """Return the absolute path; ToolError for devices, however they are reached."""
     if not path.strip():
         raise ToolError("path is empty; name a file.")
@@ -47,10 +47,10 @@ def place(where: Place, path: str) -> str:
     return real
 
 
-def place_if_any(where: Place, path: str) -> tuple[str, ...]:
+def resolve_if_valid(where: PathContext, path: str) -> tuple[str, ...]:
     """For effects: empty when the call will be refused anyway."""
     try:
-        return (place(where, path),)
+        return (resolve_path(where, path),)
     except ToolError:
         return ()
 

@@ -10,11 +10,11 @@ from hermes.core.ports import Workspace
 from hermes.core.tools import ToolContext
 from hermes.core.veil import LABEL
 from hermes.tools.files.readlog import ReadLog, digest
-from hermes.tools.files.syntax import Verdict, judge
-from hermes.tools.files.textfile import decoded
+from hermes.tools.files.syntax import SyntaxVerdict, check_syntax
+from hermes.tools.files.textfile import decode_text
 
 
-class Change(Value):
+class FileEdit(Value):
     """One file before and after; None means no file. `name` is the path as the model wrote it. When
     content was moved here, `moved_from` names the source and `moved` its content. `unseen`: there
     may be a file that must not be read."""
@@ -33,11 +33,11 @@ class Change(Value):
         return self.moved if self.moved_from else self.before
 
 
-async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
+async def apply_edits(ctx: ToolContext, changes: Sequence[FileEdit]) -> list[SyntaxVerdict]:
     """Check every change, then make all of them; ToolError when nothing was changed."""
     for change in changes:
         _refuse_labels(change)
-    verdicts = [await _judged(change) for change in changes]
+    verdicts = [await _check_syntax(change) for change in changes]
     refused = [
         f"{change.name} would not parse: {verdict.refused}."
         for change, verdict in zip(changes, verdicts, strict=True)
@@ -50,7 +50,7 @@ async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
     return verdicts
 
 
-def _refuse_labels(change: Change) -> None:
+def _refuse_labels(change: FileEdit) -> None:
     """A label stands for a secret that the model was not shown. Written to a file, it would
     silently replace the secret."""
     after, before = text_of(change.after) or "", text_of(change.basis) or ""
@@ -64,52 +64,52 @@ def _refuse_labels(change: Change) -> None:
 
 
 def text_of(data: bytes | None) -> str | None:
-    found = decoded(data) if data is not None else None
+    found = decode_text(data) if data is not None else None
     return found.text if found else None
 
 
-async def _judged(change: Change) -> Verdict:
+async def _check_syntax(change: FileEdit) -> SyntaxVerdict:
     after = text_of(change.after)
     if after is None or change.after == change.basis:
-        return Verdict(status="skipped")
-    return await judge(change.path, text_of(change.basis), after)
+        return SyntaxVerdict(status="skipped")
+    return await check_syntax(change.path, text_of(change.basis), after)
 
 
-def _remember(log: ReadLog, changes: Sequence[Change]) -> None:
+def _remember(log: ReadLog, changes: Sequence[FileEdit]) -> None:
     for change in changes:
         if change.after is None:
-            log.gone(change.path)
+            log.record_delete(change.path)
         elif change.before is not None:
-            log.edited(change.path, digest(change.before), digest(change.after))
+            log.record_edit(change.path, digest(change.before), digest(change.after))
         elif not change.moved_from:
-            log.wrote(change.path, digest(change.after))
+            log.record_write(change.path, digest(change.after))
 
 
-async def _apply(workspace: Workspace, changes: Sequence[Change]) -> None:
+async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
     """Files are deleted last, when everything else has worked."""
-    done: list[Change] = []
+    done: list[FileEdit] = []
     try:
         for change in sorted(changes, key=lambda each: each.after is None):
             await _make_one(workspace, change)
             done.append(change)
     except ToolError as error:
-        stuck = await _put_back(workspace, done)
+        stuck = await _revert(workspace, done)
         left = f"these could not be restored: {', '.join(stuck)}" if stuck else "nothing is changed"
         raise ToolError(f"{error} Given up; {left}.") from error
     except BaseException:
         # Cancelled in the middle: it may have happened, so it is reverted as well.
-        await _put_back(workspace, (*done, change))
+        await _revert(workspace, (*done, change))
         raise
 
 
-async def _make_one(workspace: Workspace, change: Change) -> None:
+async def _make_one(workspace: Workspace, change: FileEdit) -> None:
     if change.after is not None:
         await workspace.write_bytes(change.path, change.after)
     else:
         await workspace.delete(change.path)
 
 
-async def _put_back(workspace: Workspace, done: Sequence[Change]) -> list[str]:
+async def _revert(workspace: Workspace, done: Sequence[FileEdit]) -> list[str]:
     """Revert, newest first; return the names of files that could not be restored."""
     stuck: list[str] = []
     for change in reversed(done):

@@ -14,7 +14,7 @@ def is_document(path: str) -> bool:
     return suffix(path) in (".ipynb", ".docx", ".xlsx", ".pdf")
 
 
-def extracted(path: str, data: bytes) -> str:
+def extract_text(path: str, data: bytes) -> str:
     """Return the text of a document; ToolError for a damaged one and for formats that need an
     external program."""
     match suffix(path):
@@ -44,27 +44,30 @@ def _office(path: str, data: bytes) -> str:
 def _notebook(path: str, data: bytes) -> str:
     try:
         cells = decode(dict[str, list[JsonObject] | JsonValue], data)["cells"]
-        return "\n\n".join(_cell(number, cell) for number, cell in enumerate(cells, 1))
+        return "\n\n".join(_notebook_cell(number, cell) for number, cell in enumerate(cells, 1))
     except (DecodeError, KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{path} is not a readable notebook ({error}).") from error
 
 
-def _cell(number: int, cell: JsonObject) -> str:
-    parts = [f"[cell {number}: {cell.get('cell_type', 'unknown')}]", _joined(cell.get("source"))]
+def _notebook_cell(number: int, cell: JsonObject) -> str:
+    parts = [
+        f"[cell {number}: {cell.get('cell_type', 'unknown')}]",
+        _join_source(cell.get("source")),
+    ]
     for output in cell.get("outputs", ()):
-        if text := _output(output).strip("\n"):
+        if text := _notebook_output(output).strip("\n"):
             more = "\n… (output cut)" if len(text) > _OUTPUT_CHARS else ""
             parts.append(f"[output]\n{text[:_OUTPUT_CHARS]}{more}")
     return "\n".join(parts)
 
 
-def _output(output: JsonObject) -> str:
+def _notebook_output(output: JsonObject) -> str:
     if "ename" in output:
         return f"{output['ename']}: {output.get('evalue', '')}"
     data = output.get("data", {})
     pictures = "".join(f"({kind})" for kind in data if kind.startswith("image/"))
-    return _joined(output.get("text")) or _joined(data.get("text/plain")) or pictures
+    return _join_source(output.get("text")) or _join_source(data.get("text/plain")) or pictures
 
 
-def _joined(source: JsonValue) -> str:
+def _join_source(source: JsonValue) -> str:
     return "".join(source) if isinstance(source, list) else str(source or "")

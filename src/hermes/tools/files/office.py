@@ -24,7 +24,7 @@ _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 
 
-class Parts:
+class DocumentParts:
     """The XML parts of a zipped document."""
 
     def __init__(self, data: bytes) -> None:
@@ -54,7 +54,7 @@ class Parts:
 
 def word_text(data: bytes) -> Iterator[str]:
     """Return paragraphs and table rows in order."""
-    body = Parts(data).root("word/document.xml").find(f"{_W}body")
+    body = DocumentParts(data).root("word/document.xml").find(f"{_W}body")
     if body is None:
         raise ToolError("it has no document text")
     yield from _blocks(body)
@@ -85,7 +85,7 @@ def _paragraph(paragraph: Element) -> str:
 
 def sheet_text(data: bytes) -> Iterator[str]:
     """Return each sheet under its name, one line per row, cells separated by tabs."""
-    parts = Parts(data)
+    parts = DocumentParts(data)
     links = {
         link.get("Id", ""): posixpath.normpath(posixpath.join("xl", link.get("Target", "")))
         for link in parts.root("xl/_rels/workbook.xml.rels")

@@ -9,30 +9,30 @@ from typing import Annotated, Literal
 from hermes.codec.values import JsonObject
 from hermes.core.effects import DeletePath, Effect, WritePath
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.edits import v4a
 from hermes.tools.edits.approximate import excerpts
-from hermes.tools.edits.diff import shortened
-from hermes.tools.edits.replace import Found, find, replacements
+from hermes.tools.edits.diff import shorten
+from hermes.tools.edits.replace import TextMatch, find, replacements
 from hermes.tools.files import access
-from hermes.tools.files.changes import Change, make
-from hermes.tools.files.patchset import plan
+from hermes.tools.files.changes import FileEdit, apply_edits
+from hermes.tools.files.patchset import plan_patch
 from hermes.tools.files.readlog import ReadLog
 from hermes.tools.files.report import (
-    difference,
+    diff_of,
     file_details,
     syntax_details,
     syntax_news,
     warnings_before,
 )
-from hermes.tools.files.textfile import decoded
+from hermes.tools.files.textfile import decode_text
 
 REREAD_AFTER = 3
 
 Mode = Literal["replace", "patch"]
 
 
-def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     if not _wants_patch(**arguments):
         return _each(WritePath, place, arguments["path"])
     try:
@@ -42,7 +42,7 @@ def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
     return [effect for operation in operations for effect in _effects_of(place, operation)]
 
 
-def _effects_of(place: Place, operation: v4a.Operation) -> Iterable[Effect]:
+def _effects_of(place: PathContext, operation: v4a.Operation) -> Iterable[Effect]:
     match operation:
         case v4a.DeleteFile():
             yield from _each(DeletePath, place, operation.path)
@@ -54,9 +54,9 @@ def _effects_of(place: Place, operation: v4a.Operation) -> Iterable[Effect]:
 
 
 def _each(
-    kind: type[WritePath] | type[DeletePath], place: Place, path: str
+    kind: type[WritePath] | type[DeletePath], place: PathContext, path: str
 ) -> list[WritePath | DeletePath]:
-    return [kind(path=real) for real in access.place_if_any(place, path)]
+    return [kind(path=real) for real in access.resolve_if_valid(place, path)]
 
 
 @tool(
@@ -82,13 +82,13 @@ async def patch(
     """Edit parts of files and see the diff. Prefer it to write_file and sed. Read the file first:
     copy old_string from it, without the N|. A patch changes all its files or none."""
     if _wants_patch(mode, old_string, patch):
-        return await _make(ctx, await plan(ctx.workspace, v4a.parse(patch)), ())
+        return await _make(ctx, await plan_patch(ctx.workspace, v4a.parse(patch)), ())
     if not old_string:
         raise ToolError("old_string is empty. To create or fill a file use write_file.")
     if old_string == new_string:
         raise ToolError("old_string and new_string are the same; there is nothing to change.")
     old, new = old_string.replace("\r\n", "\n"), new_string.replace("\r\n", "\n")
-    change, note = await _replaced(ctx, path, old, new, replace_all=replace_all)
+    change, note = await _plan_replacement(ctx, path, old, new, replace_all=replace_all)
     return await _make(ctx, (change,), note)
 
 
@@ -97,9 +97,9 @@ def _wants_patch(mode: str, old_string: str, patch: str, **_other: object) -> bo
     return mode == "patch" or (bool(patch) and not old_string)
 
 
-async def _replaced(
+async def _plan_replacement(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
-) -> tuple[Change, Sequence[str]]:
+) -> tuple[FileEdit, Sequence[str]]:
     """Return the change, and a note on how the text was found."""
     located = await access.locate(ctx.workspace, path)
     if located.info is None:
@@ -107,34 +107,34 @@ async def _replaced(
         hint = f" Similar files: {', '.join(near)}" if near else ""
         raise ToolError(f"There is no file {path} (looked at {located.path}).{hint}")
     before = await access.load(ctx.workspace, located.path, located.info)
-    file = decoded(before)
+    file = decode_text(before)
     if file is None:
         raise ToolError(f"{path} is binary; only text can be patched.")
     text = file.text
     found = await asyncio.to_thread(find, text, old, replace_all=replace_all)
     if found is None:
-        raise ToolError(await _miss(ctx, path, located.path, text, old))
+        raise ToolError(await _not_found_error(ctx, path, located.path, text, old))
     if len(found.spans) > 1 and not replace_all:
-        raise ToolError(_several(text, found))
-    after = file.edited(replacements(text, old, new, found)).encoded()
+        raise ToolError(_ambiguous_error(text, found))
+    after = file.apply_splices(replacements(text, old, new, found)).encode()
     if after == before:
         raise ToolError(f"{path} already has this text; nothing was changed.")
-    ctx.kept(ReadLog).hit(located.path)
-    return Change(path=located.path, name=path, before=before, after=after), _found_how(found)
+    ctx.kept(ReadLog).reset_misses(located.path)
+    return FileEdit(path=located.path, name=path, before=before, after=after), _found_how(found)
 
 
-async def _miss(ctx: ToolContext, path: str, real: str, text: str, old: str) -> str:
+async def _not_found_error(ctx: ToolContext, path: str, real: str, text: str, old: str) -> str:
     near = await asyncio.to_thread(excerpts, text, old)
     message = [f"old_string is not in {path}; nothing was changed."]
     if near:
         message += ["Did you mean:", "\n--\n".join(near)]
-    times = ctx.kept(ReadLog).missed(real)
+    times = ctx.kept(ReadLog).count_miss(real)
     if times >= REREAD_AFTER:
         message.append(f"This is miss number {times} in this file: read it again first.")
     return "\n".join(message)
 
 
-def _several(text: str, found: Found) -> str:
+def _ambiguous_error(text: str, found: TextMatch) -> str:
     rows = [text.count("\n", 0, span.start) + 1 for span in found.spans]
     where = ", ".join(str(row) for row in rows[:10])
     how = "" if found.strategy == "exact" else f" ({found.strategy})"
@@ -144,7 +144,7 @@ def _several(text: str, found: Found) -> str:
     )
 
 
-def _found_how(found: Found) -> Sequence[str]:
+def _found_how(found: TextMatch) -> Sequence[str]:
     if found.strategy == "exact":
         return ()
     if found.is_approximate:
@@ -152,10 +152,10 @@ def _found_how(found: Found) -> Sequence[str]:
     return (f"old_string was found by {found.strategy} matching.",)
 
 
-async def _make(ctx: ToolContext, changes: Sequence[Change], notes: Sequence[str]) -> ToolOutput:
+async def _make(ctx: ToolContext, changes: Sequence[FileEdit], notes: Sequence[str]) -> ToolOutput:
     warnings = [line for each in changes for line in warnings_before(ctx, each, whole=False)]
-    verdicts = await make(ctx, changes)
-    diffs = [difference(each) for each in changes]
+    verdicts = await apply_edits(ctx, changes)
+    diffs = [diff_of(each) for each in changes]
     news = syntax_news(changes, verdicts)
     details = file_details(changes, diffs) | syntax_details(verdicts, news)
     if len(changes) == 1:
@@ -167,7 +167,7 @@ async def _make(ctx: ToolContext, changes: Sequence[Change], notes: Sequence[str
     heads += [
         f"Deleted {each.name}" for each in changes if each.after is None and each.name not in moved
     ]
-    body = shortened("".join(diff.text for diff in diffs)).rstrip("\n")
+    body = shorten("".join(diff.text for diff in diffs)).rstrip("\n")
     return ToolOutput.text(
         "\n".join(line for line in (*heads, body, *notes, *news, *warnings) if line),
         details=details,

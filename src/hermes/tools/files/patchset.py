@@ -9,13 +9,13 @@ from hermes.core.ports import Workspace
 from hermes.tools.edits.hunks import splices
 from hermes.tools.edits.v4a import AddFile, DeleteFile, Hunk, MoveFile, Operation, UpdateFile
 from hermes.tools.files.access import load, locate
-from hermes.tools.files.changes import Change
-from hermes.tools.files.textfile import TextFile, decoded
+from hermes.tools.files.changes import FileEdit
+from hermes.tools.files.textfile import TextFile, decode_text
 
 
-async def plan(workspace: Workspace, operations: Sequence[Operation]) -> list[Change]:
+async def plan_patch(workspace: Workspace, operations: Sequence[Operation]) -> list[FileEdit]:
     """Return the changes of all operations; ToolError lists every operation that fails."""
-    draft = Draft(workspace)
+    draft = PatchDraft(workspace)
     problems: list[str] = []
     for operation in operations:
         try:
@@ -29,7 +29,7 @@ async def plan(workspace: Workspace, operations: Sequence[Operation]) -> list[Ch
     return draft.changes()
 
 
-class Draft:
+class PatchDraft:
     """Files as the operations so far would leave them."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -43,20 +43,20 @@ class Draft:
         path = await self._open(operation.path)
         match operation:
             case AddFile(text=text):
-                self._create(path, TextFile(raw=text).encoded())
+                self._create(path, TextFile(raw=text).encode())
             case DeleteFile():
                 self._existing(path)
                 self._after[path] = None
             case MoveFile(target=target):
                 await self._move(path, target)
             case UpdateFile(hunks=hunks, target=target):
-                self._after[path] = self._patched(path, hunks)
+                self._after[path] = self._apply_hunks(path, hunks)
                 if target:
                     await self._move(path, target)
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[FileEdit]:
         found = [
-            Change(
+            FileEdit(
                 path=path,
                 name=self._names[path],
                 before=before,
@@ -101,8 +101,8 @@ class Draft:
         self._after[goal], self._after[path] = data, None
         self._sources[goal] = self._sources.pop(path, path)
 
-    def _patched(self, path: str, hunks: Sequence[Hunk]) -> bytes:
-        file = decoded(self._existing(path))
+    def _apply_hunks(self, path: str, hunks: Sequence[Hunk]) -> bytes:
+        file = decode_text(self._existing(path))
         if file is None:
             raise ToolError("it is binary; only text can be patched.")
-        return file.edited(splices(file.text, hunks)).encoded()
+        return file.apply_splices(splices(file.text, hunks)).encode()

@@ -9,19 +9,19 @@ from typing import Annotated
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect, ReadPath
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.edits.text import rows_of
-from hermes.tools.files.access import load, locate, place_if_any, similar_files
-from hermes.tools.files.documents import extracted, is_document
+from hermes.tools.files.access import load, locate, resolve_if_valid, similar_files
+from hermes.tools.files.documents import extract_text, is_document
 from hermes.tools.files.kinds import image_type
 from hermes.tools.files.readlog import ReadLog, digest
-from hermes.tools.files.textfile import decoded
+from hermes.tools.files.textfile import decode_text
 
 WARN_AT = 3
 REFUSE_AT = 4
 
 
-class Page(Value):
+class FilePage(Value):
     """Numbered rows of a text, from `start` up to `stop`, counted from 1. `cut_row` is the first
     row that was too long to show whole, 0 when there is none."""
 
@@ -36,7 +36,7 @@ class Page(Value):
         return self.stop <= self.total
 
 
-class Content(Value):
+class FileContent(Value):
     """The text of a file; `source` says how it was obtained when the file is not plain UTF-8
     text."""
 
@@ -44,8 +44,8 @@ class Content(Value):
     source: str = ""
 
 
-def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
-    return [ReadPath(path=path) for path in place_if_any(place, arguments["path"])]
+def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    return [ReadPath(path=path) for path in resolve_if_valid(place, arguments["path"])]
 
 
 @tool(
@@ -74,12 +74,12 @@ async def read_file(
         return _binary(path, located.path, data)
     first, most = max(1, offset), max(1, min(limit, ctx.settings.max_lines))
     log, mark = ctx.kept(ReadLog), digest(data)
-    times = log.asked(located.path, first, most, mark)
+    times = log.count_request(located.path, first, most, mark)
     if times > 1:
-        return _unchanged(path, located.path, first, most, times)
-    shown = page(content.text, first, most, ctx.settings)
+        return _unchanged_output(path, located.path, first, most, times)
+    shown = make_page(content.text, first, most, ctx.settings)
     if not content.source:
-        log.shown(
+        log.record_read(
             located.path,
             mark,
             start=shown.start,
@@ -89,7 +89,7 @@ async def read_file(
     return _output(located.path, shown, content, data)
 
 
-def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
+def make_page(text: str, offset: int, limit: int, settings: ToolSettings) -> FilePage:
     """Return at most `limit` rows from row `offset` on, within the output limits."""
     rows = rows_of(text)
     if offset > max(1, len(rows)):
@@ -107,23 +107,25 @@ def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
             break
         shown.append(line)
     stop = offset + len(shown)
-    return Page(body="\n".join(shown), start=offset, stop=stop, total=len(rows), cut_row=cut_row)
+    return FilePage(
+        body="\n".join(shown), start=offset, stop=stop, total=len(rows), cut_row=cut_row
+    )
 
 
-async def _content(path: str, data: bytes) -> Content | None:
+async def _content(path: str, data: bytes) -> FileContent | None:
     """Return None when the file is not text."""
     if is_document(path):
-        text = await asyncio.to_thread(extracted, path, data)
-        return Content(text=text, source="text extracted from the document")
-    found = decoded(data)
+        text = await asyncio.to_thread(extract_text, path, data)
+        return FileContent(text=text, source="text extracted from the document")
+    found = decode_text(data)
     if found is None:
         return None
     if found.encoding in ("cp1252", "latin-1"):
-        return Content(text=found.text, source=f"not UTF-8, read as {found.encoding}")
-    return Content(text=found.text)
+        return FileContent(text=found.text, source=f"not UTF-8, read as {found.encoding}")
+    return FileContent(text=found.text)
 
 
-def _output(path: str, shown: Page, content: Content, data: bytes) -> ToolOutput:
+def _output(path: str, shown: FilePage, content: FileContent, data: bytes) -> ToolOutput:
     details: JsonObject = {
         "path": path,
         "digest": digest(data).hex(),
@@ -143,7 +145,7 @@ def _output(path: str, shown: Page, content: Content, data: bytes) -> ToolOutput
     return ToolOutput.text((shown.body or "(the file is empty)") + footer, details=details)
 
 
-def _unchanged(path: str, real: str, offset: int, limit: int, times: int) -> ToolOutput:
+def _unchanged_output(path: str, real: str, offset: int, limit: int, times: int) -> ToolOutput:
     told = f"{path} is unchanged since you read these lines (offset={offset}, limit={limit})"
     if times >= REFUSE_AT:
         raise ToolError(

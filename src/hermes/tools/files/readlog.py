@@ -13,7 +13,7 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-class Seen:
+class SeenFile:
     """The content of one file that the model knows, and which of its lines."""
 
     def __init__(self, content: bytes, total: int) -> None:
@@ -40,7 +40,7 @@ class ReadLog:
     """Kept while a session is open; after a restart, files are simply read again."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenFile] = {}
         self._repeats: dict[tuple[str, int, int], tuple[bytes, int]] = {}
         self._misses: dict[str, int] = {}
 
@@ -49,32 +49,32 @@ class ReadLog:
         self._seen.clear()
         self._repeats.clear()
 
-    def out_of_view(self) -> None:
+    def on_compaction(self) -> None:
         """What was read may no longer be in the context, so it is shown again on request. The model
         still counts as having seen it."""
         self._repeats.clear()
 
-    def asked(self, path: str, offset: int, limit: int, content: bytes) -> int:
+    def count_request(self, path: str, offset: int, limit: int, content: bytes) -> int:
         """Return how often these lines of this content were requested."""
         before, times = self._repeats.get((path, offset, limit), (b"", 0))
         times = times + 1 if before == content else 1
         self._repeats[(path, offset, limit)] = (content, times)
         return times
 
-    def shown(self, path: str, content: bytes, *, start: int, stop: int, total: int) -> None:
+    def record_read(self, path: str, content: bytes, *, start: int, stop: int, total: int) -> None:
         """The model received the lines from `start` up to `stop`."""
         seen = self._seen.get(path)
         if seen is None or seen.content != content:
-            seen = self._seen[path] = Seen(content, total)
+            seen = self._seen[path] = SeenFile(content, total)
         seen.add(start, stop)
         self._misses.pop(path, None)
 
-    def wrote(self, path: str, content: bytes) -> None:
+    def record_write(self, path: str, content: bytes) -> None:
         """The model itself wrote the whole content."""
-        self._seen[path] = seen = Seen(content, 0)
+        self._seen[path] = seen = SeenFile(content, 0)
         seen.add(1, 1)
 
-    def edited(self, path: str, before: bytes, after: bytes) -> None:
+    def record_edit(self, path: str, before: bytes, after: bytes) -> None:
         """The model changed a part; its knowledge of the rest stays."""
         seen = self._seen.get(path)
         if seen is None:
@@ -83,7 +83,7 @@ class ReadLog:
             seen.ranges = []
         seen.content = after
 
-    def gone(self, path: str) -> None:
+    def record_delete(self, path: str) -> None:
         self._seen.pop(path, None)
 
     def knowledge(self, path: str, content: bytes) -> Knowledge:
@@ -95,10 +95,10 @@ class ReadLog:
             return "outdated"
         return "whole" if seen.whole else "part"
 
-    def missed(self, path: str) -> int:
+    def count_miss(self, path: str) -> int:
         """Count a text that was not found in the file since it was read."""
         self._misses[path] = self._misses.get(path, 0) + 1
         return self._misses[path]
 
-    def hit(self, path: str) -> None:
+    def reset_misses(self, path: str) -> None:
         self._misses.pop(path, None)

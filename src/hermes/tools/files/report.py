@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from hermes.codec.values import JsonObject
 from hermes.core.tools import ToolContext
-from hermes.tools.edits.diff import Diff, shortened, unified
+from hermes.tools.edits.diff import Diff, shorten, unified_diff
 from hermes.tools.edits.text import rows_of
-from hermes.tools.files.changes import Change, text_of
+from hermes.tools.files.changes import FileEdit, text_of
 from hermes.tools.files.readlog import ReadLog, digest
-from hermes.tools.files.syntax import Verdict
+from hermes.tools.files.syntax import SyntaxVerdict
 
 
-def difference(change: Change) -> Diff:
+def diff_of(change: FileEdit) -> Diff:
     """Return the diff of two texts. For a deleted file only the number of lines matters, for a
     binary one nothing."""
     if change.unseen:
@@ -25,10 +25,10 @@ def difference(change: Change) -> Diff:
     if new is None or (basis is not None and old is None):
         return Diff(text="", added=0, removed=0)
     old_name = f"a/{change.moved_from or change.name}" if basis is not None else "/dev/null"
-    return unified(old or "", new, old_name=old_name, new_name=f"b/{change.name}")
+    return unified_diff(old or "", new, old_name=old_name, new_name=f"b/{change.name}")
 
 
-def file_details(changes: Sequence[Change], diffs: Sequence[Diff]) -> JsonObject:
+def file_details(changes: Sequence[FileEdit], diffs: Sequence[Diff]) -> JsonObject:
     kept = [each for each in changes if each.after is not None]
     return {
         "files_modified": [each.path for each in kept if each.before is not None or each.unseen],
@@ -37,11 +37,11 @@ def file_details(changes: Sequence[Change], diffs: Sequence[Diff]) -> JsonObject
         "bytes_written": sum(len(each.after) for each in changes if each.after is not None),
         "added": sum(diff.added for diff in diffs),
         "removed": sum(diff.removed for diff in diffs),
-        "diff": shortened("".join(diff.text for diff in diffs)),
+        "diff": shorten("".join(diff.text for diff in diffs)),
     }
 
 
-def syntax_news(changes: Sequence[Change], verdicts: Sequence[Verdict]) -> list[str]:
+def syntax_news(changes: Sequence[FileEdit], verdicts: Sequence[SyntaxVerdict]) -> list[str]:
     return [
         f"{change.name} now has a syntax error, {verdict.fault}"
         for change, verdict in zip(changes, verdicts, strict=True)
@@ -49,13 +49,13 @@ def syntax_news(changes: Sequence[Change], verdicts: Sequence[Verdict]) -> list[
     ]
 
 
-def syntax_details(verdicts: Sequence[Verdict], news: Sequence[str]) -> JsonObject:
+def syntax_details(verdicts: Sequence[SyntaxVerdict], news: Sequence[str]) -> JsonObject:
     statuses = {verdict.status for verdict in verdicts}
     worst = next((each for each in ("error", "known", "ok") if each in statuses), "skipped")
     return {"lint": {"status": worst, "output": "\n".join(news)}}
 
 
-def warnings_before(ctx: ToolContext, change: Change, *, whole: bool) -> list[str]:
+def warnings_before(ctx: ToolContext, change: FileEdit, *, whole: bool) -> list[str]:
     """Return warnings about a file that the model is about to change; `whole` when all of it is
     replaced."""
     if change.before is None:

@@ -20,7 +20,7 @@ _COMMENTED_JSON = ("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "/.vscod
 _TEMPLATE_SIGNS = ("{{", "{%", "<%")
 
 
-class Fault(Value):
+class SyntaxFault(Value):
     """The first place where a text does not parse; `near` is the source line there."""
 
     message: str
@@ -31,7 +31,7 @@ class Fault(Value):
         return f"line {self.line}: {self.message}"
 
 
-class Verdict(Value):
+class SyntaxVerdict(Value):
     """`refused` says why the text must not be written; `fault` is a new error."""
 
     status: str
@@ -39,34 +39,34 @@ class Verdict(Value):
     fault: str = ""
 
 
-class Check(NamedTuple):
+class SyntaxCheck(NamedTuple):
     """How to parse one kind of file. Texts beyond `max_chars` would take too long. Errors in code
     are only reported."""
 
-    fault: Callable[[str], Fault | None]
+    fault: Callable[[str], SyntaxFault | None]
     max_chars: int
     is_data: bool = True
 
 
-async def judge(path: str, before: str | None, after: str) -> Verdict:
+async def check_syntax(path: str, before: str | None, after: str) -> SyntaxVerdict:
     """Judge the syntax of a change. A file that did not parse before may stay so, so that it can be
     repaired step by step."""
     check = _CHECKS.get(suffix(path))
     if check is None or len(after) > check.max_chars:
-        return Verdict(status="skipped")
+        return SyntaxVerdict(status="skipped")
     fault = await _first_fault(check, after)
     if fault is None:
-        return Verdict(status="ok")
+        return SyntaxVerdict(status="ok")
     known = before is not None and len(before) <= check.max_chars
     old = await _first_fault(check, before or "") if known else None
     if check.is_data and old is None and not _may_be_loose(path, after):
-        return Verdict(status="error", refused=str(fault))
+        return SyntaxVerdict(status="error", refused=str(fault))
     if old is not None and (old.message, old.near) == (fault.message, fault.near):
-        return Verdict(status="known")
-    return Verdict(status="error", fault=str(fault))
+        return SyntaxVerdict(status="known")
+    return SyntaxVerdict(status="error", fault=str(fault))
 
 
-async def _first_fault(check: Check, text: str) -> Fault | None:
+async def _first_fault(check: SyntaxCheck, text: str) -> SyntaxFault | None:
     if check.is_data:
         return await asyncio.to_thread(check.fault, text)
     # Python's parser warns through filters that all threads share, so it stays in this one.
@@ -81,7 +81,7 @@ def _may_be_loose(path: str, text: str) -> bool:
     return any(sign in text for sign in _TEMPLATE_SIGNS)
 
 
-def _python_fault(text: str) -> Fault | None:
+def _python_fault(text: str) -> SyntaxFault | None:
     with warnings.catch_warnings():
         # Odd escapes in strings are warnings of the parser, not errors of the file.
         warnings.simplefilter("ignore")
@@ -89,35 +89,37 @@ def _python_fault(text: str) -> Fault | None:
             ast.parse(text)
         except SyntaxError as error:
             line = error.lineno or 0
-            return Fault(message=error.msg, line=line, near=(error.text or "").strip())
+            return SyntaxFault(message=error.msg, line=line, near=(error.text or "").strip())
         except (ValueError, RecursionError, MemoryError) as error:
-            return Fault(message=str(error) or "too deeply nested to parse", line=1)
+            return SyntaxFault(message=str(error) or "too deeply nested to parse", line=1)
     return None
 
 
-def _json_fault(text: str) -> Fault | None:
+def _json_fault(text: str) -> SyntaxFault | None:
     try:
         json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
-        return Fault(message=f"{error.msg} (column {error.colno})", line=error.lineno)
+        return SyntaxFault(message=f"{error.msg} (column {error.colno})", line=error.lineno)
     except RecursionError:
-        return Fault(message="too deeply nested to parse", line=1)
+        return SyntaxFault(message="too deeply nested to parse", line=1)
     return None
 
 
-def _toml_fault(text: str) -> Fault | None:
+def _toml_fault(text: str) -> SyntaxFault | None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).partition(" (at line ")
         line = place.partition(",")[0]
-        return Fault(message=message, line=int(line) if line.isdigit() else text.count("\n") + 1)
+        return SyntaxFault(
+            message=message, line=int(line) if line.isdigit() else text.count("\n") + 1
+        )
     except RecursionError:
-        return Fault(message="too deeply nested to parse", line=1)
+        return SyntaxFault(message="too deeply nested to parse", line=1)
     return None
 
 
-def _yaml_fault(text: str) -> Fault | None:
+def _yaml_fault(text: str) -> SyntaxFault | None:
     # Imported here: the YAML reader is slow to import and few sessions write YAML.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -128,18 +130,18 @@ def _yaml_fault(text: str) -> Fault | None:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        return Fault(message=error.problem or "not YAML", line=line)
+        return SyntaxFault(message=error.problem or "not YAML", line=line)
     except (YAMLError, RecursionError) as error:
-        return Fault(message=str(error).partition("\n")[0] or "not YAML", line=1)
+        return SyntaxFault(message=str(error).partition("\n")[0] or "not YAML", line=1)
     return None
 
 
 _CHECKS = {
-    ".py": Check(_python_fault, 150_000, is_data=False),
-    ".pyi": Check(_python_fault, 150_000, is_data=False),
-    ".json": Check(_json_fault, 8_000_000),
-    ".ipynb": Check(_json_fault, 8_000_000),
-    ".toml": Check(_toml_fault, 1_000_000),
-    ".yaml": Check(_yaml_fault, 300_000),
-    ".yml": Check(_yaml_fault, 300_000),
+    ".py": SyntaxCheck(_python_fault, 150_000, is_data=False),
+    ".pyi": SyntaxCheck(_python_fault, 150_000, is_data=False),
+    ".json": SyntaxCheck(_json_fault, 8_000_000),
+    ".ipynb": SyntaxCheck(_json_fault, 8_000_000),
+    ".toml": SyntaxCheck(_toml_fault, 1_000_000),
+    ".yaml": SyntaxCheck(_yaml_fault, 300_000),
+    ".yml": SyntaxCheck(_yaml_fault, 300_000),
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.tools.edits.text import Splice, spliced
+from hermes.tools.edits.text import Splice, apply_splices
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -37,7 +37,7 @@ class TextFile(Value):
         pairs = self.raw.count("\r\n")
         return "\r\n" if pairs * 2 > self.raw.count("\n") else "\n"
 
-    def edited(self, splices: Iterable[Splice]) -> TextFile:
+    def apply_splices(self, splices: Iterable[Splice]) -> TextFile:
         """Apply splices of `text`; everything outside them stays."""
         # Each pair in `raw` is one character longer than in `text`, from its newline on.
         dropped = [match.start() - n for n, match in enumerate(re.finditer("\r\n", self.raw))]
@@ -49,9 +49,9 @@ class TextFile(Value):
             )
             for splice in splices
         ]
-        return TextFile(raw=spliced(self.raw, moved), encoding=self.encoding, mark=self.mark)
+        return TextFile(raw=apply_splices(self.raw, moved), encoding=self.encoding, mark=self.mark)
 
-    def rewritten(self, text: str) -> TextFile:
+    def with_text(self, text: str) -> TextFile:
         """Return new text in the encoding and with the line ends of this file."""
         if self.mark:
             text = text.removeprefix("\ufeff")
@@ -59,7 +59,7 @@ class TextFile(Value):
             text = text.replace("\r\n", "\n").replace("\n", self.newline)
         return TextFile(raw=text, encoding=self.encoding, mark=self.mark)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         try:
             return self.mark + self.raw.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -70,7 +70,7 @@ class TextFile(Value):
             ) from error
 
 
-def decoded(data: bytes) -> TextFile | None:
+def decode_text(data: bytes) -> TextFile | None:
     """Return the text in these bytes, or None. Bytes that are not Unicode are read as Windows-1252
     or Latin-1, so that they can be written back unchanged."""
     for mark, encoding in _MARKS:

@@ -10,24 +10,24 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, WritePath
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import Workspace
-from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.edits.diff import Diff
 from hermes.tools.files import access
-from hermes.tools.files.changes import Change, make
+from hermes.tools.files.changes import FileEdit, apply_edits
 from hermes.tools.files.kinds import OFFICE_SUFFIXES, suffix
 from hermes.tools.files.readlog import ReadLog, digest
 from hermes.tools.files.report import (
-    difference,
+    diff_of,
     file_details,
     syntax_details,
     syntax_news,
     warnings_before,
 )
-from hermes.tools.files.textfile import TextFile, decoded
+from hermes.tools.files.textfile import TextFile, decode_text
 
 
-def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
-    return [WritePath(path=path) for path in access.place_if_any(place, arguments["path"])]
+def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    return [WritePath(path=path) for path in access.resolve_if_valid(place, arguments["path"])]
 
 
 @tool(
@@ -46,21 +46,21 @@ async def write_file(
     and TOML that do not parse."""
     if suffix(path) in OFFICE_SUFFIXES:
         raise ToolError(f"write_file writes plain text, which no {suffix(path)} file is.")
-    real = access.place(ctx.workspace, path)
+    real = access.resolve_path(ctx.workspace, path)
     before, unseen = await _present(ctx.workspace, path)
-    old = decoded(before) if before is not None else None
-    after = (old.rewritten(content) if old else TextFile(raw=content)).encoded()
-    change = Change(path=real, name=path, before=before, after=after, unseen=unseen)
+    old = decode_text(before) if before is not None else None
+    after = (old.with_text(content) if old else TextFile(raw=content)).encode()
+    change = FileEdit(path=real, name=path, before=before, after=after, unseen=unseen)
     if before == after:
         return _nothing_new(ctx, change)
     folders = await _missing_folders(ctx.workspace, real)
     warnings = warnings_before(ctx, change, whole=True)
     if before is not None and old is None:
         warnings.append(f"{path} was a binary file.")
-    verdicts = await make(ctx, (change,))
-    ctx.kept(ReadLog).wrote(real, digest(after))
+    verdicts = await apply_edits(ctx, (change,))
+    ctx.kept(ReadLog).record_write(real, digest(after))
     news = syntax_news((change,), verdicts)
-    diff = difference(change)
+    diff = diff_of(change)
     details = {
         "path": real,
         **file_details((change,), (diff,)),
@@ -73,7 +73,7 @@ async def write_file(
     return ToolOutput.text("\n".join((head, *news, *warnings)), details=details)
 
 
-def _extent(change: Change, diff: Diff) -> str:
+def _extent(change: FileEdit, diff: Diff) -> str:
     if change.unseen:
         return ""
     return " (new file)" if change.before is None else f" (+{diff.added} -{diff.removed} lines)"
@@ -103,8 +103,8 @@ async def _missing_folders(workspace: Workspace, path: str) -> list[str]:
     return found
 
 
-def _nothing_new(ctx: ToolContext, change: Change) -> ToolOutput:
-    ctx.kept(ReadLog).wrote(change.path, digest(change.before or b""))
+def _nothing_new(ctx: ToolContext, change: FileEdit) -> ToolOutput:
+    ctx.kept(ReadLog).record_write(change.path, digest(change.before or b""))
     return ToolOutput.text(
         f"{change.name} has exactly this content already; nothing was written.",
         details={"path": change.path, **file_details((), ())},

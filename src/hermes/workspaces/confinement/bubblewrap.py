@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hermes.workspaces.child import FileAction, onto, spawn
+from hermes.workspaces.child import FileAction, dup2_action, spawn
 from hermes.workspaces.confinement import reserved
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.confinement.scope import DOORS, RESOLVER, Scope, below
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.confinement.scope import DOORS, RESOLVER, ConfinementScope, below
 from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
 
 _FILTER = 10
@@ -32,12 +32,12 @@ class Bubblewrap:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def protection(self, scope: Scope) -> Protection:
+    def protection(self, scope: ConfinementScope) -> ConfinementReport:
         network = "the network is open" if scope.network else "no network"
-        return Protection(
+        return ConfinementReport(
             kind="bubblewrap",
             details=(
-                f"only {scope.in_words()} can be changed",
+                f"only {scope.describe()} can be changed",
                 "keys, logins, browser profiles and the home of Hermes are hidden",
                 f"own process and user namespaces; no new privileges; {network}",
                 "changes to hooks, start files and editor settings are reverted after the command",
@@ -49,7 +49,9 @@ class Bubblewrap:
             ),
         )
 
-    def wrap(self, argv: Sequence[str], scope: Scope, readable: Sequence[str]) -> tuple[str, ...]:
+    def wrap(
+        self, argv: Sequence[str], scope: ConfinementScope, readable: Sequence[str]
+    ) -> tuple[str, ...]:
         return (self._program, *_arguments(scope, readable), "--", *argv)
 
     def spawn(
@@ -58,7 +60,7 @@ class Bubblewrap:
         argv: tuple[str, ...],
         env: Mapping[str, str],
         actions: Sequence[FileAction],
-        scope: Scope,
+        scope: ConfinementScope,
         own: Sequence[str],
     ) -> int:
         """The seccomp filter is passed in a descriptor, so it also works for a keeper."""
@@ -67,12 +69,12 @@ class Bubblewrap:
         try:
             os.write(writing, code)
             os.close(writing)
-            return spawn(program, argv, env, [*actions, onto(reading, _FILTER)])
+            return spawn(program, argv, env, [*actions, dup2_action(reading, _FILTER)])
         finally:
             os.close(reading)
 
 
-def obstacle(program: str) -> str:
+def find_obstacle(program: str) -> str:
     """Return why it cannot be used here, or ""."""
     tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "true")
     try:
@@ -86,7 +88,7 @@ def _mounts() -> tuple[str, ...]:
     return ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
 
-def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
+def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str]:
     yield from _NAMESPACES
     if not scope.ordinary:
         yield from _MORE_NAMESPACES
@@ -99,30 +101,30 @@ def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
         yield from ("--seccomp", str(_FILTER))
     yield from _mounts()
     if not scope.ordinary:
-        yield from _closed_doors(scope)
+        yield from _hide_sockets(scope)
         for folder in ("/tmp", "/var/tmp"):
             yield from ("--bind", scope.temporary, folder)
     if scope.home != "/":
         yield from ("--ro-bind-try", scope.home, scope.home)
-    changeable = scope.changeable()
+    changeable = scope.writable_folders()
     secrets = scope.secrets()
     inside = [s for s in secrets if any(below(s, folder) for folder in changeable)]
     for secret in secrets:
         if secret not in inside:
-            yield from _covered(secret)
+            yield from _hide_secret(secret)
     for folder in changeable:
         yield from ("--bind", folder, folder)
     for folder in () if scope.ordinary else (scope.root, *scope.writable):
-        yield from _kept(folder)
+        yield from _protect_reserved(folder)
     for secret in inside:
-        yield from _covered(secret)
+        yield from _hide_secret(secret)
     for folder in scope.own_folders:
         yield from ("--bind", folder, folder)
     for path in (*scope.readable, *readable):
         yield from ("--ro-bind-try", path, path)
 
 
-def _closed_doors(scope: Scope) -> Iterator[str]:
+def _hide_sockets(scope: ConfinementScope) -> Iterator[str]:
     for folder in DOORS:
         if Path(folder).is_dir() and not Path(folder).is_symlink():
             yield from ("--tmpfs", folder)
@@ -130,14 +132,14 @@ def _closed_doors(scope: Scope) -> Iterator[str]:
         yield from ("--ro-bind", RESOLVER, RESOLVER)
 
 
-def _covered(secret: str) -> tuple[str, ...]:
+def _hide_secret(secret: str) -> tuple[str, ...]:
     """A hidden folder can still be traversed, because something visible may lie in it."""
     if Path(secret).is_dir():
         return ("--perms", "0111", "--tmpfs", secret)
     return ("--ro-bind", "/dev/null", secret)
 
 
-def _kept(folder: str) -> Iterator[str]:
+def _protect_reserved(folder: str) -> Iterator[str]:
     """Keep reserved names unchanged. A repository is its own mount, so that it cannot be moved away
     together with its hooks."""
     repository = Path(folder, ".git")

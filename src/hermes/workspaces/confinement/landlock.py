@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from hermes.workspaces.child import FileAction, spawn
-from hermes.workspaces.confinement.landlock_rules import OF_FILES, Layout, Rule
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.confinement.scope import Scope
+from hermes.workspaces.confinement.landlock_rules import OF_FILES, LandlockLayout, LandlockRule
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.confinement.scope import ConfinementScope
 from hermes.workspaces.confinement.seccomp import (
     INET,
     INET6,
@@ -68,24 +68,27 @@ class Landlock:
     fixes_names = False
 
     def __init__(self) -> None:
-        self._held: dict[Scope, _Held] = {}
+        self._held: dict[ConfinementScope, _CachedRuleset] = {}
         self._one = threading.Lock()
 
-    def protection(self, scope: Scope) -> Protection:
+    def protection(self, scope: ConfinementScope) -> ConfinementReport:
         known = filter_program(()) is not None
         network = "the network is open" if scope.network else "no TCP"
         if known and not scope.network:
             network = "no network"
-        return Protection(
+        return ConfinementReport(
             kind="landlock",
             details=(
-                f"only {scope.in_words()} can be changed",
+                f"only {scope.describe()} can be changed",
                 "keys, logins, browser profiles and the home of Hermes cannot be opened",
                 f"no new privileges; signals only to its own processes; {network}",
                 "changes to hooks, start files and editor settings are reverted after the command",
             ),
             gaps=(
-                *(f"{path} lies in a folder that commands may use" for path in scope.exposed()),
+                *(
+                    f"{path} lies in a folder that commands may use"
+                    for path in scope.exposed_secrets()
+                ),
                 *(("sockets of services can be reached",) if scope.ordinary else ()),
                 "other processes and the names of their programs can be seen",
                 "hooks that a background process changes are reported, not reverted",
@@ -94,7 +97,9 @@ class Landlock:
             ),
         )
 
-    def wrap(self, argv: Sequence[str], scope: Scope, readable: Sequence[str]) -> tuple[str, ...]:
+    def wrap(
+        self, argv: Sequence[str], scope: ConfinementScope, readable: Sequence[str]
+    ) -> tuple[str, ...]:
         return tuple(argv)
 
     def spawn(
@@ -103,7 +108,7 @@ class Landlock:
         argv: tuple[str, ...],
         env: Mapping[str, str],
         actions: Sequence[FileAction],
-        scope: Scope,
+        scope: ConfinementScope,
         own: Sequence[str],
     ) -> int:
         outcome: list[int | BaseException] = []
@@ -112,7 +117,7 @@ class Landlock:
         more = [*own, *(path for path in devices if path != os.devnull)]
         variables = env if scope.ordinary else {**env, "TMPDIR": scope.temporary}
         with self._one:
-            ruleset = _Held(scope, more) if more else self._ruleset(scope)
+            ruleset = _CachedRuleset(scope, more) if more else self._ruleset(scope)
 
         def work() -> None:
             try:
@@ -130,7 +135,7 @@ class Landlock:
             raise outcome[0]
         return outcome[0]
 
-    def _ruleset(self, scope: Scope) -> _Held:
+    def _ruleset(self, scope: ConfinementScope) -> _CachedRuleset:
         """Return a ruleset, reused while the folders stay the same: creating one takes longer than
         starting a program."""
         held = self._held.get(scope)
@@ -140,36 +145,36 @@ class Landlock:
             held.close()
         elif len(self._held) >= MOST_HELD:
             self._held.pop(next(iter(self._held))).close()
-        self._held[scope] = made = _Held(scope, ())
+        self._held[scope] = made = _CachedRuleset(scope, ())
         return made
 
 
-class _Held:
+class _CachedRuleset:
     """A ruleset in the kernel, and the state of the folders when it was made."""
 
-    def __init__(self, scope: Scope, own: Sequence[str]) -> None:
+    def __init__(self, scope: ConfinementScope, own: Sequence[str]) -> None:
         version = _version()
         rights = _ALL_RIGHTS.get(version, (1 << 16) - 1)
-        layout = Layout(scope, own, rights)
+        layout = LandlockLayout(scope, own, rights)
         named = (*scope.own_folders, *scope.readable)
         self._folders = (*layout.split, *scope.open_folders(), *named)
         self._split = layout.split
-        self._marks = self._look()
+        self._marks = self._snapshot()
         now = time.time_ns()
         self._settled = all(now - mark[2] > SETTLED_NS for mark in self._marks)
-        self.descriptor = _made(layout.rules, scope, rights, version)
+        self.descriptor = _create_ruleset(layout.rules, scope, rights, version)
 
     def is_fresh(self) -> bool:
-        return self._settled and self._look() == self._marks
+        return self._settled and self._snapshot() == self._marks
 
     def close(self) -> None:
         os.close(self.descriptor)
 
-    def _look(self) -> list[tuple[int, int, int]]:
+    def _snapshot(self) -> list[tuple[int, int, int]]:
         return [_mark(folder, timed=folder in self._split) for folder in self._folders]
 
 
-def obstacle() -> str:
+def find_obstacle() -> str:
     """Return why it cannot be used here, or ""."""
     if sys.platform != "linux":
         return "Landlock: needs Linux"
@@ -192,7 +197,9 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _made(rules: Iterable[Rule], scope: Scope, rights: int, version: int) -> int:
+def _create_ruleset(
+    rules: Iterable[LandlockRule], scope: ConfinementScope, rights: int, version: int
+) -> int:
     library = _library()
     attributes = _Ruleset(
         files=rights,
@@ -200,7 +207,9 @@ def _made(rules: Iterable[Rule], scope: Scope, rights: int, version: int) -> int
         scopes=_SCOPES if version >= 6 else 0,
     )
     size = 8 if version < 4 else 16 if version < 6 else 24
-    ruleset = _checked(library.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0))
+    ruleset = _check_result(
+        library.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
+    )
     try:
         for rule in rules:
             _add(library, ruleset, rule)
@@ -210,12 +219,12 @@ def _made(rules: Iterable[Rule], scope: Scope, rights: int, version: int) -> int
     return ruleset
 
 
-def _restrict(scope: Scope, ruleset: int) -> None:
+def _restrict(scope: ConfinementScope, ruleset: int) -> None:
     """Restrict this thread permanently."""
     library = _library()
-    _checked(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check_result(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _drop_capabilities(library, _ORDINARY_CAPABILITIES if scope.ordinary else 0)
-    _checked(library.syscall(_RESTRICT, ruleset, 0))
+    _check_result(library.syscall(_RESTRICT, ruleset, 0))
     domains = [PACKET, VSOCK]
     if not scope.network:
         domains += [INET, INET6]
@@ -223,7 +232,7 @@ def _restrict(scope: Scope, ruleset: int) -> None:
         domains.append(UNIX)
     if code := filter_program(tuple(domains)):
         program = _Filter(length=len(code) // 8, lines=code)
-        _checked(library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0))
+        _check_result(library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0))
 
 
 def _drop_capabilities(library: ctypes.CDLL, kept: int) -> None:
@@ -232,13 +241,13 @@ def _drop_capabilities(library: ctypes.CDLL, kept: int) -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     data = (ctypes.c_uint32 * 6)()
     if kept:
-        _checked(library.capget(ctypes.byref(header), ctypes.byref(data)))
+        _check_result(library.capget(ctypes.byref(header), ctypes.byref(data)))
         for at in range(6):
             data[at] &= kept if at < 3 else 0
-    _checked(library.capset(ctypes.byref(header), ctypes.byref(data)))
+    _check_result(library.capset(ctypes.byref(header), ctypes.byref(data)))
 
 
-def _add(library: ctypes.CDLL, ruleset: int, rule: Rule) -> None:
+def _add(library: ctypes.CDLL, ruleset: int, rule: LandlockRule) -> None:
     rights = rule.rights
     try:
         descriptor = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
@@ -248,7 +257,7 @@ def _add(library: ctypes.CDLL, ruleset: int, rule: Rule) -> None:
         if not Path(rule.path).is_dir():
             rights &= OF_FILES
         given = _Beneath(rights=rights, folder=descriptor)
-        _checked(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
+        _check_result(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
     finally:
         os.close(descriptor)
 
@@ -261,7 +270,7 @@ def _mark(folder: str, *, timed: bool) -> tuple[int, int, int]:
     return found.st_dev, found.st_ino, found.st_mtime_ns if timed else 0
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"Landlock: {os.strerror(number)}")

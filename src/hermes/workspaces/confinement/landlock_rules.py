@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hermes.codec.values import Value
-from hermes.workspaces.confinement.scope import DOORS, TEMPORARY, Scope, below
+from hermes.workspaces.confinement.scope import DOORS, TEMPORARY, ConfinementScope, below
 
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 TRUNCATE, CONTROL = 1 << 14, 1 << 15
@@ -22,58 +22,60 @@ OF_FILES = EXECUTE | WRITE | READ | TRUNCATE | CONTROL
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 
 
-class Rule(Value):
+class LandlockRule(Value):
     path: str
     rights: int
 
 
-class Layout:
+class LandlockLayout:
     """The rules of a scope. `split` are folders that were opened entry by entry: a new entry in one
     of them makes the rules stale."""
 
-    def __init__(self, scope: Scope, own: Sequence[str], rights: int) -> None:
+    def __init__(self, scope: ConfinementScope, own: Sequence[str], rights: int) -> None:
         self.split: set[str] = set()
         self.rules = tuple(self._rules(scope, own, rights))
 
-    def _rules(self, scope: Scope, own: Sequence[str], rights: int) -> Iterator[Rule]:
-        for path in self._looked_at(scope):
-            yield Rule(path=path, rights=LOOK)
-        for path in self._changed(scope):
-            yield Rule(path=path, rights=rights)
+    def _rules(
+        self, scope: ConfinementScope, own: Sequence[str], rights: int
+    ) -> Iterator[LandlockRule]:
+        for path in self._list_secrets(scope):
+            yield LandlockRule(path=path, rights=LOOK)
+        for path in self._list_writable(scope):
+            yield LandlockRule(path=path, rights=rights)
         for path in scope.readable:
-            yield Rule(path=path, rights=LOOK)
+            yield LandlockRule(path=path, rights=LOOK)
         shared = ("/dev/shm",) if scope.shared_memory else ()
         for path in (*scope.own_folders, *shared, *own):
-            yield Rule(path=path, rights=rights)
+            yield LandlockRule(path=path, rights=rights)
         for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
             if scope.ordinary or device != "/dev/pts":
-                yield Rule(path=device, rights=rights)
+                yield LandlockRule(path=device, rights=rights)
 
-    def _looked_at(self, scope: Scope) -> Iterator[str]:
+    def _list_secrets(self, scope: ConfinementScope) -> Iterator[str]:
         # Missing secrets count too: a key that is created later must not lie in an open folder.
         secrets = scope.secrets(missing=True)
         closed = [*secrets, "/dev"] if scope.ordinary else [*secrets, *DOORS, *TEMPORARY, "/dev"]
-        yield from self._around("/", closed)
+        yield from self._list_around("/", closed)
         if scope.ordinary:
             return
         if _is_temporary(scope.home):
-            yield from self._around(scope.home, secrets)
+            yield from self._list_around(scope.home, secrets)
         for path in (str(Path(__file__).parents[2]), sys.prefix):
             # Hermes itself may lie there, and its terminal keeper runs beside commands.
             if _is_temporary(path):
                 yield path
 
-    def _changed(self, scope: Scope) -> Iterator[str]:
+    def _list_writable(self, scope: ConfinementScope) -> Iterator[str]:
         """New files must be possible in open folders, so ordinary work does not split them;
         `Scope.exposed` reports what remains reachable."""
         closed = scope.secrets()
         for folder in scope.open_folders():
             inside = [s for s in closed if below(s, folder)]
-            yield from (folder,) if scope.ordinary else self._around(folder, inside)
+            yield from (folder,) if scope.ordinary else self._list_around(folder, inside)
         for folder in scope.tool_folders():
-            yield from self._around(folder, [s for s in closed if below(s, folder)])
+            yield from self._list_around(folder, [s for s in closed if below(s, folder)])
 
-    def _around(self, top: str, closed: Sequence[str]) -> Iterator[str]:
+    def _list_around(self, top: str, closed: Sequence[str]) -> Iterator[str]:
         """Return paths that cover a folder except for the closed parts."""
         shut = {*closed}
         split = {str(parent) for path in closed for parent in Path(path).parents}

@@ -13,7 +13,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place:
+class DirectoryEntry:
     def __init__(self, folder: int, name: str) -> None:
         self._folder = folder
         self._name = name

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 from hermes.policy.shell.simple_commands import executed, simple_commands
 
 
-class Needs(Value):
+class ProgramNeeds(Value):
     """`keys` are readable, `folders` are created if missing; both lie below the home folder."""
 
     keys: tuple[str, ...] = ()
@@ -20,37 +20,39 @@ _NODE = (".npmrc", ".yarnrc.yml")
 _PYTHON = (".pypirc", ".netrc")
 _CLOUD = (".aws", ".azure", ".config/gcloud", ".boto")
 _REMOTE = (".ssh", ".git-credentials", ".config/git/credentials", ".netrc", ".config/gh", ".gnupg")
-PROGRAMS: dict[str, Needs] = {
-    "aws": Needs(keys=(".aws",)),
-    "az": Needs(keys=(".azure",)),
-    "bun": Needs(keys=_NODE, folders=(".bun",)),
-    "bundle": Needs(keys=(".gem/credentials",), folders=(".bundle", ".gem")),
-    "cargo": Needs(keys=(".cargo/credentials", ".cargo/credentials.toml"), folders=(".cargo",)),
-    "doctl": Needs(keys=(".config/doctl",)),
-    "docker": Needs(keys=(".docker",)),
-    "gcloud": Needs(keys=(".config/gcloud", ".boto")),
-    "gem": Needs(keys=(".gem/credentials",), folders=(".gem",)),
-    "gh": Needs(keys=(".config/gh", ".netrc")),
-    "glab": Needs(keys=(".config/glab-cli", ".netrc")),
-    "go": Needs(keys=(".netrc",), folders=("go",)),
-    "gradle": Needs(keys=(".gradle/gradle.properties",), folders=(".gradle",)),
-    "hcloud": Needs(keys=(".config/hcloud",)),
-    "helm": Needs(keys=(".kube",)),
-    "kubectl": Needs(keys=(".kube", *_CLOUD)),
-    "mvn": Needs(keys=(".m2/settings.xml",), folders=(".m2",)),
-    "npm": Needs(keys=_NODE, folders=(".npm",)),
-    "npx": Needs(keys=_NODE, folders=(".npm",)),
-    "pip": Needs(keys=_PYTHON),
-    "pip3": Needs(keys=_PYTHON),
-    "pnpm": Needs(keys=_NODE, folders=(".local/share/pnpm", ".local/state/pnpm")),
-    "podman": Needs(keys=(".config/containers", ".local/share/containers", ".docker")),
-    "poetry": Needs(keys=_PYTHON),
-    "psql": Needs(keys=(".pgpass",)),
-    "rclone": Needs(keys=(".config/rclone",)),
-    "rustup": Needs(folders=(".rustup", ".cargo")),
-    "terraform": Needs(keys=(".terraform.d", *_CLOUD)),
-    "uv": Needs(keys=_PYTHON, folders=(".local/share/uv",)),
-    "yarn": Needs(keys=_NODE, folders=(".yarn",)),
+PROGRAMS: dict[str, ProgramNeeds] = {
+    "aws": ProgramNeeds(keys=(".aws",)),
+    "az": ProgramNeeds(keys=(".azure",)),
+    "bun": ProgramNeeds(keys=_NODE, folders=(".bun",)),
+    "bundle": ProgramNeeds(keys=(".gem/credentials",), folders=(".bundle", ".gem")),
+    "cargo": ProgramNeeds(
+        keys=(".cargo/credentials", ".cargo/credentials.toml"), folders=(".cargo",)
+    ),
+    "doctl": ProgramNeeds(keys=(".config/doctl",)),
+    "docker": ProgramNeeds(keys=(".docker",)),
+    "gcloud": ProgramNeeds(keys=(".config/gcloud", ".boto")),
+    "gem": ProgramNeeds(keys=(".gem/credentials",), folders=(".gem",)),
+    "gh": ProgramNeeds(keys=(".config/gh", ".netrc")),
+    "glab": ProgramNeeds(keys=(".config/glab-cli", ".netrc")),
+    "go": ProgramNeeds(keys=(".netrc",), folders=("go",)),
+    "gradle": ProgramNeeds(keys=(".gradle/gradle.properties",), folders=(".gradle",)),
+    "hcloud": ProgramNeeds(keys=(".config/hcloud",)),
+    "helm": ProgramNeeds(keys=(".kube",)),
+    "kubectl": ProgramNeeds(keys=(".kube", *_CLOUD)),
+    "mvn": ProgramNeeds(keys=(".m2/settings.xml",), folders=(".m2",)),
+    "npm": ProgramNeeds(keys=_NODE, folders=(".npm",)),
+    "npx": ProgramNeeds(keys=_NODE, folders=(".npm",)),
+    "pip": ProgramNeeds(keys=_PYTHON),
+    "pip3": ProgramNeeds(keys=_PYTHON),
+    "pnpm": ProgramNeeds(keys=_NODE, folders=(".local/share/pnpm", ".local/state/pnpm")),
+    "podman": ProgramNeeds(keys=(".config/containers", ".local/share/containers", ".docker")),
+    "poetry": ProgramNeeds(keys=_PYTHON),
+    "psql": ProgramNeeds(keys=(".pgpass",)),
+    "rclone": ProgramNeeds(keys=(".config/rclone",)),
+    "rustup": ProgramNeeds(folders=(".rustup", ".cargo")),
+    "terraform": ProgramNeeds(keys=(".terraform.d", *_CLOUD)),
+    "uv": ProgramNeeds(keys=_PYTHON, folders=(".local/share/uv",)),
+    "yarn": ProgramNeeds(keys=_NODE, folders=(".yarn",)),
 }
 _NAMES = ("git", *PROGRAMS)
 _GIT_REMOTE = frozenset(("clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"))
@@ -65,11 +67,11 @@ _PLAIN = frozenset(
 )
 
 
-def needs_of(script: str) -> Needs:
+def find_needs(script: str) -> ProgramNeeds:
     """Return folders for every known program that the script runs by name. Keys are included only
     if nothing else runs, because any other program could read them."""
     if not any(name in script for name in _NAMES):
-        return Needs()
+        return ProgramNeeds()
     keys: list[str] = []
     folders: list[str] = []
     trusted = "$(" not in script and "`" not in script and "<(" not in script
@@ -82,10 +84,10 @@ def needs_of(script: str) -> Needs:
         elif found := PROGRAMS.get(words[0]):
             keys += found.keys
             folders += found.folders
-            trusted = trusted and not _runs_projects(words)
+            trusted = trusted and not _runs_project_code(words)
         else:
             trusted = trusted and words[0] in _PLAIN
-    return Needs(
+    return ProgramNeeds(
         keys=tuple(dict.fromkeys(keys)) if trusted else (), folders=tuple(dict.fromkeys(folders))
     )
 
@@ -98,7 +100,7 @@ def make_folders(home: str, folders: tuple[str, ...]) -> None:
             path.mkdir(parents=True, exist_ok=True, mode=0o755)
 
 
-def _runs_projects(words: tuple[str, ...]) -> bool:
+def _runs_project_code(words: tuple[str, ...]) -> bool:
     """Return whether a command such as `npm test` or `cargo run` runs code of the project."""
     verb = next((word for word in words[1:] if not word.startswith("-")), "")
     return words[0] in ("npx", "gradle", "mvn", "bundle", "bun") or verb in _RUNNING

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 Kind = Literal["none", "bubblewrap", "landlock", "container", "machine", "cloud"]
 
 
-class Protection(Value):
+class ConfinementReport(Value):
     """`details` say what is enforced, `gaps` what is not. `none` means that commands have all
     rights of the user who started Hermes; its gaps say why."""
 

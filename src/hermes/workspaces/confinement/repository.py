@@ -13,11 +13,11 @@ def repository_of(root: str) -> str:
         if found.is_dir():
             return "" if folder == Path(root) else str(found.resolve())
         if found.is_file():
-            return _led_to(found)
+            return _resolve_gitdir(found)
     return ""
 
 
-def _led_to(file: Path) -> str:
+def _resolve_gitdir(file: Path) -> str:
     """A worktree names its part of the repository, and that part names the repository."""
     try:
         words = file.read_text("utf-8", "replace")

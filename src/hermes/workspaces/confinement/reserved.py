@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hermes.workspaces.confinement.places import Place
+from hermes.workspaces.confinement.places import DirectoryEntry
 
 FILES = (
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
@@ -49,7 +49,7 @@ _Mark = tuple[int, ...]
 _Kept = tuple[_Mark, bytes]
 
 
-class Reserved:
+class ReservedNames:
     """The reserved names of one folder. With `fixed`, existing ones cannot be changed, so only new
     ones matter. `bare` means that the folder is itself a repository."""
 
@@ -65,36 +65,38 @@ class Reserved:
         self._is_bare = bare
         self._contents: dict[str, _Kept] = {}
 
-    def watch(self) -> Guard:
+    def watch(self) -> ReservedNamesGuard:
         had_repository = self._is_bare or (self._root / ".git").exists()
         before = self.marks(keep=True)
         links = self.links()
-        return Guard(self, before, dict(self._contents), links, had_repository=had_repository)
+        return ReservedNamesGuard(
+            self, before, dict(self._contents), links, had_repository=had_repository
+        )
 
     def marks(self, *, keep: bool) -> dict[str, _Mark]:
         """Return marks of all existing reserved names, and with `keep` their contents."""
         found: dict[str, _Mark] = {}
         for name in self._existing():
             try:
-                found[name] = () if self._fixed else self._marked(name, keep=keep)
+                found[name] = () if self._fixed else self._mark_of(name, keep=keep)
             except FileNotFoundError:
                 continue
             if len(found) >= MAX_FILES:
                 break
         return found
 
-    def put_back(self, name: str, kept: _Kept | None, links: Mapping[str, str]) -> None:
+    def restore(self, name: str, kept: _Kept | None, links: Mapping[str, str]) -> None:
         """Quarantine the present file and restore the old one. A new repository keeps its settings
         except those that name programs. `links` existed before."""
         folder = self._folder_of(name, links, make=kept is not None)
         if folder is None:
             return
         try:
-            place = Place(folder, name.rpartition("/")[2])
+            place = DirectoryEntry(folder, name.rpartition("/")[2])
             if kept is None and name == self._config and (data := place.read()) is not None:
                 kept = ((0o644,), _harmless_part(data))
             if place.exists:
-                place.move(self._aside(name))
+                place.move(self._quarantine_path(name))
             if kept:
                 mark, data = kept
                 place.write(data, mark[0])
@@ -108,9 +110,9 @@ class Reserved:
         descriptor = os.open(self._root, _FOLDER)
         try:
             for step, part in enumerate(way):
-                place, above = Place(descriptor, part), "/".join(way[: step + 1])
+                place, above = DirectoryEntry(descriptor, part), "/".join(way[: step + 1])
                 if place.link is not None and place.link != links.get(above):
-                    place.move(self._aside(above))
+                    place.move(self._quarantine_path(above))
                 if make and not place.exists:
                     os.mkdir(part, dir_fd=descriptor)
                 flags = _FOLDER if place.link is not None else _FOLDER | os.O_NOFOLLOW
@@ -144,7 +146,7 @@ class Reserved:
             return name == ".git/hooks" and all(p.suffix == ".sample" for p in path.iterdir())
         return name.startswith(".git/hooks/") and name.endswith(".sample")
 
-    def _marked(self, name: str, *, keep: bool) -> _Mark:
+    def _mark_of(self, name: str, *, keep: bool) -> _Mark:
         """Read the content only when the file has changed."""
         path = f"{self._root}/{name}"
         found = os.lstat(path)
@@ -168,18 +170,18 @@ class Reserved:
             else:
                 yield from _files_below(folder, name)
 
-    def _aside(self, name: str) -> Path:
+    def _quarantine_path(self, name: str) -> Path:
         self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
         number = len(list(self._quarantine.iterdir()))
         return self._quarantine / f"{number:04}-{name.replace('/', '-')}"
 
 
-class Guard:
+class ReservedNamesGuard:
     """The reserved names as they were before one command."""
 
     def __init__(
         self,
-        reserved: Reserved,
+        reserved: ReservedNames,
         before: dict[str, _Mark],
         contents: dict[str, _Kept],
         links: dict[str, str],
@@ -213,12 +215,12 @@ class Guard:
         for name in names:
             existed = name in self._before
             kept = self._contents.get(name) if existed else None
-            self._reserved.put_back(name, kept, self._links)
+            self._reserved.restore(name, kept, self._links)
         return names
 
 
-class Guards:
-    def __init__(self, *guards: Guard) -> None:
+class CombinedGuard:
+    def __init__(self, *guards: ReservedNamesGuard) -> None:
         self._guards = guards
 
     def differences(self) -> list[str]:
@@ -261,10 +263,10 @@ def _files_below(folder: str, name: str) -> Iterator[str]:
 
 def _adds_no_program(before: bytes, after: bytes) -> bool:
     """Return whether the settings of a repository name no new program."""
-    return _telling(after) <= _telling(before)
+    return _unsafe_settings(after) <= _unsafe_settings(before)
 
 
-def _telling(settings: bytes) -> set[tuple[str, str]]:
+def _unsafe_settings(settings: bytes) -> set[tuple[str, str]]:
     """Return the settings that are not known to be harmless, as section and line."""
     return {(section, line) for section, line, harmless in _lines(settings) if not harmless}
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import FileAction, Spawn, spawn
-from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.confinement.protection import ConfinementReport
 from hermes.workspaces.confinement.repository import repository_of
-from hermes.workspaces.confinement.reserved import Guards, Reserved
-from hermes.workspaces.confinement.scope import SECRETS, Scope
+from hermes.workspaces.confinement.reserved import CombinedGuard, ReservedNames
+from hermes.workspaces.confinement.scope import SECRETS, ConfinementScope
 from hermes.workspaces.files import find_program
 
 if TYPE_CHECKING:
@@ -47,10 +47,12 @@ class Confinement(Value):
     safe: tuple[str, ...] = ()
 
 
-class Cell:
+class CommandSandbox:
     """The confinement of one command; none without `means`."""
 
-    def __init__(self, means: Means | None, scope: Scope, reserved: tuple[Reserved, ...]) -> None:
+    def __init__(
+        self, means: Means | None, scope: ConfinementScope, reserved: tuple[ReservedNames, ...]
+    ) -> None:
         self._means = means
         self._scope = scope
         self._reserved = reserved
@@ -70,9 +72,9 @@ class Cell:
             return spawn
         return partial(_start, self._means, self._scope, own)
 
-    def guard(self) -> Guards | None:
+    def guard(self) -> CombinedGuard | None:
         """Return the guard of the reserved names for the command."""
-        return Guards(*(each.watch() for each in self._reserved)) if self._means else None
+        return CombinedGuard(*(each.watch() for each in self._reserved)) if self._means else None
 
 
 class Sandbox:
@@ -85,7 +87,7 @@ class Sandbox:
             self._wanted = "auto"
         self._search_path = env.get("PATH", os.defpath)
         private = str(state / "confined")
-        self.scope = Scope(
+        self.scope = ConfinementScope(
             root=root,
             home=os.path.realpath(env.get("HOME", "/")),
             private=private,
@@ -101,7 +103,7 @@ class Sandbox:
         self._quarantine = state / "quarantine"
         self._means: Means | None = None
         self._entered = False
-        self._reserved: tuple[Reserved, ...] = ()
+        self._reserved: tuple[ReservedNames, ...] = ()
 
     @property
     def wanted(self) -> bool:
@@ -115,12 +117,12 @@ class Sandbox:
     def notes(self) -> str:
         return self.scope.notes
 
-    def enter(self) -> None:
+    def prepare(self) -> None:
         """Find the means once; this may take some milliseconds. ToolError when a required one is
         missing: nothing runs less confined than was asked for."""
         if not self.wanted or self._entered:
             return
-        self._means, obstacles = self._found()
+        self._means, obstacles = self._find_scope()
         if self._means is None and self._safe:
             raise ToolError(
                 f"Files may be changed in {', '.join(self._safe)} only, and nothing here enforces "
@@ -135,53 +137,53 @@ class Sandbox:
         self._entered = True
         if self._means:
             fixed = self._means.fixes_names and not self.scope.ordinary
-            self._reserved = (Reserved(self.scope.root, self._quarantine, fixed=fixed),)
+            self._reserved = (ReservedNames(self.scope.root, self._quarantine, fixed=fixed),)
             if repository := repository_of(self.scope.root):
                 self.scope = replace(self.scope, repository=repository)
-                self._reserved += (Reserved(repository, self._quarantine, bare=True),)
+                self._reserved += (ReservedNames(repository, self._quarantine, bare=True),)
 
     def grant_network(self, granted: bool = True) -> None:
         self.scope = replace(self.scope, network=granted)
 
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         """Return what holds for the next command, as found on the system."""
         if not self.wanted:
-            return Protection(kind="none", gaps=("confinement is disabled in the settings",))
-        means, obstacles = self._found()
+            return ConfinementReport(kind="none", gaps=("confinement is disabled in the settings",))
+        means, obstacles = self._find_scope()
         if means is None:
-            return Protection(kind="none", gaps=obstacles)
+            return ConfinementReport(kind="none", gaps=obstacles)
         return means.protection(self.scope)
 
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return self.scope.environment(env) if self._means else env
 
-    def cell(self, script: str, *, unconfined: bool = False) -> Cell:
+    def cell(self, script: str, *, unconfined: bool = False) -> CommandSandbox:
         """Return the cell for one command; an `unconfined` one is only bound to the `safe`
         folders."""
         means = None if unconfined and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
         if unconfined:
-            return Cell(means, self._freed(), ())
-        scope = self.scope if means is None or not self.scope.ordinary else self._fitting(script)
-        return Cell(means, scope, self._reserved)
+            return CommandSandbox(means, self._unconfined_scope(), ())
+        scope = self.scope if means is None or not self.scope.ordinary else self._scope_for(script)
+        return CommandSandbox(means, scope, self._reserved)
 
-    def _freed(self) -> Scope:
+    def _unconfined_scope(self) -> ConfinementScope:
         """Open everything except files that must not change."""
         return replace(self.scope, ordinary=True, network=True, shown=SECRETS, writable=self._safe)
 
-    def _fitting(self, script: str) -> Scope:
+    def _scope_for(self, script: str) -> ConfinementScope:
         """Add what the programs in the script need."""
         # Only confined commands need this import.
-        from hermes.workspaces.confinement.programs import make_folders, needs_of
+        from hermes.workspaces.confinement.programs import find_needs, make_folders
 
-        needs = needs_of(script)
+        needs = find_needs(script)
         if not self._safe:
             make_folders(self.scope.home, needs.folders)
         return replace(self.scope, shown=needs.keys) if needs.keys else self.scope
 
-    def _found(self) -> tuple[Means | None, tuple[str, ...]]:
-        mounts = self._wanted == "auto" and bool(self.scope.exposed())
+    def _find_scope(self) -> tuple[Means | None, tuple[str, ...]]:
+        mounts = self._wanted == "auto" and bool(self.scope.exposed_secrets())
         return find_means(self._wanted, self._search_path, mounts=mounts)
 
 
@@ -191,7 +193,7 @@ def _is_root_of_container() -> bool:
 
 def _start(
     means: Means,
-    scope: Scope,
+    scope: ConfinementScope,
     own: Sequence[str],
     program: str,
     argv: tuple[str, ...],
@@ -225,10 +227,10 @@ def _bubblewrap(search_path: str) -> Bubblewrap | str:
     program = find_program("bwrap", search_path)
     if program is None:
         return "bubblewrap: not installed"
-    return bubblewrap.obstacle(program) or bubblewrap.Bubblewrap(program)
+    return bubblewrap.find_obstacle(program) or bubblewrap.Bubblewrap(program)
 
 
 def _landlock() -> Landlock | str:
     from hermes.workspaces.confinement import landlock
 
-    return landlock.obstacle() or landlock.Landlock()
+    return landlock.find_obstacle() or landlock.Landlock()

@@ -48,7 +48,7 @@ TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 RESOLVER = "/run/systemd/resolve"
 
 
-class Scope(Value):
+class ConfinementScope(Value):
     """`root` and `writable` can be changed. `private` is a session folder for temporary files,
     `cache` one for downloads that sessions share. `hidden` paths are invisible in addition to the
     known secrets of `home` except those in `shown`; `readable` paths lie inside something hidden.
@@ -99,7 +99,9 @@ class Scope(Value):
         more = TEMPORARY if self.ordinary else ()
         wanted = (self.root, *self.writable, self.repository, *more)
         return list(
-            outermost(path for path in self._safely(wanted) if path and Path(path).is_dir())
+            outermost(
+                path for path in self._restrict_to_safe(wanted) if path and Path(path).is_dir()
+            )
         )
 
     def tool_folders(self) -> list[str]:
@@ -108,9 +110,9 @@ class Scope(Value):
             return []
         named = (*(f"{self.home}/{name}" for name in TOOL_FOLDERS), *self.system)
         real = {os.path.realpath(path) for path in named if Path(path).is_dir()}
-        return list(outermost(self._safely(real)))
+        return list(outermost(self._restrict_to_safe(real)))
 
-    def _safely(self, paths: Iterable[str]) -> Iterator[str]:
+    def _restrict_to_safe(self, paths: Iterable[str]) -> Iterator[str]:
         """Return the part of these folders that may be changed."""
         for path in paths:
             if not self.safe or any(below(path, folder) for folder in self.safe):
@@ -118,17 +120,17 @@ class Scope(Value):
             else:
                 yield from (folder for folder in self.safe if path and below(folder, path))
 
-    def changeable(self) -> list[str]:
+    def writable_folders(self) -> list[str]:
         return list(outermost((*self.open_folders(), *self.tool_folders())))
 
-    def exposed(self) -> list[str]:
+    def exposed_secrets(self) -> list[str]:
         """Return secrets inside a folder that can be changed as a whole."""
         folders = self.open_folders()
         return [s for s in self.secrets() if any(below(s, folder) for folder in folders)]
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         if not self.ordinary or self.safe:
-            named = ", ".join(self.changeable())
+            named = ", ".join(self.writable_folders())
             return " and ".join(
                 (*((named,) if named else ()), "a private folder for temporary files")
             )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.blocking import done_now
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.blocking import run_blocking
 from hermes.workspaces.far.machine import BASH
-from hermes.workspaces.far.program import ran
+from hermes.workspaces.far.program import run_local_program
 from hermes.workspaces.files import find_program
 from hermes.workspaces.limits import ResourceLimits
 
@@ -33,7 +33,7 @@ class ApptainerSettings(Value):
     limits: ResourceLimits = ResourceLimits()
 
 
-class ApptainerEntrance:
+class ApptainerConnection:
     def __init__(
         self, settings: ApptainerSettings, key: str, folder: Path, env: Mapping[str, str]
     ) -> None:
@@ -45,8 +45,8 @@ class ApptainerEntrance:
         self._opening = asyncio.Lock()
 
     @property
-    def protection(self) -> Protection:
-        return Protection(
+    def protection(self) -> ConfinementReport:
+        return ConfinementReport(
             kind="container",
             details=(
                 f"commands run in an instance of {self._settings.image}",
@@ -81,12 +81,12 @@ class ApptainerEntrance:
             if self._runs:
                 return
             program = self._program()
-            found = await ran(
+            found = await run_local_program(
                 (program, "instance", "list", self._name), self._env, timeout=_STEP_SECONDS
             )
             if self._name not in found.out:
                 words = (program, "instance", "start", *self._options())
-                started = await ran(
+                started = await run_local_program(
                     (*words, self._settings.image, self._name), self._env, timeout=_START_SECONDS
                 )
                 if started.code:
@@ -96,7 +96,7 @@ class ApptainerEntrance:
 
     def open_now(self) -> None:
         if not self._runs:
-            done_now(self.open)
+            run_blocking(self.open)
 
     def _options(self) -> Iterator[str]:
         settings, limits = self._settings, self._settings.limits
@@ -124,4 +124,4 @@ class ApptainerEntrance:
         if self._runs and not keep:
             self._runs = False
             words = (self._program(), "instance", "stop", self._name)
-            await ran(words, self._env, timeout=_STEP_SECONDS)
+            await run_local_program(words, self._env, timeout=_STEP_SECONDS)

@@ -11,11 +11,11 @@ from hermes.config.child_environment import child_environment
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import Workspace
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.cli import CliMachine, Entrance
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.cli import CliConnection, CliMachine
 from hermes.workspaces.far.container import WORKSPACE
-from hermes.workspaces.far.machine import Machine
-from hermes.workspaces.far.workspace import FarWorkspace
+from hermes.workspaces.far.machine import RemoteMachine
+from hermes.workspaces.far.workspace import RemoteWorkspace
 from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.terminal_settings import check_backend, shell_settings
 
@@ -28,24 +28,24 @@ PROCESSES = 256
 _FOLDERS = {"ssh": "~", "modal": WORKSPACE, "daytona": "~/workspace"}
 
 
-def far_folder(terminal: TerminalSettings) -> str:
+def remote_folder(terminal: TerminalSettings) -> str:
     """Return `terminal.cwd` if it can be a remote folder, else the default."""
     if terminal.cwd.startswith(("/", "~")):
         return terminal.cwd
     return _FOLDERS.get(terminal.backend, WORKSPACE)
 
 
-def far_workspace(
+def make_remote_workspace(
     run: RunContext,
     session_id: str,
     root: str,
     *,
     lent: Callable[[], Mapping[str, str]],
     sudo: Sudo,
-) -> FarWorkspace:
+) -> RemoteWorkspace:
     terminal = run.settings.terminal
-    return FarWorkspace(
-        machine_of(run, session_id),
+    return RemoteWorkspace(
+        make_machine(run, session_id),
         root,
         state=run.home.sessions / session_id,
         world=run.world,
@@ -59,11 +59,11 @@ def far_workspace(
     )
 
 
-async def reach(workspace: Workspace) -> None:
+async def connect(workspace: Workspace) -> None:
     """ConfigError, in one sentence, when the machine is not reachable."""
-    assert isinstance(workspace, FarWorkspace)
+    assert isinstance(workspace, RemoteWorkspace)
     try:
-        await workspace.arrive()
+        await workspace.connect()
     except ToolError as error:
         await workspace.close()
         fix = "`hermes config set terminal.backend local` works on this machine instead"
@@ -72,26 +72,26 @@ async def reach(workspace: Workspace) -> None:
         raise ConfigError(f"{what}; {fix}.") from error
 
 
-def missing(run: RunContext) -> str:
+def find_missing(run: RunContext) -> str:
     """Return what the backend needs and this machine lacks, without a connection."""
     try:
         if run.settings.terminal.backend == "modal":
             return "" if find_spec("modal") else "Modal sandboxes need the package modal"
         if run.settings.terminal.backend == "daytona":
-            machine_of(run, "none")
+            make_machine(run, "none")
         else:
             check_backend(run.settings.terminal)
-            _ = _entrance(run, "none").words
+            _ = _make_connection(run, "none").words
     except (ToolError, ConfigError) as error:
         return str(error)
     return ""
 
 
-def far_protection(run: RunContext) -> Protection:
-    return machine_of(run, "none").protection
+def remote_protection(run: RunContext) -> ConfinementReport:
+    return make_machine(run, "none").protection
 
 
-def machine_of(run: RunContext, session_id: str) -> Machine:
+def make_machine(run: RunContext, session_id: str) -> RemoteMachine:
     terminal = run.settings.terminal
     check_backend(terminal)
     match terminal.backend:
@@ -100,15 +100,15 @@ def machine_of(run: RunContext, session_id: str) -> Machine:
         case "daytona":
             return _daytona(run, session_id)
         case _:
-            return CliMachine(_entrance(run, session_id))
+            return CliMachine(_make_connection(run, session_id))
 
 
-def _entrance(run: RunContext, session_id: str) -> Entrance:
+def _make_connection(run: RunContext, session_id: str) -> CliConnection:
     terminal = run.settings.terminal
     env = child_environment(run.env, terminal.env_passthrough)
     match terminal.backend:
         case "ssh":
-            from hermes.workspaces.far.ssh import SshEntrance, SshSettings
+            from hermes.workspaces.far.ssh import SshConnection, SshSettings
 
             settings = SshSettings(
                 host=terminal.ssh_host,
@@ -117,9 +117,9 @@ def _entrance(run: RunContext, session_id: str) -> Entrance:
                 key=terminal.ssh_key,
                 config=terminal.ssh_config,
             )
-            return SshEntrance(settings, run.home.cache / "ssh", env)
+            return SshConnection(settings, run.home.cache / "ssh", env)
         case "singularity":
-            from hermes.workspaces.far.apptainer import ApptainerEntrance, ApptainerSettings
+            from hermes.workspaces.far.apptainer import ApptainerConnection, ApptainerSettings
 
             image = ApptainerSettings(
                 image=terminal.singularity_image,
@@ -127,13 +127,13 @@ def _entrance(run: RunContext, session_id: str) -> Entrance:
                 scratch=terminal.scratch_dir,
                 limits=_limits(terminal),
             )
-            return ApptainerEntrance(image, session_id, run.home.cache / "apptainer", env)
+            return ApptainerConnection(image, session_id, run.home.cache / "apptainer", env)
         case _:
             return _container(run, session_id)
 
 
-def _container(run: RunContext, session_id: str) -> Entrance:
-    from hermes.workspaces.far.container import ContainerEntrance, ContainerSettings
+def _container(run: RunContext, session_id: str) -> CliConnection:
+    from hermes.workspaces.far.container import ContainerConnection, ContainerSettings
 
     terminal = run.settings.terminal
     settings = ContainerSettings(
@@ -149,10 +149,10 @@ def _container(run: RunContext, session_id: str) -> Entrance:
         extra=terminal.docker_extra_args,
     )
     env = child_environment(run.env, terminal.env_passthrough)
-    return ContainerEntrance(settings, session_id, env)
+    return ContainerConnection(settings, session_id, env)
 
 
-def _modal(run: RunContext, session_id: str) -> Machine:
+def _modal(run: RunContext, session_id: str) -> RemoteMachine:
     from hermes.workspaces.far.modal import ModalMachine, ModalSettings
 
     terminal = run.settings.terminal
@@ -165,7 +165,7 @@ def _modal(run: RunContext, session_id: str) -> Machine:
     return ModalMachine(settings, run.home.sessions / session_id)
 
 
-def _daytona(run: RunContext, session_id: str) -> Machine:
+def _daytona(run: RunContext, session_id: str) -> RemoteMachine:
     from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
 
     terminal = run.settings.terminal

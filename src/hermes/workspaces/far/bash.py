@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hermes.workspaces.bash_text import is_name, quoted
+from hermes.workspaces.bash_text import is_name, shell_quote
 from hermes.workspaces.child import PASSWORD_FD
-from hermes.workspaces.far.calls import report
+from hermes.workspaces.far.calls import report_code
 from hermes.workspaces.shell_state import ShellState
 
 _LONGEST_ARGUMENT = 100_000
@@ -65,11 +65,11 @@ IDENTITY = """__identity() {
 """
 
 
-def end_tree(pid: int, *, grace_seconds: float, identity: str = "") -> str:
+def end_tree_code(pid: int, *, grace_seconds: float, identity: str = "") -> str:
     """Terminate a tree, then kill it; no effect if the pid belongs to another process by now."""
     check = ""
     if identity:
-        check = f"__identity {pid} && [[ $__who == {quoted(identity)} ]] || builtin exit 3; "
+        check = f"__identity {pid} && [[ $__who == {shell_quote(identity)} ]] || builtin exit 3; "
     rounds = round(grace_seconds / 0.02)
     return f"""{IDENTITY}{ALIVE}{_TREE}{check}declare -a __found; __tree {pid}
 builtin kill -TERM -- -{pid} "${{!__found[@]}}" 2>/dev/null
@@ -82,45 +82,50 @@ done
 true"""
 
 
-def kept_variables(start: Mapping[str, str]) -> str:
+def restore_variables_code(start: Mapping[str, str]) -> str:
     """Return bash that makes the environment exactly this one."""
-    kept = "".join(f"export {name}={quoted(value)}\n" for name, value in start.items())
+    kept = "".join(f"export {name}={shell_quote(value)}\n" for name, value in start.items())
     spared = f'[[ $__n == {_LENT}* ]] || unset "$__n"'
     return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
 
 
-def lending(values: Mapping[str, str]) -> str:
+def pass_secrets_code(values: Mapping[str, str]) -> str:
     """Return bash that passes these variables to whatever it starts; `variables` reads them
     there."""
     return "".join(
-        f"export {_LENT}{name}={quoted(value)}; " for name, value in values.items() if is_name(name)
+        f"export {_LENT}{name}={shell_quote(value)}; "
+        for name, value in values.items()
+        if is_name(name)
     )
 
 
-def variables(state: ShellState, file: str) -> str:
+def set_variables_code(state: ShellState, file: str) -> str:
     """Return bash that replaces the remote environment, by way of `file`, with the session's
     variables and secrets."""
     unset = "".join(f"unset {name}; " for name in state.removed)
-    changed = (f"export {name}={quoted(value)}; " for name, value in state.changed.items())
-    return f"builtin . {quoted(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
+    changed = (f"export {name}={shell_quote(value)}; " for name, value in state.changed.items())
+    return f"builtin . {shell_quote(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
 
 
-def supervised(
+def supervise_code(
     line: str, cwd: str, note: str, mark: str, *, pty: bool, secret_env: Mapping[str, str]
 ) -> str:
     """Run a line in its own process group and report on the side channel: its pid at once, at the
     end the content of the file `note`, and last its exit code, marked when leftovers still run. Job
     messages of bash itself are dropped."""
-    word, prepare = quoted(line), ""
+    word, prepare = shell_quote(line), ""
     if len(line) > _LONGEST_ARGUMENT:
-        file = quoted(f"{note}.sh")
-        word, prepare = quoted(f"builtin . {file}"), f"builtin printf %s {quoted(line)} >{file}; "
+        file = shell_quote(f"{note}.sh")
+        word, prepare = (
+            shell_quote(f"builtin . {file}"),
+            f"builtin printf %s {shell_quote(line)} >{file}; ",
+        )
     inner = f"bash --norc --noprofile -c {word}"
-    command = terminal(inner) if pty else f"{inner} </dev/null"
-    nowhere = report(mark, "nowhere 1 0", out=4, side=3)
+    command = terminal_code(inner) if pty else f"{inner} </dev/null"
+    nowhere = report_code(mark, "nowhere 1 0", out=4, side=3)
     return f"""exec 3>&2 4>&1 2>&1
-builtin cd -- {quoted(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
-{prepare}{lending(secret_env)}set -m
+builtin cd -- {shell_quote(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
+{prepare}{pass_secrets_code(secret_env)}set -m
 exec >/dev/null 2>&1
 {command} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
 __pid=$!
@@ -128,14 +133,14 @@ builtin printf 'pid %s ;\\n' $__pid >&3
 exec </dev/null
 builtin wait $__pid; __code=$?
 builtin kill -0 -- -$__pid && __left=1
-cat {quoted(note)} >&3; rm -f {quoted(note)} {quoted(note)}.sh
-{report(mark, "ended $__code ${__left:-0}", out=4, side=3)}"""
+cat {shell_quote(note)} >&3; rm -f {shell_quote(note)} {shell_quote(note)}.sh
+{report_code(mark, "ended $__code ${__left:-0}", out=4, side=3)}"""
 
 
-def terminal(inner: str) -> str:
+def terminal_code(inner: str) -> str:
     """Return a line that runs on a pseudo-terminal with end-of-file at once, or when its input
     ends."""
     shell = 'SHELL="$(type -P bash)"'
     settings = "stty cols 120 rows 40 2>/dev/null; "
     line = f"[[ ${{TERM:-dumb}} == dumb ]] && export TERM=xterm-256color; {settings}exec {inner}"
-    return f"{shell} script -qefc {quoted(line)} /dev/null </dev/null"
+    return f"{shell} script -qefc {shell_quote(line)} /dev/null </dev/null"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-def done_now(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run_blocking(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Block until the work is done, in its own loop and thread, and raise its errors. Nothing that
     it leaves behind may belong to that loop."""
     raised: list[BaseException] = []

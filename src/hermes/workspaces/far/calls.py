@@ -10,8 +10,8 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.child import Sink, first_of
-from hermes.workspaces.far.machine import FarRun, Machine
+from hermes.workspaces.child import Sink, wait_for_first
+from hermes.workspaces.far.machine import RemoteMachine, RemoteProcess
 
 ANSWER_SECONDS = 60.0
 LOST = (
@@ -19,24 +19,24 @@ LOST = (
 )
 
 
-class Answer(Value):
+class RemoteAnswer(Value):
     code: int
     out: bytes
     errors: str
 
 
-class Call:
+class RemoteCall:
     """One running bash line. `reports` receives the side channel; `final` is its last message, once
     all output has arrived, or None when the connection was lost before."""
 
     def __init__(self, mark: bytes, out: Sink, reports: Sink) -> None:
         self.final: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._mark = mark
-        self._out = _Marked(mark, out, self._settle)
-        self._side = _Marked(mark, reports, self._settle)
-        self._run: FarRun | None = None
+        self._out = _MarkedStream(mark, out, self._settle)
+        self._side = _MarkedStream(mark, reports, self._settle)
+        self._run: RemoteProcess | None = None
 
-    async def begin(self, machine: Machine, line: str, data: bytes) -> None:
+    async def begin(self, machine: RemoteMachine, line: str, data: bytes) -> None:
         mark = self._mark.decode()
         marked = f"builtin echo {mark}; builtin echo {mark} >&2; {line}"
         self._run = await machine.start(marked, data, self._out, self._side)
@@ -49,7 +49,7 @@ class Call:
             self.final.set_result(None)
 
     @property
-    def complaint(self) -> str:
+    def connection_error(self) -> str:
         """Return error output of the connection from before the remote side was reached."""
         return self._side.before.decode("utf-8", "replace").strip()
 
@@ -61,7 +61,7 @@ class Call:
         self.close()  # reads what is left in the pipes
 
 
-class _Marked:
+class _MarkedStream:
     """Passes on what a stream contains between two marks. The last message and a line break follow
     the second mark."""
 
@@ -94,7 +94,7 @@ class _Marked:
 
     def _look_for_end(self) -> None:
         at = self._held.find(self._end)
-        passed = len(self._held) - _begun(self._held, self._end) if at < 0 else at
+        passed = len(self._held) - _partial_match_length(self._held, self._end) if at < 0 else at
         if passed:
             self._sink(self._held[:passed])
             self._held = self._held[passed:]
@@ -103,19 +103,19 @@ class _Marked:
             self._ended()
 
 
-def _begun(data: bytes, word: bytes) -> int:
+def _partial_match_length(data: bytes, word: bytes) -> int:
     """Return how many of the last bytes may be the beginning of the word."""
     sizes = range(min(len(data), len(word) - 1), 0, -1)
     return next((size for size in sizes if word.startswith(data[-size:])), 0)
 
 
-class Calls:
+class RemoteCalls:
     """Makes calls to one machine."""
 
-    def __init__(self, machine: Machine, world: World) -> None:
+    def __init__(self, machine: RemoteMachine, world: World) -> None:
         self.machine = machine
         self._world = world
-        self._running: set[Call] = set()
+        self._running: set[RemoteCall] = set()
         self._coming = 0
         self._used = world.clock.monotonic()
         # A machine does not hibernate while it is being woken up.
@@ -126,10 +126,10 @@ class Calls:
 
     async def stream(
         self, line: Callable[[str], str], data: bytes, out: Sink, reports: Sink
-    ) -> Call:
+    ) -> RemoteCall:
         """Run a line that is built with its mark and ends with `report(mark, words)`."""
         mark = self.new_mark()
-        call = Call(mark.encode(), out, reports)
+        call = RemoteCall(mark.encode(), out, reports)
         self._coming += 1
         try:
             async with self._waking:
@@ -158,36 +158,36 @@ class Calls:
             await self.machine.hibernate()
             return True
 
-    def _ended(self, call: Call) -> None:
+    def _ended(self, call: RemoteCall) -> None:
         self._running.discard(call)
         self._used = self._world.clock.monotonic()
 
     async def answer(
         self, body: str, data: bytes = b"", *, timeout: float = ANSWER_SECONDS
-    ) -> Answer:
+    ) -> RemoteAnswer:
         """Return everything that the bash code prints, and its exit code. TimeoutError,
         ToolError."""
         out, errors = bytearray(), bytearray()
         call = await self.stream(
-            lambda mark: f"( {body}\n); __status=$?; {report(mark, '$__status')}",
+            lambda mark: f"( {body}\n); __status=$?; {report_code(mark, '$__status')}",
             data,
             out.extend,
             errors.extend,
         )
         try:
-            if await first_of(call.final, timeout=timeout) == "timeout":
+            if await wait_for_first(call.final, timeout=timeout) == "timeout":
                 raise TimeoutError
             final = call.final.result()
         finally:
             call.close()
         if final is None:
-            raise ToolError(f"{LOST} {call.complaint}".strip())
-        return Answer(
+            raise ToolError(f"{LOST} {call.connection_error}".strip())
+        return RemoteAnswer(
             code=int(final), out=bytes(out), errors=errors.decode("utf-8", "replace").strip()
         )
 
 
-def report(mark: str, words: str, *, out: int = 1, side: int = 2) -> str:
+def report_code(mark: str, words: str, *, out: int = 1, side: int = 2) -> str:
     """Return bash that sends the last message of a call after the end of its output."""
     both = f'{mark} "{words}" >&{side}'
     return f"builtin printf '\\0%s \\n' {mark} >&{out}; builtin printf '\\0%s %s\\n' {both}"

@@ -11,18 +11,18 @@ from typing import Protocol
 
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child, Sink
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.machine import FarRun
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.machine import RemoteProcess
 
 NOW_SECONDS = 15.0
 _READ_BYTES = 65_536
 
 
-class Entrance(Protocol):
+class CliConnection(Protocol):
     """The connection: a command line that runs `bash` with the standard start on the other side."""
 
     @property
-    def protection(self) -> Protection: ...
+    def protection(self) -> ConfinementReport: ...
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -49,19 +49,19 @@ class CliMachine:
     """Keeps one bash ready that waits for its line, so that a command does not wait for programs
     and start files."""
 
-    def __init__(self, entrance: Entrance) -> None:
+    def __init__(self, entrance: CliConnection) -> None:
         self._entrance = entrance
-        self._asking: _Asking | None = None
-        self._spare: CliRun | None = None
+        self._asking: _QuestionShell | None = None
+        self._spare: CliProcess | None = None
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         return self._entrance.protection
 
     async def open(self) -> None:
         await self._entrance.open()
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
             raise ToolError("The command contains a NUL byte. Remove it.")
@@ -72,10 +72,10 @@ class CliMachine:
         self._spare = self._waiting()
         return run
 
-    def _waiting(self) -> CliRun:
+    def _waiting(self) -> CliProcess:
         words = self._entrance.words
         try:
-            return CliRun(words, self._entrance.env)
+            return CliProcess(words, self._entrance.env)
         except OSError as error:
             raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
 
@@ -84,7 +84,7 @@ class CliMachine:
         for attempt in (1, 2):
             if self._asking is None:
                 self._entrance.open_now()
-                self._asking = _Asking(self._entrance.words, self._entrance.env)
+                self._asking = _QuestionShell(self._entrance.words, self._entrance.env)
             try:
                 return self._asking.ask(line, data)
             except (OSError, TimeoutError) as error:
@@ -111,10 +111,10 @@ class CliMachine:
             self._spare = None
 
 
-class CliRun:
+class CliProcess:
     def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
-        self._out: Sink = _nowhere
-        self._errors: Sink = _nowhere
+        self._out: Sink = _drop_output
+        self._errors: Sink = _drop_output
         self._early: list[tuple[bool, bytes]] = []
         self._begun = False
         self._child = Child(
@@ -136,7 +136,7 @@ class CliRun:
         for is_error, data in self._early:
             self._pass_on(data, is_error=is_error)
         self._early.clear()
-        self._child.give(feed)
+        self._child.send_input(feed)
 
     def close(self) -> None:
         """Kill the local program without waiting."""
@@ -151,11 +151,11 @@ class CliRun:
             (self._errors if is_error else self._out)(data)
 
 
-def _nowhere(_data: bytes) -> None:
+def _drop_output(_data: bytes) -> None:
     """Drop output that arrives before a reader does."""
 
 
-class _Asking:
+class _QuestionShell:
     """A remote bash that answers questions one after the other. Question, data and answer each end
     in NUL."""
 

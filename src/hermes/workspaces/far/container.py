@@ -10,10 +10,10 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.blocking import done_now
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.blocking import run_blocking
 from hermes.workspaces.far.machine import BASH
-from hermes.workspaces.far.program import Ran, ran
+from hermes.workspaces.far.program import ProgramResult, run_local_program
 from hermes.workspaces.files import find_program
 from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.process_tree import identity
@@ -47,7 +47,7 @@ class ContainerSettings(Value):
     extra: tuple[str, ...] = ()
 
 
-class ContainerEntrance:
+class ContainerConnection:
     def __init__(self, settings: ContainerSettings, key: str, env: Mapping[str, str]) -> None:
         self._settings = settings
         self._env = env
@@ -57,17 +57,17 @@ class ContainerEntrance:
         self._opening = asyncio.Lock()
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         settings = self._settings
         shared = [path for path in (settings.mount, *settings.volumes) if path]
         network = "the network is open" if settings.network else "no network"
-        return Protection(
+        return ConfinementReport(
             kind="container",
             details=(
                 f"commands run in a container of {settings.image}",
                 f"capabilities dropped but {', '.join(_CAPABILITIES)}; no new privileges; "
                 f"{network}",
-                f"limits: {_limits_in_words(settings.limits)}",
+                f"limits: {_describe_limits(settings.limits)}",
             ),
             gaps=tuple(f"{path} of this machine is mounted" for path in shared),
         )
@@ -102,29 +102,29 @@ class ContainerEntrance:
 
     def open_now(self) -> None:
         if not self._runs:
-            done_now(self.open)
+            run_blocking(self.open)
 
     async def _start(self) -> None:
         engine = self._engine()
         asked = (*engine, "container", "inspect", "-f", "{{.State.Running}}", self._name)
-        found = await ran(asked, self._env, timeout=_STEP_SECONDS)
+        found = await run_local_program(asked, self._env, timeout=_STEP_SECONDS)
         if found.code == 0 and found.out == "true":
             return
         if found.code:
             started = await self._run(engine, disk=True)
-            if started.code and self._settings.limits.disk_mb and _limits_no_disk(started.errors):
+            if started.code and self._settings.limits.disk_mb and _is_quota_error(started.errors):
                 started = await self._run(engine, disk=False)
         else:
             words = (*engine, "start", self._name)
-            started = await ran(words, self._env, timeout=_START_SECONDS)
+            started = await run_local_program(words, self._env, timeout=_START_SECONDS)
         if started.code:
             last = started.errors.splitlines()[-1:] or ["no reason given"]
             raise ToolError(f"The container cannot be started: {last[0]}")
 
-    async def _run(self, engine: tuple[str, ...], *, disk: bool) -> Ran:
+    async def _run(self, engine: tuple[str, ...], *, disk: bool) -> ProgramResult:
         words = (*engine, "run", "-d", *self._options(disk=disk), self._settings.image)
         words = (*words, "bash", "-c", _FIRST_PROCESS)
-        return await ran(words, self._env, timeout=_START_SECONDS)
+        return await run_local_program(words, self._env, timeout=_START_SECONDS)
 
     def _options(self, *, disk: bool = True) -> Iterator[str]:
         settings, limits = self._settings, self._settings.limits
@@ -159,18 +159,22 @@ class ContainerEntrance:
         if "podman" in engine[0]:
             shown = '{{.Names}} {{index .Labels "' + OWNER + '"}}'
         listing = (*engine, "ps", "-a", "--filter", f"label={OWNER}", "--format", shown)
-        listed = await ran(listing, self._env, timeout=_STEP_SECONDS)
+        listed = await run_local_program(listing, self._env, timeout=_STEP_SECONDS)
         for line in listed.out.splitlines():
             name, _, owner = line.partition(" ")
             pid, _, who = owner.partition("|")
             if pid.isdecimal() and identity(int(pid)) != who:
-                await ran((*engine, "rm", "-f", "-v", name), self._env, timeout=_STEP_SECONDS)
+                await run_local_program(
+                    (*engine, "rm", "-f", "-v", name), self._env, timeout=_STEP_SECONDS
+                )
 
     async def hibernate(self) -> None:
         """A persistent container keeps its files, but stops all processes."""
         if self._runs:
             self._runs = False
-            await ran((*self._engine(), "stop", "-t", "1", self._name), self._env, timeout=60)
+            await run_local_program(
+                (*self._engine(), "stop", "-t", "1", self._name), self._env, timeout=60
+            )
 
     async def close(self, *, keep: bool = False) -> None:
         """A container with processes that shall run on is left alone."""
@@ -178,15 +182,17 @@ class ContainerEntrance:
             return
         self._runs = False
         how = ("stop", "-t", "1") if self._settings.persistent else ("rm", "-f", "-v")
-        await ran((*self._engine(), *how, self._name), self._env, timeout=_STEP_SECONDS)
+        await run_local_program(
+            (*self._engine(), *how, self._name), self._env, timeout=_STEP_SECONDS
+        )
 
 
-def _limits_no_disk(errors: str) -> bool:
+def _is_quota_error(errors: str) -> bool:
     """Only few file systems support quotas, and only if their administrator enabled them."""
     return any(word in errors.lower() for word in ("storage-opt", "storage opt", "quota"))
 
 
-def _limits_in_words(limits: ResourceLimits) -> str:
+def _describe_limits(limits: ResourceLimits) -> str:
     words = [f"{limits.processes or 256} processes"]
     words += [f"{limits.memory_mb} MB memory"] if limits.memory_mb else []
     words += [f"{limits.cpus:g} processors"] if limits.cpus else []

@@ -16,9 +16,9 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Sink
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.machine import FarRun
-from hermes.workspaces.far.polled import Executed, Polled
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.machine import RemoteProcess
+from hermes.workspaces.far.polled import ExecutionResult, PolledExecutor
 from hermes.workspaces.limits import ResourceLimits
 
 REQUEST_SECONDS = 60.0
@@ -60,14 +60,14 @@ class DaytonaMachine:
         self._name = "hermes-" + re.sub(r"[^A-Za-z0-9-]", "-", key)
         self._sandbox: _Sandbox | None = None
         # Another machine object may have used this sandbox; its files may still be there.
-        self._polled = Polled(self._execute, f"{os.getpid()}-{time.time_ns():x}")
+        self._polled = PolledExecutor(self._execute, f"{os.getpid()}-{time.time_ns():x}")
         self._opening = asyncio.Lock()
         self._used = 0.0
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         network = "the network is open" if self._settings.network else "no network"
-        return Protection(
+        return ConfinementReport(
             kind="cloud",
             details=(f"commands run in a Daytona sandbox; {network}",),
             gaps=("the service sees files and commands",),
@@ -76,14 +76,14 @@ class DaytonaMachine:
     async def open(self) -> None:
         async with self._opening:
             if self._sandbox is None or time.monotonic() - self._used > FRESH_SECONDS:
-                await asyncio.to_thread(self._wake)
+                await asyncio.to_thread(self._ensure_running)
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
         return await self._polled.start(line, data, out, errors)
 
     def ask_now(self, line: str, data: bytes) -> bytes:
         if self._sandbox is None:
-            self._wake()
+            self._ensure_running()
         return self._polled.ask_now(line, data)
 
     async def hibernate(self) -> None:
@@ -105,7 +105,7 @@ class DaytonaMachine:
             self._call("DELETE", path)
         self._sandbox = None
 
-    def _wake(self) -> None:
+    def _ensure_running(self) -> None:
         """Return the session's sandbox, created or started if needed."""
         deadline = time.monotonic() + START_SECONDS
         found = self._find() or self._make()
@@ -126,7 +126,7 @@ class DaytonaMachine:
 
     def _find(self) -> _Sandbox | None:
         status, body = self._request("GET", f"/sandbox/{quote(self._name)}")
-        return None if status == 404 else self._checked(status, body)
+        return None if status == 404 else self._check_status(status, body)
 
     def _make(self) -> _Sandbox:
         settings, limits = self._settings, self._settings.limits
@@ -144,9 +144,9 @@ class DaytonaMachine:
             sizes = {"cpu": limits.cpus, "memory": limits.memory_mb, "disk": limits.disk_mb}
             units = {"cpu": 1, "memory": 1024, "disk": 1024}
             wanted |= {k: max(1, round(v / units[k])) for k, v in sizes.items() if v}
-        return self._checked(*self._request("POST", "/sandbox", wanted))
+        return self._check_status(*self._request("POST", "/sandbox", wanted))
 
-    def _execute(self, command: str) -> Executed:
+    def _execute(self, command: str) -> ExecutionResult:
         sandbox = self._sandbox
         if sandbox is None:
             raise ToolError("The Daytona sandbox is not running. Try again.")
@@ -157,20 +157,20 @@ class DaytonaMachine:
             self._sandbox = None  # it may have stopped; the next call asks for its state
             raise ToolError(f"Daytona refused the command ({status}): {_words(body)}")
         self._used = time.monotonic()
-        answer = _decoded(_Execution, body)
-        return Executed(code=answer.exitCode, text=answer.result)
+        answer = _decode(_Execution, body)
+        return ExecutionResult(code=answer.exitCode, text=answer.result)
 
     def _call(self, method: str, path: str) -> None:
         status, body = self._request(method, path)
         if status >= 400 and status != 404:
             raise ToolError(f"Daytona refused ({status}): {_words(body)}")
 
-    def _checked(self, status: int, body: bytes) -> _Sandbox:
+    def _check_status(self, status: int, body: bytes) -> _Sandbox:
         if status in (401, 403):
             raise ToolError("Daytona rejected the key. Ask the user to check it.")
         if status >= 400:
             raise ToolError(f"Daytona refused ({status}): {_words(body)}")
-        return _decoded(_Sandbox, body)
+        return _decode(_Sandbox, body)
 
     def _request(self, method: str, path: str, value: object = None) -> tuple[int, bytes]:
         url = path if "://" in path else self._settings.url.rstrip("/") + path
@@ -210,7 +210,7 @@ def _exchange(
         connection.close()
 
 
-def _decoded(kind: type[T], body: bytes) -> T:
+def _decode(kind: type[T], body: bytes) -> T:
     try:
         return decode(kind, body)
     except DecodeError as error:

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from hermes.core.ports import FileInfo
-from hermes.workspaces.bash_text import quoted
-from hermes.workspaces.far.calls import Answer, Calls
-from hermes.workspaces.files import MAX_READ_BYTES, advice, refuse_special, too_large
+from hermes.workspaces.bash_text import shell_quote
+from hermes.workspaces.far.calls import RemoteAnswer, RemoteCalls
+from hermes.workspaces.files import MAX_READ_BYTES, explain_errors, refuse_special, too_large_error
 
 _ERRORS = (
     errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY,
@@ -21,17 +21,17 @@ _ERRORS = (
 _LOOK = "stat -L -c '%f %s %.9Y' --"
 
 
-class FarFiles:
-    def __init__(self, calls: Calls) -> None:
+class RemoteFiles:
+    def __init__(self, calls: RemoteCalls) -> None:
         self._calls = calls
 
-    async def _do(self, body: str, data: bytes = b"", *, timeout: float = 60) -> Answer:
+    async def _do(self, body: str, data: bytes = b"", *, timeout: float = 60) -> RemoteAnswer:
         """Programs print errors in English, because they are parsed here."""
         return await self._calls.answer(f"export LC_ALL=C; {body}", data, timeout=timeout)
 
     async def stat(self, path: str) -> FileInfo | None:
-        answer = await self._do(f"{_LOOK} {quoted(path)}")
-        with advice(path):
+        answer = await self._do(f"{_LOOK} {shell_quote(path)}")
+        with explain_errors(path):
             if answer.code == 0:
                 return _info(path, answer.out.decode())
             error = _error(answer, path)
@@ -40,14 +40,14 @@ class FarFiles:
             raise error
 
     async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        where = quoted(path)
+        where = shell_quote(path)
         answer = await self._do(
             f"[[ -d {where} ]] || {{ ls -d {where}/ >/dev/null; builtin exit $?; }}; "
             f"cd {where} && shopt -s nullglob dotglob && for __f in *; do "
             f'__line=$({_LOOK} "./$__f" 2>/dev/null); '
             'builtin printf "%s\\0%s\\0" "$__f" "$__line"; done'
         )
-        with advice(path):
+        with explain_errors(path):
             if answer.code:
                 raise _error(answer, path)
         parts = answer.out.split(b"\0")
@@ -58,21 +58,21 @@ class FarFiles:
         return tuple(_info(str(PurePosixPath(path, name)), line) for name, line in names)
 
     async def read_bytes(self, path: str) -> bytes:
-        where = quoted(path)
+        where = shell_quote(path)
         answer = await self._do(
             f'__line=$({_LOOK} {where}) || builtin exit 1; builtin echo "$__line"; '
             f"__size=${{__line#* }}; [[ -f {where} && ${{__size% *}} -le {MAX_READ_BYTES} ]] "
             f"&& cat -- {where}",
             timeout=600,
         )
-        with advice(path):
+        with explain_errors(path):
             line, _, data = answer.out.partition(b"\n")
             if not line:
                 raise _error(answer, path)
             info = _info(path, line.decode())
             refuse_special(path, info.kind)
             if info.size > MAX_READ_BYTES:
-                raise too_large(path, info.size)
+                raise too_large_error(path, info.size)
             if answer.code:
                 raise _error(answer, path)
             return data
@@ -80,7 +80,7 @@ class FarFiles:
     async def write_bytes(self, path: str, data: bytes) -> None:
         """The file appears only when all of it has arrived."""
         answer = await self._do(
-            f"""__t=$(readlink -f -- {quoted(path)} || builtin printf %s {quoted(path)})
+            f"""__t=$(readlink -f -- {shell_quote(path)} || builtin printf %s {shell_quote(path)})
 if [[ -e $__t && ! -f $__t ]]; then {_LOOK} "$__t"; builtin exit 9; fi
 __d=${{__t%/*}}; __d=${{__d:-/}}; mkdir -p -- "$__d" || builtin exit 1
 __new="$__d/.${{__t##*/}}.$$-$RANDOM.tmp"
@@ -92,18 +92,18 @@ mv -fT -- "$__new" "$__t" || __drop""",
             data,
             timeout=600,
         )
-        with advice(path):
+        with explain_errors(path):
             if answer.code == 9:
                 refuse_special(path, _info(path, answer.out.decode()).kind)
             if answer.code:
                 raise _error(answer, path)
 
     async def delete(self, path: str) -> None:
-        where = quoted(path)
+        where = shell_quote(path)
         answer = await self._do(
             f"if [[ -d {where} && ! -L {where} ]]; then rmdir -- {where}; else rm -- {where}; fi"
         )
-        with advice(path):
+        with explain_errors(path):
             if answer.code:
                 raise _error(answer, path)
 
@@ -127,14 +127,14 @@ def _kind(mode: int) -> Literal["file", "folder", "other"]:
     return "folder" if stat.S_ISDIR(mode) else "other"
 
 
-def _error(answer: Answer, path: str) -> OSError:
+def _error(answer: RemoteAnswer, path: str) -> OSError:
     """Map the error message of a program to a system error."""
-    for number in _said(answer.errors):
+    for number in _parse_message(answer.errors):
         return OSError(number, os.strerror(number), path)
     return OSError(errno.EIO, answer.errors or "failed", path)
 
 
-def _said(text: str) -> Iterator[int]:
+def _parse_message(text: str) -> Iterator[int]:
     for number in _ERRORS:
         if os.strerror(number).lower() in text.lower():
             yield number

@@ -10,11 +10,17 @@ from collections.abc import Callable
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.world import Clock
-from hermes.workspaces.bash_text import quoted
-from hermes.workspaces.child import first_of
-from hermes.workspaces.far.bash import ALIVE, IDENTITY, end_tree, lending, terminal
-from hermes.workspaces.far.calls import Calls, report
-from hermes.workspaces.far.runner import FarRunner
+from hermes.workspaces.bash_text import shell_quote
+from hermes.workspaces.child import wait_for_first
+from hermes.workspaces.far.bash import (
+    ALIVE,
+    IDENTITY,
+    end_tree_code,
+    pass_secrets_code,
+    terminal_code,
+)
+from hermes.workspaces.far.calls import RemoteCalls, report_code
+from hermes.workspaces.far.runner import RemoteRunner
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
 from hermes.workspaces.shell_state import ShellState
@@ -27,8 +33,10 @@ INPUT_SECONDS = 4
 FAR_LOG_BYTES = 16_000_000
 
 
-class FarKeeper:
-    def __init__(self, runner: FarRunner, calls: Calls, clock: Clock, *, preface: str = "") -> None:
+class RemoteKeeper:
+    def __init__(
+        self, runner: RemoteRunner, calls: RemoteCalls, clock: Clock, *, preface: str = ""
+    ) -> None:
         self._runner = runner
         self._calls = calls
         self._clock = clock
@@ -37,7 +45,7 @@ class FarKeeper:
     async def _place(self, record_id: str) -> str:
         """Return its remote folder, quoted."""
         await self._runner.prepare()
-        return quoted(f"{self._runner.folder}/{record_id}")
+        return shell_quote(f"{self._runner.folder}/{record_id}")
 
     async def start(
         self,
@@ -51,18 +59,18 @@ class FarKeeper:
     ) -> tuple[int, str]:
         place = await self._place(folder.path.name)
         opening = self._runner.opening(cwd, state, self._preface)
-        line = quoted(f"{opening}builtin eval {quoted(script)}")
+        line = shell_quote(f"{opening}builtin eval {shell_quote(script)}")
         inner = 'bash --norc --noprofile -c \'. "$0/script.sh"\' "$__d"'
         kept = inner
         if pty:
             # The terminal line is shell code; the keeper takes program arguments.
-            shown = terminal(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
-            kept = f"bash --norc --noprofile -c {quoted(shown)}"
+            shown = terminal_code(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
+            kept = f"bash --norc --noprofile -c {shell_quote(shown)}"
         body = f"""{IDENTITY}__d={place}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
-exec 7<>"$__d/stdin"; {lending(self._runner.secret_env())}
-$(type -P setsid) bash --norc --noprofile -c {quoted(KEEPER)} bash "$__d" {kept} \
+exec 7<>"$__d/stdin"; {pass_secrets_code(self._runner.secret_env())}
+$(type -P setsid) bash --norc --noprofile -c {shell_quote(KEEPER)} bash "$__d" {kept} \
 <"$__d/stdin" 8>"$__d/stdin" >>"$__d/output.log" 2>&1 7<&- &
 __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         answer = await self._calls.answer(body)
@@ -126,10 +134,13 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
             copied += len(data)
 
         call = await self._calls.stream(
-            lambda mark: _following(place, record.pid, position, mark), b"", add, lambda _data: None
+            lambda mark: _follow_code(place, record.pid, position, mark),
+            b"",
+            add,
+            lambda _data: None,
         )
         try:
-            await first_of(call.final, timeout=None)
+            await wait_for_first(call.final, timeout=None)
         finally:
             call.close()
         final = call.final.result()
@@ -153,7 +164,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
 
     async def kill(self, record: ProcessRecord, folder: ProcessFolder) -> bool:
         answer = await self._calls.answer(
-            end_tree(record.pid, grace_seconds=GRACE_SECONDS, identity=record.identity)
+            end_tree_code(record.pid, grace_seconds=GRACE_SECONDS, identity=record.identity)
         )
         return answer.code == 0
 
@@ -161,10 +172,10 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         await self._calls.answer(f"rm -rf {await self._place(record.id)}")
 
 
-def _following(place: str, pid: int, position: int, mark: str) -> str:
+def _follow_code(place: str, pid: int, position: int, mark: str) -> str:
     """Return bash that prints new log output until its process has ended, and then the exit
     code."""
-    gone = report(mark, "?")
+    gone = report_code(mark, "?")
     return f"""cd {place} 2>/dev/null || {{ {gone}; builtin exit; }}
 __cut=0; [[ -s cut ]] && read -r __cut <cut
 exec 4<output.log; __from=$(({position} - __cut + 1)); tail -c +$((__from > 0 ? __from : 1)) <&4
@@ -182,4 +193,4 @@ while [[ ! -s exit ]] && __alive {pid}; do
 done
 cat <&4
 __code='?'; [[ -s exit ]] && read -r __code <exit
-{report(mark, "$__code")}"""
+{report_code(mark, "$__code")}"""

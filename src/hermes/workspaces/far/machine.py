@@ -7,7 +7,7 @@ import asyncio
 from typing import Protocol
 
 from hermes.workspaces.child import Sink
-from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.confinement.protection import ConfinementReport
 
 # Reads the line from stdin up to a NUL and leaves the rest of stdin to it. No login shell treats
 # any of it specially, and the line never appears in a process list.
@@ -15,7 +15,7 @@ READ_LINE = 'IFS= read -rd "" __line; eval "$__line"'
 BASH = ("bash", "--norc", "--noprofile", "-c", READ_LINE)
 
 
-class FarRun(Protocol):
+class RemoteProcess(Protocol):
     """One remote bash, as seen from here."""
 
     @property
@@ -28,15 +28,15 @@ class FarRun(Protocol):
         ...
 
 
-class Machine(Protocol):
+class RemoteMachine(Protocol):
     @property
-    def protection(self) -> Protection: ...
+    def protection(self) -> ConfinementReport: ...
 
     async def open(self) -> None:
         """Make the machine usable, also after a lost connection; ToolError says what is wrong."""
         ...
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
         """Start a bash line with `data` as its input. ToolError only if it certainly did not
         start."""
         ...

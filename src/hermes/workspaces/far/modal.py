@@ -12,9 +12,9 @@ from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Sink
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.blocking import done_now
-from hermes.workspaces.far.machine import BASH, FarRun
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.blocking import run_blocking
+from hermes.workspaces.far.machine import BASH, RemoteProcess
 from hermes.workspaces.limits import ResourceLimits
 
 # The maximum lifetime that the service allows.
@@ -29,7 +29,7 @@ class ModalSettings(Value):
     limits: ResourceLimits = ResourceLimits(cpus=1, memory_mb=5120)
 
 
-class _Kept(Value):
+class _SandboxRef(Value):
     """Refers to the session's sandbox, or to a snapshot of its files."""
 
     sandbox: str = ""
@@ -48,9 +48,9 @@ class ModalMachine:
         self._opening = asyncio.Lock()
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         network = "the network is open" if self._settings.network else "no network"
-        return Protection(
+        return ConfinementReport(
             kind="cloud",
             details=(f"commands run in a Modal sandbox; {network}",),
             gaps=("the service sees files and commands",),
@@ -61,24 +61,24 @@ class ModalMachine:
             if self._sandbox is not None and await self._sandbox.poll.aio() is None:
                 return
             modal = self._modal()
-            kept = self._kept()
+            kept = self._load_ref()
             try:
-                self._sandbox = await self._again(modal, kept) or await self._new(modal, kept)
+                self._sandbox = await self._reconnect(modal, kept) or await self._new(modal, kept)
             except modal.exception.Error as error:
                 raise ToolError(f"The Modal sandbox cannot be started: {error}") from error
-            self._keep(_Kept(sandbox=self._sandbox.object_id, image=kept.image))
+            self._save_ref(_SandboxRef(sandbox=self._sandbox.object_id, image=kept.image))
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
             raise ToolError("The command contains a NUL byte. Remove it.")
-        run = ModalRun(out, errors)
+        run = ModalProcess(out, errors)
         await run.begin(self._sandbox, raw + b"\0" + data)
         return run
 
     def ask_now(self, line: str, data: bytes) -> bytes:
         if self._sandbox is None:
-            done_now(self.open)
+            run_blocking(self.open)
         script = f'IFS= read -rd "" __data; {line}'
         process = self._sandbox.exec(*BASH, text=False)
         process.stdin.write(script.encode() + b"\0" + data + b"\0")
@@ -94,7 +94,7 @@ class ModalMachine:
         image = await self._sandbox.snapshot_filesystem.aio()
         await self._sandbox.terminate.aio()
         self._sandbox = None
-        self._keep(_Kept(image=image.object_id))
+        self._save_ref(_SandboxRef(image=image.object_id))
 
     async def close(self, *, keep: bool = False) -> None:
         if self._sandbox is None or keep:
@@ -115,7 +115,7 @@ class ModalMachine:
                 ) from error
         return self._sdk
 
-    async def _again(self, modal: Any, kept: _Kept) -> Any:
+    async def _reconnect(self, modal: Any, kept: _SandboxRef) -> Any:
         """Return the sandbox of an earlier Hermes, if it still runs."""
         if not kept.sandbox:
             return None
@@ -125,7 +125,7 @@ class ModalMachine:
         except modal.exception.Error:
             return None
 
-    async def _new(self, modal: Any, kept: _Kept) -> Any:
+    async def _new(self, modal: Any, kept: _SandboxRef) -> Any:
         settings, limits = self._settings, self._settings.limits
         app = await modal.App.lookup.aio(settings.app, create_if_missing=True)
         if kept.image:
@@ -143,19 +143,19 @@ class ModalMachine:
             block_network=not settings.network,
         )
 
-    def _kept(self) -> _Kept:
+    def _load_ref(self) -> _SandboxRef:
         try:
-            return decode(_Kept, self._file.read_bytes())
+            return decode(_SandboxRef, self._file.read_bytes())
         except (FileNotFoundError, DecodeError):
-            return _Kept()
+            return _SandboxRef()
 
-    def _keep(self, kept: _Kept) -> None:
+    def _save_ref(self, kept: _SandboxRef) -> None:
         if self._settings.persistent:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self._file, encode(kept))
 
 
-class ModalRun:
+class ModalProcess:
     def __init__(self, out: Sink, errors: Sink) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._sinks = (out, errors)

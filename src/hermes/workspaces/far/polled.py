@@ -11,7 +11,7 @@ from itertools import count
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.bash_text import shell_quote
 from hermes.workspaces.child import Sink
 from hermes.workspaces.far.machine import READ_LINE
 
@@ -24,30 +24,30 @@ CLOSE_SECONDS = 10.0
 PLACE = "/tmp/.hermes-calls"
 
 
-class Executed(Value):
+class ExecutionResult(Value):
     code: int
     text: str
 
 
 # Blocks; ToolError when the service is unreachable or refuses.
-Execute = Callable[[str], Executed]
+Execute = Callable[[str], ExecutionResult]
 
 
-class Polled:
+class PolledExecutor:
     """Starts lines through `execute`; `name` keeps the files of different machines apart."""
 
     def __init__(self, execute: Execute, name: str) -> None:
         self._execute = execute
         self._name = name
         self._numbers = count()
-        self._runs: set[PolledRun] = set()
+        self._runs: set[PolledProcess] = set()
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledRun:
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledProcess:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
             raise ToolError("The command contains a NUL byte. Remove it.")
         place = f"{PLACE}/{self._name}-{next(self._numbers)}"
-        run = PolledRun(self._execute, place, out, errors)
+        run = PolledProcess(self._execute, place, out, errors)
         await run.begin(raw + b"\0" + data)
         self._runs = {each for each in self._runs if not each.gone} | {run}
         return run
@@ -62,11 +62,11 @@ class Polled:
     def ask_now(self, line: str, data: bytes) -> bytes:
         packed = base64.b64encode(data).decode()
         script = f"__data=$(printf %s {packed} | base64 -d; printf .); __data=${{__data%.}}; {line}"
-        done = self._execute(f"bash -c {quoted(f'{{ {script}; }} | base64 -w0')}")
-        return _unpacked(done.text.strip())
+        done = self._execute(f"bash -c {shell_quote(f'{{ {script}; }} | base64 -w0')}")
+        return _decode_output(done.text.strip())
 
 
-class PolledRun:
+class PolledProcess:
     def __init__(self, execute: Execute, place: str, out: Sink, errors: Sink) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._execute = execute
@@ -90,12 +90,12 @@ class PolledRun:
         line = (
             # The input may contain secrets, so it is removed even if Hermes dies.
             f"exec <{place}/in; rm -f {place}/in; "
-            f"bash --norc --noprofile -c {quoted(READ_LINE)} >{place}/out "
+            f"bash --norc --noprofile -c {shell_quote(READ_LINE)} >{place}/out "
             f"2>{place}/err; echo $? >{place}/code; mv {place}/code {place}/done"
         )
         # Detached: the command of the service itself ends at once.
-        detached = f"setsid bash -c {quoted(line)} </dev/null >/dev/null 2>&1 &"
-        await self._do(f"bash -c {quoted(detached)}")
+        detached = f"setsid bash -c {shell_quote(line)} </dev/null >/dev/null 2>&1 &"
+        await self._do(f"bash -c {shell_quote(detached)}")
         self._following = asyncio.ensure_future(self._follow())
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class PolledRun:
         lines = (await self._do("; ".join(parts))).split("\n")
         fresh = False
         for at, sink in enumerate(self._sinks):
-            data = _unpacked(lines[at + 1] if len(lines) > at + 1 else "")
+            data = _decode_output(lines[at + 1] if len(lines) > at + 1 else "")
             self._fetched[at] += len(data)
             if data and not self._closed.is_set():
                 fresh = True
@@ -163,7 +163,7 @@ class PolledRun:
             self.ended.set_result(code)
 
 
-def _unpacked(text: str) -> bytes:
+def _decode_output(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as error:

@@ -9,13 +9,15 @@ from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child
 
 
-class Ran(Value):
+class ProgramResult(Value):
     code: int
     out: str
     errors: str
 
 
-async def ran(words: tuple[str, ...], env: Mapping[str, str], *, timeout: float) -> Ran:
+async def run_local_program(
+    words: tuple[str, ...], env: Mapping[str, str], *, timeout: float
+) -> ProgramResult:
     """Return all output of a program; ToolError when it cannot be started or takes too long."""
     out, errors = bytearray(), bytearray()
     try:
@@ -30,7 +32,7 @@ async def ran(words: tuple[str, ...], env: Mapping[str, str], *, timeout: float)
         child.close()
     if how != "ended":
         raise ToolError(f"{' '.join(words[:3])} did not finish within {timeout:g} seconds.")
-    return Ran(
+    return ProgramResult(
         code=child.ended.result(),
         out=out.decode("utf-8", "replace").strip(),
         errors=errors.decode("utf-8", "replace").strip(),

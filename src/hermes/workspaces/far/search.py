@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import SearchFound, SearchQuery
-from hermes.workspaces.bash_text import quoted
-from hermes.workspaces.far.calls import Calls
+from hermes.core.ports import SearchQuery, SearchResult
+from hermes.workspaces.bash_text import shell_quote
+from hermes.workspaces.far.calls import RemoteCalls
 from hermes.workspaces.search.grep import OPTIONS, grep_regexp
 from hermes.workspaces.search.limits import SearchLimits
 from hermes.workspaces.search.lines import MatchReader
@@ -24,40 +24,40 @@ _RG = (
 _BREAK = b"//"
 
 
-class FarSearch:
-    def __init__(self, calls: Calls, limits: SearchLimits) -> None:
+class RemoteSearch:
+    def __init__(self, calls: RemoteCalls, limits: SearchLimits) -> None:
         self._calls = calls
         self._limits = limits
 
-    async def find(self, query: SearchQuery) -> SearchFound:
+    async def find(self, query: SearchQuery) -> SearchResult:
         limits = self._limits
         if query.target == "content":
             check_pattern(query.pattern)
         try:
-            dated, cut = await self._selected(query)
+            dated, cut = await self._list_selected(query)
             if query.target == "files":
                 dated.sort(key=lambda pair: (-pair[0], pair[1]))
                 names = tuple(name for _, name in dated[: limits.files])
-                return SearchFound(files=names, cut=cut or len(dated) > limits.files)
+                return SearchResult(files=names, cut=cut or len(dated) > limits.files)
             reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
             names = tuple(sorted((name for _, name in dated), key=lambda n: n.encode().split(b"/")))
             await self._lines(query, names, reader)
         except TimeoutError:
-            return SearchFound(cut=True)
-        return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
+            return SearchResult(cut=True)
+        return SearchResult(matches=tuple(reader.matches), cut=cut or reader.full)
 
-    async def _selected(self, query: SearchQuery) -> tuple[list[tuple[float, str]], bool]:
+    async def _list_selected(self, query: SearchQuery) -> tuple[list[tuple[float, str]], bool]:
         """Return all selected files with their times."""
-        answer = await self._calls.answer(_listing(query), timeout=self._limits.seconds)
+        answer = await self._calls.answer(_listing_code(query), timeout=self._limits.seconds)
         if answer.code == 7:
             raise ToolError(f"{query.root} does not exist. Check the path.")
         parts = answer.out.split(b"\0")
         at = parts.index(_BREAK)
-        selection = Selection(query, ignore_files=FarIgnoreFiles(parts[at + 1 :]))
+        selection = Selection(query, ignore_files=RemoteIgnoreFiles(parts[at + 1 :]))
         found = []
         for entry in parts[:at]:
             when, _, name = os.fsdecode(entry).partition(" ")
-            if name and selection.takes(name):
+            if name and selection.includes(name):
                 found.append((float(when), name))
         most = self._limits.candidates
         return found[:most], len(found) > most
@@ -67,7 +67,7 @@ class FarSearch:
         # The first grep drops binary files. In a UTF-8 locale it would also drop Latin-1 text.
         body = (
             "LC_ALL=C xargs -0 -r grep -I --no-messages --null --files-with-matches '' -- | "
-            f"LC_ALL=C.UTF-8 xargs -0 -r {grep} {quoted(grep_regexp(query.pattern))} --; true"
+            f"LC_ALL=C.UTF-8 xargs -0 -r {grep} {shell_quote(grep_regexp(query.pattern))} --; true"
         )
         data = "".join(f"{name}\0" for name in names).encode()
         answer = await self._calls.answer(body, data, timeout=self._limits.seconds)
@@ -76,10 +76,10 @@ class FarSearch:
         reader.add(answer.out)
 
 
-def _listing(query: SearchQuery) -> str:
+def _listing_code(query: SearchQuery) -> str:
     """Return bash that prints the files, then ignore files and repository roots, below and above.
     It may print too much; `Selection` decides."""
-    root = quoted(query.root)
+    root = shell_quote(query.root)
     hide = "-name .git" if query.hidden else "-name '.*'"
     more = " --hidden" if query.hidden else ""
     return f"""[[ -e {root} ]] || builtin exit 7
@@ -99,7 +99,7 @@ while [[ $__d == /?* ]]; do
 done; true"""
 
 
-class FarIgnoreFiles:
+class RemoteIgnoreFiles:
     """The ignore files that the machine printed, as pairs of path and text."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:

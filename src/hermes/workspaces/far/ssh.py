@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.workspaces.child import Child, first_of
-from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.child import Child, wait_for_first
+from hermes.workspaces.confinement.protection import ConfinementReport
 from hermes.workspaces.far.machine import READ_LINE
 from hermes.workspaces.files import find_program
 
@@ -42,7 +42,7 @@ class SshSettings(Value):
     connect_seconds: int = 10
 
 
-class SshEntrance:
+class SshConnection:
     """`folder` holds the control socket and must belong to the user. The connection lives on a pipe
     from Hermes, so it ends with it."""
 
@@ -52,15 +52,15 @@ class SshEntrance:
         self._settings = settings
         self._env = {**env, "LC_ALL": "C"}
         name = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
-        self._socket = _short(folder / f"{name}-{os.getpid()}-{id(self):x}")
+        self._socket = _shorten_path(folder / f"{name}-{os.getpid()}-{id(self):x}")
         self._master: Child | None = None
         self._hold = -1
         self._opening = asyncio.Lock()
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> ConfinementReport:
         target = self._settings.host
-        return Protection(
+        return ConfinementReport(
             kind="machine",
             details=(f"commands run on {target}, without access to this machine",),
             gaps=(f"on {target} they have all rights of the login",),
@@ -130,10 +130,12 @@ class SshEntrance:
         finally:
             os.close(reading)
         self._master.ended.add_done_callback(settle)
-        how = await first_of(up, timeout=self._settings.connect_seconds + 5)
+        how = await wait_for_first(up, timeout=self._settings.connect_seconds + 5)
         if how == "timeout" or self._master.ended.done():
             self._drop()
-            raise ToolError(_advice(self._settings.host, errors.decode("utf-8", "replace")))
+            raise ToolError(
+                _explain_failure(self._settings.host, errors.decode("utf-8", "replace"))
+            )
 
     def _drop(self) -> None:
         if self._hold >= 0:
@@ -151,7 +153,7 @@ class SshEntrance:
         self._socket.unlink(missing_ok=True)
 
 
-def _short(path: Path) -> Path:
+def _shorten_path(path: Path) -> Path:
     """ssh appends some characters while it creates the socket."""
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
         return path
@@ -159,7 +161,7 @@ def _short(path: Path) -> Path:
     return Path(f"/tmp/hermes-ssh-{os.getuid()}", name)
 
 
-def _advice(host: str, words: str) -> str:
+def _explain_failure(host: str, words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     last = lines[-1] if lines else "no answer in time"
     if "Host key verification failed" in words:

@@ -12,14 +12,14 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
-from hermes.workspaces.bash_text import quoted
-from hermes.workspaces.far.calls import Calls
-from hermes.workspaces.far.files import FarFiles
+from hermes.workspaces.bash_text import shell_quote
+from hermes.workspaces.far.calls import RemoteCalls
+from hermes.workspaces.far.files import RemoteFiles
 
 _LARGEST_BYTES = 32 * 1024 * 1024
 
 
-class Declared(Value):
+class SyncedPath(Value):
     """A local file or folder and its remote path. Without `back` it is read-only there, and nothing
     is copied back."""
 
@@ -28,7 +28,7 @@ class Declared(Value):
     back: bool = False
 
 
-class Moved(Value):
+class SyncResult(Value):
     """Paths on this machine. A file that changed on both sides stays, and the remote version is
     stored beside it with the suffix `.far`."""
 
@@ -40,17 +40,17 @@ class Moved(Value):
 class FileSync:
     """`file` stores the hashes of the last synchronization."""
 
-    def __init__(self, calls: Calls, file: Path) -> None:
+    def __init__(self, calls: RemoteCalls, file: Path) -> None:
         self._calls = calls
-        self._files = FarFiles(calls)
+        self._files = RemoteFiles(calls)
         self._file = file
 
-    async def send(self, declared: Declared) -> Moved:
+    async def send(self, declared: SyncedPath) -> SyncResult:
         """Send what is new or changed here, without overwriting remote changes that are to come
         back."""
-        known = self._known()
-        near = await asyncio.to_thread(_near_hashes, declared.near)
-        far = await self._far_hashes(declared.far)
+        known = self._load_hashes()
+        near = await asyncio.to_thread(_local_hashes, declared.near)
+        far = await self._remote_hashes(declared.far)
         sent = []
         for name, digest in near.items():
             key = f"{declared.far}\0{name}"
@@ -62,16 +62,16 @@ class FileSync:
                 sent.append(str(Path(declared.near, name)))
             if theirs == digest or not (declared.back and changed_there and key in known):
                 known[key] = digest
-        self._keep(known)
-        return Moved(sent=tuple(sent))
+        self._save_hashes(known)
+        return SyncResult(sent=tuple(sent))
 
-    async def fetch(self, declared: Declared) -> Moved:
+    async def fetch(self, declared: SyncedPath) -> SyncResult:
         """Fetch what is new or changed there."""
         if not declared.back:
-            return Moved()
-        known = self._known()
-        near = await asyncio.to_thread(_near_hashes, declared.near)
-        far = await self._far_hashes(declared.far)
+            return SyncResult()
+        known = self._load_hashes()
+        near = await asyncio.to_thread(_local_hashes, declared.near)
+        far = await self._remote_hashes(declared.far)
         fetched: list[str] = []
         conflicts: list[str] = []
         for name, digest in far.items():
@@ -80,23 +80,23 @@ class FileSync:
                 continue
             ours = near.get(name)
             clash = ours is not None and ours != known.get(key)
-            target = _inside(declared.near, f"{name}.far" if clash else name)
-            data = await self._files.read_bytes(_far_path(declared.far, name))
-            await asyncio.to_thread(_put, target, data)
+            target = _resolve_inside(declared.near, f"{name}.far" if clash else name)
+            data = await self._files.read_bytes(_remote_path(declared.far, name))
+            await asyncio.to_thread(_write_local, target, data)
             (conflicts if clash else fetched).append(str(target))
             if not clash:
                 known[key] = digest
-        self._keep(known)
-        return Moved(fetched=tuple(fetched), conflicts=tuple(conflicts))
+        self._save_hashes(known)
+        return SyncResult(fetched=tuple(fetched), conflicts=tuple(conflicts))
 
-    async def _write(self, declared: Declared, name: str, data: bytes) -> None:
-        path = _far_path(declared.far, name)
+    async def _write(self, declared: SyncedPath, name: str, data: bytes) -> None:
+        path = _remote_path(declared.far, name)
         await self._files.write_bytes(path, data)
         mode = "600" if declared.back else "400"
-        await self._calls.answer(f"chmod {mode} {quoted(path)}")
+        await self._calls.answer(f"chmod {mode} {shell_quote(path)}")
 
-    async def _far_hashes(self, root: str) -> dict[str, str]:
-        where = quoted(root)
+    async def _remote_hashes(self, root: str) -> dict[str, str]:
+        where = shell_quote(root)
         answer = await self._calls.answer(
             f"[[ -e {where} ]] || builtin exit 0; "
             f"find {where} -type f -size -{_LARGEST_BYTES}c -exec sha256sum -z -- {{}} +"
@@ -110,22 +110,22 @@ class FileSync:
             found["" if str(relative) == "." else str(relative)] = digest
         return found
 
-    def _known(self) -> dict[str, str]:
+    def _load_hashes(self) -> dict[str, str]:
         try:
             return decode(dict[str, str], self._file.read_bytes())
         except (FileNotFoundError, DecodeError):
             return {}
 
-    def _keep(self, known: dict[str, str]) -> None:
+    def _save_hashes(self, known: dict[str, str]) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(self._file, encode(known), durable=False)
 
 
-def _far_path(root: str, name: str) -> str:
+def _remote_path(root: str, name: str) -> str:
     return str(PurePosixPath(root, name)) if name else root
 
 
-def _inside(root: str, name: str) -> Path:
+def _resolve_inside(root: str, name: str) -> Path:
     """Names come from the other side and must not lead out of the folder."""
     if name in ("", ".far"):
         return Path(root + name)
@@ -135,7 +135,7 @@ def _inside(root: str, name: str) -> Path:
     return target
 
 
-def _near_hashes(root: str) -> dict[str, str]:
+def _local_hashes(root: str) -> dict[str, str]:
     top = Path(root)
     files = [top] if top.is_file() else [path for path in top.rglob("*") if path.is_file()]
     found = {}
@@ -146,6 +146,6 @@ def _near_hashes(root: str) -> dict[str, str]:
     return found
 
 
-def _put(target: Path, data: bytes) -> None:
+def _write_local(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     replace_file(target, data, new=0o666)

@@ -13,18 +13,18 @@ from hermes.core.ports import (
     CommandResult,
     FileInfo,
     ProcessInfo,
-    SearchFound,
     SearchQuery,
+    SearchResult,
     ShellSetup,
 )
 from hermes.core.world import World
-from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.far.calls import Calls
-from hermes.workspaces.far.files import FarFiles
-from hermes.workspaces.far.keeper import FarKeeper
-from hermes.workspaces.far.machine import Machine
-from hermes.workspaces.far.runner import FarRunner
-from hermes.workspaces.far.search import FarSearch
+from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.far.calls import RemoteCalls
+from hermes.workspaces.far.files import RemoteFiles
+from hermes.workspaces.far.keeper import RemoteKeeper
+from hermes.workspaces.far.machine import RemoteMachine
+from hermes.workspaces.far.runner import RemoteRunner
+from hermes.workspaces.far.search import RemoteSearch
 from hermes.workspaces.far.sync import FileSync
 from hermes.workspaces.processes import ProcessLimits, SessionProcesses
 from hermes.workspaces.search.limits import SearchLimits
@@ -43,7 +43,7 @@ _RESOLVE = (
 )
 
 
-class FarWorkspace:
+class RemoteWorkspace:
     """Implements the port for one session, once `arrive` has been called. `root` is a remote
     folder, absolute or below `~`; `state` is a local folder for snapshots, logs and records.
     `extra_env` are variables for remote commands; `secret_env` are those that no remote file and no
@@ -53,7 +53,7 @@ class FarWorkspace:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: RemoteMachine,
         root: str,
         *,
         state: Path,
@@ -74,9 +74,9 @@ class FarWorkspace:
         self._known_root = root if root.startswith("/") else ""
         self._resolved_paths: dict[str, str] = {}
         self._state = state.absolute()
-        self._calls = Calls(machine, world)
+        self._calls = RemoteCalls(machine, world)
         settings = shell or ShellSettings()
-        self._runner = FarRunner(
+        self._runner = RemoteRunner(
             self._calls,
             key=state.name,
             extra_env=extra_env or {},
@@ -85,8 +85,8 @@ class FarWorkspace:
             made=(lambda: self.root) if make_root else None,
             secret_env=secret_env,
         )
-        self._files = FarFiles(self._calls)
-        self._search = FarSearch(self._calls, limits or SearchLimits())
+        self._files = RemoteFiles(self._calls)
+        self._search = RemoteSearch(self._calls, limits or SearchLimits())
         self._settings, self._sudo = settings, sudo
         self._world, self._process_limits = world, process_limits
         self._parts: tuple[Shell, SessionProcesses] | None = None
@@ -94,7 +94,7 @@ class FarWorkspace:
     @property
     def root(self) -> str:
         if not self._known_root:
-            self._known_root = self._resolved(self._wanted_root)
+            self._known_root = self._ask_path(self._wanted_root)
         return self._known_root
 
     @property
@@ -111,13 +111,13 @@ class FarWorkspace:
 
     @property
     def processes(self) -> SessionProcesses:
-        return self._living()[1]
+        return self._runtime()[1]
 
     @property
     def _shell(self) -> Shell:
-        return self._living()[0]
+        return self._runtime()[0]
 
-    def _living(self) -> tuple[Shell, SessionProcesses]:
+    def _runtime(self) -> tuple[Shell, SessionProcesses]:
         """Created on demand, because the root may have to be requested."""
         if self._parts is None:
             shell = Shell(
@@ -131,22 +131,22 @@ class FarWorkspace:
             processes = SessionProcesses(
                 self._state / "processes",
                 shell=shell,
-                keeper=FarKeeper(self._runner, self._calls, self._world.clock, preface=preface),
+                keeper=RemoteKeeper(self._runner, self._calls, self._world.clock, preface=preface),
                 world=self._world,
                 limits=self._process_limits,
             )
             self._parts = (shell, processes)
         return self._parts
 
-    async def arrive(self) -> None:
+    async def connect(self) -> None:
         """Connect and find the folder; ToolError says what is wrong."""
         await self._machine.open()
-        self._known_root = await asyncio.to_thread(self._resolved, self._wanted_root)
+        self._known_root = await asyncio.to_thread(self._ask_path, self._wanted_root)
         await self._runner.prepare()
         if not await self._runner.is_folder(self._known_root):
             raise ToolError(f"There is no folder {self._known_root} on the remote machine.")
 
-    async def protection(self) -> Protection:
+    async def protection(self) -> ConfinementReport:
         return self._machine.protection
 
     def resolve(self, path: str) -> str:
@@ -158,9 +158,9 @@ class FarWorkspace:
             path = f"{self.cwd.rstrip('/')}/{path}"
         if _on_loop() and path in self._resolved_paths:
             return self._resolved_paths[path]
-        return self._resolved(path)
+        return self._ask_path(path)
 
-    def _resolved(self, path: str) -> str:
+    def _ask_path(self, path: str) -> str:
         raw = path.encode("utf-8", "surrogateescape")
         found = self._machine.ask_now(_RESOLVE, raw).decode("utf-8", "surrogateescape")
         if len(self._resolved_paths) >= MOST_KNOWN_PATHS:
@@ -183,7 +183,7 @@ class FarWorkspace:
     async def delete(self, path: str) -> None:
         await self._files.delete(path)
 
-    async def search(self, query: SearchQuery) -> SearchFound:
+    async def search(self, query: SearchQuery) -> SearchResult:
         return await self._search.find(query)
 
     async def run(
@@ -196,7 +196,7 @@ class FarWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        self._doze()
+        self._schedule_hibernation()
         return await self._shell.run(
             effect.script,
             effect.cwd,
@@ -229,7 +229,7 @@ class FarWorkspace:
         await self._files.write_bytes(path, data)
         return path
 
-    def _doze(self) -> None:
+    def _schedule_hibernation(self) -> None:
         if self._idle_seconds and (self._dozing is None or self._dozing.done()):
             self._dozing = asyncio.create_task(self._hibernate(), name="idle machine")
 
@@ -251,7 +251,7 @@ class FarWorkspace:
         if self._parts:
             shell, processes = self._parts
             keep = processes.any_running
-            await processes.shut()
+            await processes.release()
             await shell.close()
         await self._machine.close(keep=keep)
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
-from hermes.workspaces.search.globs import translated
+from hermes.workspaces.search.globs import glob_to_regex
 
 Chain = tuple[tuple[str, "IgnoreFile"], ...]
 
@@ -15,12 +15,14 @@ class IgnoreFile:
     """One .gitignore. The last rule that matches a path decides."""
 
     def __init__(self, text: str) -> None:
-        rules = [rule for line in text.splitlines() if (rule := _rule(line))]
+        rules = [rule for line in text.splitlines() if (rule := _parse_rule(line))]
         rules.reverse()
         self._negated = [negated for _, negated, _ in rules]
-        self._for_folders = _joined([pattern for pattern, _, _ in rules])
+        self._for_folders = _join_patterns([pattern for pattern, _, _ in rules])
         # Groups keep their numbers: a rule for folders only is present, but never matches.
-        self._for_files = _joined([r"(?!)" if only else pattern for pattern, _, only in rules])
+        self._for_files = _join_patterns(
+            [r"(?!)" if only else pattern for pattern, _, only in rules]
+        )
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """Return True for ignored, False for re-included, None if no rule matches."""
@@ -28,12 +30,12 @@ class IgnoreFile:
         return None if match is None else not self._negated[(match.lastindex or 1) - 1]
 
 
-def _joined(patterns: list[str]) -> re.Pattern[str]:
+def _join_patterns(patterns: list[str]) -> re.Pattern[str]:
     """Alternatives are tried in order, so the first matching group is the last rule."""
     return re.compile("|".join(f"({pattern})" for pattern in patterns) or "(?!)", re.DOTALL)
 
 
-def _rule(line: str) -> tuple[str, bool, bool] | None:
+def _parse_rule(line: str) -> tuple[str, bool, bool] | None:
     """Return a regular expression, whether it is negated, and whether it is for folders only."""
     line = line.removesuffix("\r")
     if not line or line.startswith("#"):
@@ -43,7 +45,7 @@ def _rule(line: str) -> tuple[str, bool, bool] | None:
     only_folders = line.endswith("/")
     line = line.removesuffix("/")
     anchored = "/" in line
-    pattern = translated(line.removeprefix("/"), anchored=anchored) if line else None
+    pattern = glob_to_regex(line.removeprefix("/"), anchored=anchored) if line else None
     return (pattern, negated, only_folders) if pattern else None
 
 
@@ -83,7 +85,7 @@ class IgnoreRules:
         self._files = files
         self._chains: dict[str, Chain] = {}
 
-    def leaves_out(self, path: str, *, folder: bool) -> bool:
+    def is_ignored(self, path: str, *, folder: bool) -> bool:
         """Return whether the entry itself is ignored; the caller checks the folders above it."""
         for base, file in self._chain(path[: path.rindex("/")] or "/"):
             verdict = file.verdict(path[len(base) :].lstrip("/"), folder=folder)

@@ -14,7 +14,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-def translated(glob: str, *, anchored: bool) -> str | None:
+def glob_to_regex(glob: str, *, anchored: bool) -> str | None:
     """Return a regular expression for whole relative paths, or None when the glob can match
     nothing. `*` and `?` stay within a name, `**` crosses folders; without `anchored`, it matches at
     any depth."""
@@ -52,11 +52,11 @@ def _one(glob: str, at: int) -> tuple[str, int] | None:
     if char == "\\":
         return (re.escape(glob[at + 1]), at + 2) if at + 1 < len(glob) else None
     if char == "[":
-        return _class(glob, at + 1)
+        return _character_class(glob, at + 1)
     return re.escape(char), at + 1
 
 
-def _class(glob: str, at: int) -> tuple[str, int] | None:
+def _character_class(glob: str, at: int) -> tuple[str, int] | None:
     negated = glob[at : at + 1] in ("!", "^")
     at += negated
     body, first = "", True
@@ -91,8 +91,8 @@ class FileGlob:
 
     def __init__(self, glob: str) -> None:
         self._negated = glob.startswith("!")
-        branches = [_ordinary(branch) for branch in _branches(glob.removeprefix("!"))]
-        patterns = [translated(b.removeprefix("/"), anchored="/" in b) for b in branches]
+        branches = [_normalize_glob(branch) for branch in _expand_braces(glob.removeprefix("!"))]
+        patterns = [glob_to_regex(b.removeprefix("/"), anchored="/" in b) for b in branches]
         if not all(patterns):
             raise ToolError(f"Invalid glob {glob!r}: a '[' is not closed, or it ends in '\\'.")
         self._pattern = re.compile("|".join(f"(?:{p})" for p in patterns), re.DOTALL)
@@ -106,12 +106,12 @@ class FileGlob:
         return self._all or (self._pattern.fullmatch(path) is None) == self._negated
 
 
-def _ordinary(glob: str) -> str:
+def _normalize_glob(glob: str) -> str:
     glob = glob.removeprefix("./") or "*"
     return f"{glob}**" if glob.endswith("/") else glob
 
 
-def _branches(glob: str) -> list[str]:
+def _expand_braces(glob: str) -> list[str]:
     """Expand `{a,b}`, innermost first."""
     found = [glob]
     done: list[str] = []

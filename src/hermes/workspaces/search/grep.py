@@ -26,7 +26,7 @@ OPTIONS = (
 )
 
 
-class Grep:
+class GrepSearch:
     def __init__(self, program: str) -> None:
         self._program = program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hermes.core.ports import Match
+from hermes.core.ports import SearchMatch
 
 # A longer line is cut while it arrives, so that no line can fill the memory.
 HELD_BYTES = 65_536
@@ -14,7 +14,7 @@ class MatchReader:
     """Collects matches from a stream until there are enough."""
 
     def __init__(self, *, most: int, line_bytes: int) -> None:
-        self.matches: list[Match] = []
+        self.matches: list[SearchMatch] = []
         self.enough = asyncio.Event()
         self._most = most
         self._line_bytes = line_bytes
@@ -65,7 +65,7 @@ class MatchReader:
         self._count += not is_context
         text = record[digits + 1 :].removesuffix(b"\r")[: self._line_bytes]
         self.matches.append(
-            Match(
+            SearchMatch(
                 path=path.decode("utf-8", "replace"),
                 line=int(record[:digits]),
                 text=text.decode("utf-8", "replace"),

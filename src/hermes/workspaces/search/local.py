@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.core.errors import ToolError
-from hermes.core.ports import SearchFound, SearchQuery
+from hermes.core.ports import SearchQuery, SearchResult
 from hermes.workspaces.files import find_program
-from hermes.workspaces.search.grep import Grep
+from hermes.workspaces.search.grep import GrepSearch
 from hermes.workspaces.search.limits import EngineName, SearchLimits
 from hermes.workspaces.search.lines import MatchReader
 from hermes.workspaces.search.pattern import check_pattern
-from hermes.workspaces.search.plain import Plain
+from hermes.workspaces.search.plain import PythonSearch
 from hermes.workspaces.search.programs import NameReader
-from hermes.workspaces.search.ripgrep import Ripgrep
+from hermes.workspaces.search.ripgrep import RipgrepSearch
 from hermes.workspaces.search.selection import Selection
-from hermes.workspaces.search.texts import only_texts
+from hermes.workspaces.search.texts import filter_texts
 
 log = logging.getLogger(__name__)
 
-Engine = Ripgrep | Grep | Plain
+Engine = RipgrepSearch | GrepSearch | PythonSearch
 
 
 class LocalSearch:
@@ -39,17 +39,17 @@ class LocalSearch:
         self._limits = limits
         self._engines: list[Engine] | None = None
 
-    async def find(self, query: SearchQuery) -> SearchFound:
+    async def find(self, query: SearchQuery) -> SearchResult:
         if not Path(query.root).exists():  # noqa: ASYNC240
             raise ToolError(f"{query.root} does not exist. Check the path.")
         if self._engines is None:
-            self._engines = await asyncio.to_thread(_installed, self._search_path, self._wanted)
+            self._engines = await asyncio.to_thread(_find_engines, self._search_path, self._wanted)
         if query.target == "files":
             return await self._find_files(query)
         check_pattern(query.pattern)
         return await self._find_lines(query)
 
-    async def _find_lines(self, query: SearchQuery) -> SearchFound:
+    async def _find_lines(self, query: SearchQuery) -> SearchResult:
         selection = Selection(query)
         limits = self._limits
         why = ""
@@ -65,7 +65,7 @@ class LocalSearch:
                 # Each engine has features of its own, such as look-around in grep.
                 why = str(error)
                 continue
-            return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
+            return SearchResult(matches=tuple(reader.matches), cut=cut or reader.full)
         raise ToolError(f"Invalid regex {query.pattern!r}: {why}.")
 
     async def _read_lines(
@@ -76,17 +76,17 @@ class LocalSearch:
         reader: MatchReader,
     ) -> None:
         enough = reader.enough
-        if isinstance(engine, Plain):
+        if isinstance(engine, PythonSearch):
             await engine.search(query, self._limits.line_bytes, reader, enough)
             return
         candidates = engine.candidates(query.pattern, selection, most=self._limits.candidates)
         async for batch in candidates:
-            if texts := await asyncio.to_thread(only_texts, batch):
+            if texts := await asyncio.to_thread(filter_texts, batch):
                 await engine.lines(query.pattern, query, texts, reader, enough)
             if enough.is_set():
                 return
 
-    async def _find_files(self, query: SearchQuery) -> SearchFound:
+    async def _find_files(self, query: SearchQuery) -> SearchResult:
         selection, limits = Selection(query), self._limits
         for engine in self._engines or ():
             enough = asyncio.Event()
@@ -101,31 +101,31 @@ class LocalSearch:
                 continue
             files = await asyncio.to_thread(_newest_first, names.names)
             cut = names.cut or len(files) > limits.files
-            return SearchFound(files=tuple(files[: limits.files]), cut=cut)
+            return SearchResult(files=tuple(files[: limits.files]), cut=cut)
         raise ToolError("No search program works on this machine.")
 
 
 def _newest_first(names: list[str]) -> list[str]:
-    dated = [(_modified(name), name) for name in names]
+    dated = [(_modification_time(name), name) for name in names]
     dated.sort(key=lambda pair: (-pair[0], pair[1]))
     return [name for _, name in dated]
 
 
-def _modified(path: str) -> int:
+def _modification_time(path: str) -> int:
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:
         return 0
 
 
-def _installed(search_path: str, wanted: EngineName | None) -> list[Engine]:
+def _find_engines(search_path: str, wanted: EngineName | None) -> list[Engine]:
     engines: list[Engine] = []
     if wanted in (None, "ripgrep") and (program := find_program("rg", search_path)):
-        engines.append(Ripgrep(program))
+        engines.append(RipgrepSearch(program))
     if wanted in (None, "grep") and (program := find_program("grep", search_path)):
-        engines += [Grep(program)] if _is_gnu(program) else []
+        engines += [GrepSearch(program)] if _is_gnu(program) else []
     if wanted in (None, "python"):
-        engines.append(Plain())
+        engines.append(PythonSearch())
     return engines
 
 

@@ -11,22 +11,22 @@ from hermes.core.ports import SearchQuery
 from hermes.workspaces.search.grep import read_walk
 from hermes.workspaces.search.lines import MatchReader
 from hermes.workspaces.search.programs import NameReader, run_program
-from hermes.workspaces.search.reading import Task
+from hermes.workspaces.search.reading import SearchTask
 from hermes.workspaces.search.selection import Selection
 
 _START = f"""import sys
 sys.path[:] = sys.argv[2:]
-from {Task.__module__} import main
+from {SearchTask.__module__} import main
 main(sys.argv[1])"""
 
 
-class Plain:
+class PythonSearch:
     async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
         await read_walk(selection, names, enough)
 
     async def search(
         self, query: SearchQuery, line_bytes: int, reader: MatchReader, enough: asyncio.Event
     ) -> None:
-        task = encode(Task(query=query, line_bytes=line_bytes)).decode()
+        task = encode(SearchTask(query=query, line_bytes=line_bytes)).decode()
         arguments = ("-I", "-S", "-Wignore", "-c", _START, task, *filter(None, sys.path))
         await run_program(sys.executable, arguments, reader.add, enough=enough)

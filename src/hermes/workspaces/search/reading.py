@@ -21,14 +21,14 @@ from hermes.workspaces.search.texts import is_text
 _INVALID = re.compile("[\udc80-\udcff]")
 
 
-class Task(Value):
+class SearchTask(Value):
     query: SearchQuery
     line_bytes: int
 
 
 def main(task: str) -> None:
     """Print matches in the format of grep, or what is wrong with the pattern."""
-    work = decode(Task, task)
+    work = decode(SearchTask, task)
     try:
         pattern = compile_for_python(work.query.pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -38,11 +38,11 @@ def main(task: str) -> None:
             _search_file(path, pattern, work, sys.stdout.buffer)
 
 
-def _search_file(path: str, pattern: re.Pattern[str], work: Task, out: BinaryIO) -> None:
+def _search_file(path: str, pattern: re.Pattern[str], work: SearchTask, out: BinaryIO) -> None:
     name = path.encode()
     try:
         with open(path, "rb") as file:  # noqa: PTH123
-            for number, is_match, line in _chosen(file, pattern.search, work.query.context):
+            for number, is_match, line in _select_lines(file, pattern.search, work.query.context):
                 sign = b":" if is_match else b"-"
                 text = line[: work.line_bytes + 1]
                 out.write(b"%b\0%d%b%b\n" % (name, number, sign, text))
@@ -51,7 +51,7 @@ def _search_file(path: str, pattern: re.Pattern[str], work: Task, out: BinaryIO)
     out.flush()
 
 
-def _chosen(
+def _select_lines(
     file: BinaryIO, matches: Callable[[str], object], context: int
 ) -> Iterator[tuple[int, bool, bytes]]:
     """Yield matching lines and the context around them, each line once."""

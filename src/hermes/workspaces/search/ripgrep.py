@@ -39,14 +39,14 @@ _LINES = (
 )
 
 
-class Ripgrep:
+class RipgrepSearch:
     def __init__(self, program: str) -> None:
         self._program = program
 
     async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
-        arguments = (*_WALK, *_narrowing(selection), "--files", "--", selection.root)
+        arguments = (*_WALK, *_glob_arguments(selection), "--files", "--", selection.root)
         await run_program(self._program, arguments, names.add, enough=enough)
-        names.names = await asyncio.to_thread(_taken, selection, names.names)
+        names.names = await asyncio.to_thread(_filter_selected, selection, names.names)
 
     async def candidates(
         self, pattern: str, selection: Selection, *, most: int
@@ -56,7 +56,7 @@ class Ripgrep:
         names = NameReader(most=most, enough=enough)
         arguments = (
             *_WALK,
-            *_narrowing(selection),
+            *_glob_arguments(selection),
             "--encoding=none",
             "--files-with-matches",
             f"--regexp={match_before_cr(pattern)}",
@@ -64,8 +64,8 @@ class Ripgrep:
             selection.root,
         )
         await run_program(self._program, arguments, names.add, enough=enough)
-        taken = await asyncio.to_thread(_taken, selection, names.names)
-        for batch in batches(sorted(taken, key=_by_folder)):
+        taken = await asyncio.to_thread(_filter_selected, selection, names.names)
+        for batch in batches(sorted(taken, key=_folder_order)):
             yield batch
 
     async def lines(
@@ -86,16 +86,16 @@ class Ripgrep:
         await run_program(self._program, arguments, reader.add, enough=enough)
 
 
-def _taken(selection: Selection, names: list[str]) -> list[str]:
-    return [name for name in names if selection.takes(name)]
+def _filter_selected(selection: Selection, names: list[str]) -> list[str]:
+    return [name for name in names if selection.includes(name)]
 
 
-def _by_folder(path: str) -> list[bytes]:
+def _folder_order(path: str) -> list[bytes]:
     """Sort like `Selection.walk`."""
     return path.encode().split(b"/")
 
 
-def _narrowing(selection: Selection) -> list[str]:
+def _glob_arguments(selection: Selection) -> list[str]:
     arguments = ["--hidden"] if selection.hidden else []
     # A glob without folders means the same to both, and makes ripgrep faster.
     for glob in selection.globs:

@@ -23,18 +23,18 @@ class Selection:
         self._rules = IgnoreRules(self.root, ignore_files or LocalIgnoreFiles())
         self._folders: dict[str, bool] = {self.root: True}
 
-    def takes(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Return whether a file that a program found below the root belongs to the selection."""
         if not _is_text(path):
             return False
         if path == self.root:
-            return self._named(path)
+            return self._matches_globs(path)
         return self._open_folder(_parent(path)) and self._takes_entry(path)
 
     def walk(self) -> Iterator[str]:
         """Yield all files; entries of a folder come in byte order."""
         if Path(self.root).is_file():
-            yield from filter(self._named, (self.root,))
+            yield from filter(self._matches_globs, (self.root,))
             return
         waiting = [self._entries(self.root)]
         while waiting:
@@ -56,7 +56,7 @@ class Selection:
         return iter(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
     def _takes_entry(self, path: str) -> bool:
-        return self._named(path) and self._visible(path, folder=False)
+        return self._matches_globs(path) and self._visible(path, folder=False)
 
     def _open_folder(self, path: str) -> bool:
         known = self._folders.get(path)
@@ -69,9 +69,9 @@ class Selection:
         name = path[path.rindex("/") + 1 :]
         if name == ".git" or (name.startswith(".") and not self.hidden):
             return False
-        return not self._rules.leaves_out(path, folder=folder)
+        return not self._rules.is_ignored(path, folder=folder)
 
-    def _named(self, path: str) -> bool:
+    def _matches_globs(self, path: str) -> bool:
         below = path[len(self.root) :].lstrip("/") or path[path.rindex("/") + 1 :]
         return all(glob.takes(below) for glob in self.globs)
 

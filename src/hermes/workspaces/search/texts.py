@@ -18,5 +18,5 @@ def is_text(path: str) -> bool:
     return True
 
 
-def only_texts(paths: list[str]) -> list[str]:
+def filter_texts(paths: list[str]) -> list[str]:
     return [path for path in paths if is_text(path)]

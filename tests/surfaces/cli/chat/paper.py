@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.chat.screen import Face
+from hermes.surfaces.cli.chat.screen import ScreenDelegate
 
 
 class Paper:
@@ -54,7 +54,7 @@ class Paper:
     def question_closed(self) -> None:
         pass
 
-    async def run(self, face: Face) -> None:
+    async def run(self, face: ScreenDelegate) -> None:
         pass
 
     def close(self) -> None:

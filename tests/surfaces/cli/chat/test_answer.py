@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.cli.chat.answer import Answer, Style
+from hermes.surfaces.cli.chat.answer import StreamedReply, Style
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.plain_markdown import plain_words
-from hermes.surfaces.cli.chat.stable import stable_part
+from hermes.surfaces.cli.chat.stable import settled_prefix
 from tests.surfaces.cli.chat.test_blocks import DOCUMENTS
 
 PLAIN = Paint(colours=False)
@@ -39,7 +39,7 @@ def f():
 def shown(
     text: str, style: Style, paint: Paint = PLAIN, *, width: int = 30, size: int = 0
 ) -> list[str]:
-    answer = Answer(style, paint)
+    answer = StreamedReply(style, paint)
     step = size or len(text) or 1
     rows: list[str] = []
     for at in range(0, len(text), step):
@@ -127,7 +127,7 @@ def test_a_table_that_does_not_fit_becomes_a_list_of_its_rows() -> None:
 
 
 def test_the_tail_shows_what_is_not_complete() -> None:
-    answer = Answer("strip", PLAIN)
+    answer = StreamedReply("strip", PLAIN)
     assert answer.feed("first\n\nsecond **bold** and", 30) == ["first"]
     assert answer.tail(30, 5) == ["", "second bold and"]
     assert answer.tail(8, 2) == ["second", "bold and"]
@@ -171,17 +171,17 @@ MARKED = st.lists(
 
 @given(MARKED, st.integers(0, 80))
 def test_what_is_called_stable_stays_whatever_follows(text: str, length: int) -> None:
-    sure = plain_words(stable_part(text[:length]))
+    sure = plain_words(settled_prefix(text[:length]))
     assert plain_words(text).startswith(sure)
 
 
 def test_plain_words_and_finished_marks_are_stable() -> None:
     text = "a **b** `c*` d_e 2 * 3 [x] (see) and *open"
-    assert stable_part(text) == "a **b** `c*` d_e 2 * 3 [x] (see) and "
+    assert settled_prefix(text) == "a **b** `c*` d_e 2 * 3 [x] (see) and "
 
 
 def test_full_rows_of_a_paragraph_do_not_wait_for_its_end() -> None:
-    answer = Answer("strip", PLAIN)
+    answer = StreamedReply("strip", PLAIN)
     assert answer.feed("one two three fo", 10) == ["one two"]
     assert answer.tail(10, 5) == ["three fo"]
     assert answer.feed("ur five **six", 10) == ["three four"]
@@ -190,7 +190,7 @@ def test_full_rows_of_a_paragraph_do_not_wait_for_its_end() -> None:
 
 
 def test_rows_go_on_where_they_stopped_when_the_width_changes() -> None:
-    answer = Answer("strip", PLAIN)
+    answer = StreamedReply("strip", PLAIN)
     assert answer.feed("- one two three four", 10) == ["• one two", "  three"]
     assert answer.feed(" five six seven", 30) == []
     assert answer.finish(30) == ["  four five six seven"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.language import language, names
+from hermes.commands.language import list_languages, load_language
 from hermes.core.effects import Effect, RunCommand, WritePath
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from hermes.surfaces.cli.chat import asking
@@ -75,29 +75,29 @@ def test_a_file_is_asked_about_by_its_path() -> None:
     ],
 )
 def test_only_a_clear_word_decides_an_approval(typed: str, answer: str | None) -> None:
-    assert asking.approval(REMOVAL, now=0).meant(typed) == answer
+    assert asking.approval(REMOVAL, now=0).parse_answer(typed) == answer
 
 
 def test_only_offered_scopes_can_be_chosen() -> None:
     asked = asking.approval(wants(RunCommand(script="cat key", cwd="/"), "once"), now=0)
     assert [choice.value for choice in asked.choices] == ["once", "deny"]
-    assert asked.meant("always") is None
+    assert asked.parse_answer("always") is None
 
 
 def test_arrows_choose_and_an_empty_line_confirms() -> None:
     asked = asking.approval(REMOVAL, now=0)
     asked.move(1)
     asked.move(1)
-    assert asked.meant("") == "session"
+    assert asked.parse_answer("") == "session"
     assert ">[2] this session" in asked.rows(PLAIN, 100, now=0)[0]
     asked.move(-1)
     asked.move(-1)
-    assert asked.meant("") == "deny"
+    assert asked.parse_answer("") == "deny"
 
 
 def test_a_question_takes_a_choice_or_free_words() -> None:
     asked = asking.question(COLOUR, now=0)
-    assert [asked.meant(typed) for typed in ("2", "green", "7 shades")] == [
+    assert [asked.parse_answer(typed) for typed in ("2", "green", "7 shades")] == [
         "blue",
         "green",
         "7 shades",
@@ -131,7 +131,7 @@ def test_what_came_of_it_is_one_line() -> None:
 
 def test_a_skin_of_words_asks_in_words() -> None:
     paint = Paint(colours=False)
-    paint.wear(find_skin("plain", Path("/nowhere")))
+    paint.apply_skin(find_skin("plain", Path("/nowhere")))
     panel = asking.approval_panel(REMOVAL, paint, 80)
     assert panel.startswith("question: Run this command? — `rm` deletes files.\n")
     assert asking.approval(REMOVAL, now=0).symbol(paint.skin) == "allow? >"
@@ -141,23 +141,28 @@ def test_a_skin_of_words_asks_in_words() -> None:
     assert asking.outcome(denied, paint) == " answer: denied"
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list_languages())
 def test_a_question_is_put_in_every_language_and_means_the_same(name: str) -> None:
     paint = Paint(colours=False)
-    paint.say = language(name)
+    paint.say = load_language(name)
     asked = asking.approval(REMOVAL, now=0, say=paint.say)
     assert asking.approval_panel(REMOVAL, paint, 80).endswith("\n   rm -r build")
     for choice in asked.choices:
-        assert asked.meant(choice.label) == choice.value
-        assert asked.meant(choice.value) == choice.value
-    assert {asked.meant(word) for word in paint.say.yes} == {"once"}
-    assert {asked.meant(word) for word in paint.say.no} == {"deny"}
-    assert [asked.meant(str(n)) for n in range(1, 5)] == ["once", "session", "always", "deny"]
+        assert asked.parse_answer(choice.label) == choice.value
+        assert asked.parse_answer(choice.value) == choice.value
+    assert {asked.parse_answer(word) for word in paint.say.yes} == {"once"}
+    assert {asked.parse_answer(word) for word in paint.say.no} == {"deny"}
+    assert [asked.parse_answer(str(n)) for n in range(1, 5)] == [
+        "once",
+        "session",
+        "always",
+        "deny",
+    ]
 
 
 def test_a_question_in_german() -> None:
     paint = Paint(colours=False)
-    paint.say = language("de")
+    paint.say = load_language("de")
     assert asking.approval_panel(REMOVAL, paint, 80) == (
         "⚠  Diesen Befehl ausführen? — `rm` deletes files.\n"
         "   Ordner /srv/proj · Art delete\n"

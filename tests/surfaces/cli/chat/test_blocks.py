@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.cli.chat.blocks import CODE_LINES, Block, Blocks
+from hermes.surfaces.cli.chat.blocks import CODE_LINES, BlockSplitter, MarkdownBlock
 
 PIECES = st.sampled_from(
     [
@@ -40,8 +40,8 @@ PIECES = st.sampled_from(
 DOCUMENTS = st.lists(PIECES, max_size=40).map("".join)
 
 
-def blocks_of(*pieces: str) -> list[Block]:
-    blocks = Blocks()
+def blocks_of(*pieces: str) -> list[MarkdownBlock]:
+    blocks = BlockSplitter()
     found = [block for piece in pieces for block in blocks.feed(piece)]
     return found + blocks.finish()
 
@@ -62,17 +62,17 @@ def test_how_the_text_comes_in_pieces_makes_no_difference(text: str, data: st.Da
 @given(DOCUMENTS)
 def test_what_is_given_out_and_the_tail_are_all_there_is(text: str) -> None:
     words = re.sub("[`~\r]", "", text)
-    blocks = Blocks()
+    blocks = BlockSplitter()
     given_out = "".join(block.text for block in blocks.feed(words))
     assert "".join((given_out + blocks.tail).split()) == "".join(words.split())
 
 
 def test_a_paragraph_is_complete_at_the_empty_line() -> None:
-    blocks = Blocks()
+    blocks = BlockSplitter()
     assert blocks.feed("one\ntwo\n") == []
     assert blocks.tail == "one\ntwo"
-    assert blocks.feed("\nthree") == [Block(kind="text", lines=("one", "two"))]
-    assert (blocks.tail, blocks.parted) == ("three", True)
+    assert blocks.feed("\nthree") == [MarkdownBlock(kind="text", lines=("one", "two"))]
+    assert (blocks.tail, blocks.has_gap) == ("three", True)
 
 
 def test_every_item_is_a_block_with_the_lines_that_belong_to_it() -> None:
@@ -110,7 +110,7 @@ def test_headings_rules_and_quotes_stand_alone() -> None:
 
 def test_code_keeps_its_lines_and_loses_its_fences() -> None:
     assert blocks_of("  ```Python x\n  a\n    b\n  ```\nend") == [
-        Block(
+        MarkdownBlock(
             kind="code",
             lines=("a", "  b"),
             language="python",
@@ -118,7 +118,7 @@ def test_code_keeps_its_lines_and_loses_its_fences() -> None:
             opens=True,
             closes=True,
         ),
-        Block(kind="text", lines=("end",)),
+        MarkdownBlock(kind="text", lines=("end",)),
     ]
 
 

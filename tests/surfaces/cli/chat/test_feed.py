@@ -31,7 +31,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.feed import Feed
-from hermes.surfaces.cli.chat.live import Live
+from hermes.surfaces.cli.chat.live import LiveState
 from tests.surfaces.cli.chat.paper import Paper
 
 
@@ -40,13 +40,13 @@ class Show:
 
     def __init__(self, **display: object) -> None:
         self.paper = Paper()
-        self.live = Live(lambda: 0.0)
+        self.live = LiveState(lambda: 0.0)
         settings = replace(DisplaySettings(), **display)
         self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
         self._numbers = itertools.count(1)
 
     def tell(self, text: str) -> None:
-        self._feed.tell(text)
+        self._feed.show_output(text)
 
     def report(self, text: str, *, said: bool) -> None:
         self._feed.report(text, said=said)

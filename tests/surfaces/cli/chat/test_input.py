@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.surfaces.cli.chat.desk import Desk, Said, Stopped
+from hermes.surfaces.cli.chat.desk import ChatState, StopRequested, SubmittedLine
 from hermes.surfaces.cli.chat.history import PrivateHistory
 from hermes.surfaces.cli.chat.pastes import Pastes
 from tests.surfaces.cli.chat.paper import Paper
@@ -30,36 +30,36 @@ def test_a_home_that_cannot_be_written_costs_the_history_only(tmp_path: Path) ->
 
 def test_short_pastes_are_shown_and_long_ones_named() -> None:
     pastes = Pastes()
-    assert pastes.shown("a\r\nb") == "a\nb"
+    assert pastes.placeholder("a\r\nb") == "a\nb"
     long = "\n".join("x" * 200)
-    name = pastes.shown(long)
+    name = pastes.placeholder(long)
     assert name == "[Pasted text #1: 200 lines]"
-    assert pastes.expanded(f"Look: {name}!") == f"Look: {long}!"
+    assert pastes.expand(f"Look: {name}!") == f"Look: {long}!"
 
 
 def test_a_name_that_stands_for_nothing_stays() -> None:
-    assert Pastes().expanded("[Pasted text #3: 9 lines]") == "[Pasted text #3: 9 lines]"
+    assert Pastes().expand("[Pasted text #3: 9 lines]") == "[Pasted text #3: 9 lines]"
 
 
 async def test_lines_typed_early_wait_at_the_desk() -> None:
-    desk = Desk(lambda: 0.0)
+    desk = ChatState(lambda: 0.0)
     assert [desk.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
     assert desk.rows(80, 24) == ["starting… 2 line(s) queued"]
     assert [desk.inputs.get_nowait() for _ in range(2)] == [
-        Said(text="first", early=True),
-        Said(text="second", early=True),
+        SubmittedLine(text="first", early=True),
+        SubmittedLine(text="second", early=True),
     ]
 
 
 async def test_ctrl_c_clears_then_stops_then_leaves() -> None:
     now = [100.0]
-    desk, paper = Desk(lambda: now[0]), Paper()
+    desk, paper = ChatState(lambda: now[0]), Paper()
     desk.screen = paper
     paper.draft = "half a word"
     desk.interrupt()
     assert (paper.draft, desk.inputs.empty(), paper.closed) == ("", True, False)
     desk.interrupt()
-    assert desk.inputs.get_nowait() == Stopped()
+    assert desk.inputs.get_nowait() == StopRequested()
     now[0] += 3
     desk.interrupt()
     assert not paper.closed
@@ -69,7 +69,7 @@ async def test_ctrl_c_clears_then_stops_then_leaves() -> None:
 
 
 async def test_who_goes_on_talking_does_not_leave_with_the_next_ctrl_c() -> None:
-    desk, paper = Desk(lambda: 100.0), Paper()
+    desk, paper = ChatState(lambda: 100.0), Paper()
     desk.screen = paper
     desk.interrupt()
     desk.submit("something else")

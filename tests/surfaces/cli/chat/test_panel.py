@@ -5,9 +5,9 @@ from __future__ import annotations
 from hermes.core.effects import RunCommand
 from hermes.core.events import ApprovalAnswered, ApprovalAsked
 from hermes.surfaces.cli.chat import asking
-from hermes.surfaces.cli.chat.asking import Asked
-from hermes.surfaces.cli.chat.desk import Answered, Desk
-from hermes.surfaces.cli.chat.panel import Panel
+from hermes.surfaces.cli.chat.asking import OpenQuestion
+from hermes.surfaces.cli.chat.desk import ChatState, QuestionAnswer
+from hermes.surfaces.cli.chat.panel import StatusPanel
 from tests.surfaces.cli.chat.paper import Paper
 
 
@@ -16,13 +16,13 @@ class Table:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.desk = Desk(lambda: self.now)
-        self.desk.view = self.panel = Panel(Paper(), lambda: self.now)
+        self.desk = ChatState(lambda: self.now)
+        self.desk.view = self.panel = StatusPanel(Paper(), lambda: self.now)
 
     def ask(self, name: str) -> None:
         self.panel.ask(self.question(name))
 
-    def question(self, name: str) -> Asked:
+    def question(self, name: str) -> OpenQuestion:
         asked = ApprovalAsked(
             id=name,
             call_id=name,
@@ -34,13 +34,15 @@ class Table:
         )
         return asking.approval(asked, self.now)
 
-    def press(self, key: str) -> Answered | None:
+    def press(self, key: str) -> QuestionAnswer | None:
         """A key, and what came of it."""
         self.desk.key(key)
         wanted = None if self.desk.inputs.empty() else self.desk.inputs.get_nowait()
-        assert wanted is None or isinstance(wanted, Answered)
+        assert wanted is None or isinstance(wanted, QuestionAnswer)
         if wanted:
-            self.panel.answered(ApprovalAnswered(id=wanted.id, choice=wanted.text, by="owner"))
+            self.panel.close_question(
+                ApprovalAnswered(id=wanted.id, choice=wanted.text, by="owner")
+            )
         return wanted
 
 
@@ -48,21 +50,21 @@ def test_questions_are_answered_in_their_order() -> None:
     table = Table()
     table.ask("first")
     table.ask("second")
-    assert table.press("1") == Answered(id="first", text="once")
+    assert table.press("1") == QuestionAnswer(id="first", text="once")
     table.now += 1
-    assert table.press("2") == Answered(id="second", text="deny")
+    assert table.press("2") == QuestionAnswer(id="second", text="deny")
     assert table.panel.question is None
 
 
 def test_a_key_pressed_twice_answers_once() -> None:
     table = Table()
     table.ask("first")
-    assert table.press("1") == Answered(id="first", text="once")
+    assert table.press("1") == QuestionAnswer(id="first", text="once")
     table.now += 0.1
     table.ask("second")
     assert table.press("1") is None
     table.now += 1
-    assert table.press("1") == Answered(id="second", text="once")
+    assert table.press("1") == QuestionAnswer(id="second", text="once")
 
 
 def test_a_key_that_stands_for_nothing_answers_nothing() -> None:
@@ -76,6 +78,6 @@ def test_a_key_that_stands_for_nothing_answers_nothing() -> None:
 def test_a_question_that_ends_by_itself_makes_room() -> None:
     table = Table()
     table.ask("first")
-    assert table.panel.answered(ApprovalAnswered(id="first", choice="deny", by="time"))
-    assert not table.panel.answered(ApprovalAnswered(id="first", choice="deny", by="time"))
+    assert table.panel.close_question(ApprovalAnswered(id="first", choice="deny", by="time"))
+    assert not table.panel.close_question(ApprovalAnswered(id="first", choice="deny", by="time"))
     assert not table.desk.asking()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands.describe import Deed
+from hermes.commands.describe import CallDescription
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.paint import Paint
@@ -10,7 +10,7 @@ from hermes.surfaces.cli.chat.tool_lines import DIFF_LINES, diff_lines, tool_lin
 
 PLAIN = Paint(colours=False)
 COLOURS = Paint(colours=True)
-DEED = Deed(emoji="💻", verb="$", detail="make test")
+DEED = CallDescription(emoji="💻", verb="$", detail="make test")
 
 
 def result(*, failed: bool = False, text: str = "", **details: object) -> ToolResult:
@@ -29,7 +29,7 @@ def test_a_failure_adds_its_reason_in_red() -> None:
 
 
 def test_a_long_detail_is_cut_so_that_the_line_stays_one_row() -> None:
-    long = Deed(emoji="💻", verb="$", detail="echo 你好 " * 30)
+    long = CallDescription(emoji="💻", verb="$", detail="echo 你好 " * 30)
     line = tool_line(long, result(failed=True, exit_code=1), 1, PLAIN, 60)
     assert cells(line) <= 60
     assert line.endswith("…  1.0s  [exit 1]")

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.failures import failure
-from hermes.providers.offline.plan import Outcome, Steps, Task, call, checked_call
-from hermes.providers.offline.tool_answers import objects, output_lines, succeeded
-from hermes.providers.offline.voice import code
+from hermes.providers.offline.failures import explain_failure
+from hermes.providers.offline.plan import StepOutcome, Steps, StepTask, call, checked_call
+from hermes.providers.offline.tool_answers import has_succeeded, objects, output_lines
+from hermes.providers.offline.voice import inline_code
 
 _BOXES = {"completed": "[x]", "cancelled": "[-]", "in_progress": "[~]"}
 
 
-def todo_show(task: Task) -> Steps:
+def todo_show(task: StepTask) -> Steps:
     result = yield from checked_call("todo")
     return _show_todos(task, objects(result.details, "todos"))
 
 
-def todo_add(task: Task) -> Steps:
+def todo_add(task: StepTask) -> Steps:
     current = yield from checked_call("todo")
     item = {
         "id": _free_id(objects(current.details, "todos")),
@@ -30,7 +30,7 @@ def todo_add(task: Task) -> Steps:
     return _report_change(task, result, "todo.added", task.slot("text"))
 
 
-def todo_done(task: Task) -> Steps:
+def todo_done(task: StepTask) -> Steps:
     current = yield from checked_call("todo")
     item = _find_todo(task, objects(current.details, "todos"))
     if item is None:
@@ -39,7 +39,7 @@ def todo_done(task: Task) -> Steps:
     return _report_change(task, result, "todo.done", str(item.get("content", "")))
 
 
-def todo_remove(task: Task) -> Steps:
+def todo_remove(task: StepTask) -> Steps:
     current = yield from checked_call("todo")
     todos = objects(current.details, "todos")
     item = _find_todo(task, todos)
@@ -50,54 +50,54 @@ def todo_remove(task: Task) -> Steps:
     return _report_change(task, result, "todo.removed", str(item.get("content", "")))
 
 
-def todo_clear(task: Task) -> Steps:
+def todo_clear(task: StepTask) -> Steps:
     yield from checked_call("todo", todos=[], merge=False)
-    return task.done("todo.cleared")
+    return task.answer("todo.cleared")
 
 
-def remember(task: Task) -> Steps:
+def remember(task: StepTask) -> Steps:
     text = task.slot("text")
     result = yield from checked_call("memory", action="add", target="memory", content=text)
     if result.details.get("held"):
-        return task.done("remembered.held", text=text)
-    return task.done("remembered", text=text)
+        return task.answer("remembered.held", text=text)
+    return task.answer("remembered", text=text)
 
 
-def recall(task: Task) -> Steps:
+def recall(task: StepTask) -> Steps:
     result = yield from checked_call("session_search", query=task.slot("text"))
     lines = output_lines(result)
-    text = code(task.slot("text"))
+    text = inline_code(task.slot("text"))
     if not lines or result.details.get("count") == 0:
-        return task.done("recall.none", text=text)
-    return Outcome(text=f"{task.say('recall', text=text)}\n\n{task.say.block(lines)}")
+        return task.answer("recall.none", text=text)
+    return StepOutcome(text=f"{task.say('recall', text=text)}\n\n{task.say.block(lines)}")
 
 
-def _report_change(task: Task, result: ToolResult, key: str, text: str) -> Outcome:
-    if not succeeded(result):
-        return failure(task, result)
+def _report_change(task: StepTask, result: ToolResult, key: str, text: str) -> StepOutcome:
+    if not has_succeeded(result):
+        return explain_failure(task, result)
     shown = _show_todos(task, objects(result.details, "todos"))
-    return Outcome(text=f"{task.say(key, text=text)}\n\n{shown.text}")
+    return StepOutcome(text=f"{task.say(key, text=text)}\n\n{shown.text}")
 
 
-def _show_todos(task: Task, todos: Sequence[JsonObject]) -> Outcome:
+def _show_todos(task: StepTask, todos: Sequence[JsonObject]) -> StepOutcome:
     if not todos:
-        return task.done("todo.empty")
+        return task.answer("todo.empty")
     lines = [
         f"{number}. {_BOXES.get(str(item.get('status')), '[ ]')} {item.get('content', '')}"
         for number, item in enumerate(todos, 1)
     ]
     open_items = sum(item.get("status") in ("pending", "in_progress") for item in todos)
     head = task.say.count("todo.open", open_items) if open_items else task.say("todo.all_done")
-    return Outcome(text=f"{head}\n\n" + "\n".join(lines))
+    return StepOutcome(text=f"{head}\n\n" + "\n".join(lines))
 
 
-def _unclear(task: Task, todos: Sequence[JsonObject]) -> Outcome:
-    return Outcome(
+def _unclear(task: StepTask, todos: Sequence[JsonObject]) -> StepOutcome:
+    return StepOutcome(
         text=f"{task.say('todo.unclear')}\n\n{_show_todos(task, todos).text}", failed=True
     )
 
 
-def _find_todo(task: Task, todos: Sequence[JsonObject]) -> JsonObject | None:
+def _find_todo(task: StepTask, todos: Sequence[JsonObject]) -> JsonObject | None:
     """By its position in the list, or as the only item that contains the words."""
     place = task.number("n", 0) or _place(task)
     if place:
@@ -108,7 +108,7 @@ def _find_todo(task: Task, todos: Sequence[JsonObject]) -> JsonObject | None:
     return found[0] if len(found) == 1 else None
 
 
-def _place(task: Task) -> int:
+def _place(task: StepTask) -> int:
     ordinals = task.say.language.data.ordinals
     return ordinals.get(task.slot("text").casefold(), 0)
 

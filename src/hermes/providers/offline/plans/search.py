@@ -7,9 +7,16 @@ from collections.abc import Generator
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.plan import Outcome, Results, Steps, Task, Wishes, checked_call
+from hermes.providers.offline.plan import (
+    CallRequests,
+    Results,
+    StepOutcome,
+    Steps,
+    StepTask,
+    checked_call,
+)
 from hermes.providers.offline.tool_answers import found_count, found_files
-from hermes.providers.offline.voice import code
+from hermes.providers.offline.voice import inline_code
 
 SHOWN = 50
 MAX_COUNTED = 100
@@ -18,57 +25,61 @@ _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 TODO_PATTERN = r"\b(TODO|FIXME|XXX|HACK)\b"
 
 
-def find_text(task: Task) -> Steps:
+def find_text(task: StepTask) -> Steps:
     if task.has("names"):
         return (yield from files_with_text(task))
     result = yield from _search(task, _search_pattern(task), limit=SHOWN)
-    return _matches(task, result, code(task.slot("text")))
+    return _matches(task, result, inline_code(task.slot("text")))
 
 
-def files_with_text(task: Task) -> Steps:
+def files_with_text(task: StepTask) -> Steps:
     result = yield from _search(task, _search_pattern(task), limit=SHOWN, output_mode="files_only")
     files = found_files(result)
     if not files:
-        return task.done("matches.none", text=code(task.slot("text")), place=task.place)
-    head = task.say.count("files_with", len(files), text=code(task.slot("text")), place=task.place)
-    return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
+        return task.answer("matches.none", text=inline_code(task.slot("text")), place=task.place)
+    head = task.say.count(
+        "files_with", len(files), text=inline_code(task.slot("text")), place=task.place
+    )
+    return StepOutcome(text=f"{head}\n\n{task.say.bullets([inline_code(name) for name in files])}")
 
 
-def find_todos(task: Task) -> Steps:
+def find_todos(task: StepTask) -> Steps:
     result = yield from _search(task, TODO_PATTERN, limit=SHOWN)
     return _matches(task, result, "TODO/FIXME")
 
 
-def count_matches(task: Task) -> Steps:
+def count_matches(task: StepTask) -> Steps:
     result = yield from _search(task, _search_pattern(task), limit=MAX_COUNTED, output_mode="count")
-    text = code(task.slot("text"))
+    text = inline_code(task.slot("text"))
     count = found_count(result)
-    return Outcome(text=task.say.count("counted", count, text=text, place=task.place))
+    return StepOutcome(text=task.say.count("counted", count, text=text, place=task.place))
 
 
-def find_files(task: Task) -> Steps:
+def find_files(task: StepTask) -> Steps:
     result = yield from _files(task, limit=SHOWN)
     files = found_files(result)
-    wanted = code(_file_pattern(task))
+    wanted = inline_code(_file_pattern(task))
     if not files:
-        return task.done("files.no_match", pattern=wanted, place=task.place)
+        return task.answer("files.no_match", pattern=wanted, place=task.place)
     count = max(found_count(result), len(files))
     head = task.say.count("files.found", count, pattern=wanted, place=task.place)
-    return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
+    return StepOutcome(text=f"{head}\n\n{task.say.bullets([inline_code(name) for name in files])}")
 
 
-def count_files(task: Task) -> Steps:
+def count_files(task: StepTask) -> Steps:
     result = yield from _files(task, limit=1)
     count = found_count(result)
     if task.has("glob"):
-        pattern = code(_file_pattern(task))
-        return Outcome(
+        pattern = inline_code(_file_pattern(task))
+        return StepOutcome(
             text=task.say.count("files.counted", count, pattern=pattern, place=task.place)
         )
-    return Outcome(text=task.say.count("files.count", count, place=task.place))
+    return StepOutcome(text=task.say.count("files.count", count, place=task.place))
 
 
-def _search(task: Task, pattern: str, **options: object) -> Generator[Wishes, Results, ToolResult]:
+def _search(
+    task: StepTask, pattern: str, **options: object
+) -> Generator[CallRequests, Results, ToolResult]:
     narrowed: JsonObject = {"file_glob": task.slot("glob")} if task.has("glob") else {}
     return (
         yield from checked_call(
@@ -82,7 +93,7 @@ def _search(task: Task, pattern: str, **options: object) -> Generator[Wishes, Re
     )
 
 
-def _files(task: Task, *, limit: int) -> Generator[Wishes, Results, ToolResult]:
+def _files(task: StepTask, *, limit: int) -> Generator[CallRequests, Results, ToolResult]:
     pattern = _file_pattern(task)
     return (
         yield from checked_call(
@@ -91,7 +102,7 @@ def _files(task: Task, *, limit: int) -> Generator[Wishes, Results, ToolResult]:
     )
 
 
-def _search_pattern(task: Task) -> str:
+def _search_pattern(task: StepTask) -> str:
     """The text as a regular expression that matches it literally, unless it is one already."""
     text = task.slot("text")
     if not task.has("regex"):
@@ -99,7 +110,7 @@ def _search_pattern(task: Task) -> str:
     return f"(?i){text}" if task.has("any_case") else text
 
 
-def _file_pattern(task: Task) -> str:
+def _file_pattern(task: StepTask) -> str:
     """A name without a wildcard may also be part of a name."""
     if task.has("glob"):
         return task.slot("glob")
@@ -110,12 +121,12 @@ def _file_pattern(task: Task) -> str:
     return f"*{name}*"
 
 
-def _matches(task: Task, result: ToolResult, text: str) -> Outcome:
+def _matches(task: StepTask, result: ToolResult, text: str) -> StepOutcome:
     count = found_count(result)
     if not count:
-        return task.done("matches.none", text=text, place=task.place)
+        return task.answer("matches.none", text=text, place=task.place)
     files = found_files(result)
     head = task.say.count("matches", count, text=text, place=task.place)
     if len(files) > 1:
         head += " " + task.say("matches.files", count=len(files))
-    return Outcome(text=f"{head}\n\n{task.say.block(result.text.rstrip().splitlines())}")
+    return StepOutcome(text=f"{head}\n\n{task.say.block(result.text.rstrip().splitlines())}")

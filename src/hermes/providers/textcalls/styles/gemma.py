@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.providers.textcalls.literals import Unreadable, value_of
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape
+from hermes.providers.textcalls.literals import UnreadableValue, parse_value
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape
 
 _MAX_DEPTH = 20
 _KEY = 100
@@ -15,27 +15,27 @@ _WORD = re.compile(r"[\w.\-]+")
 _SCALAR = re.compile(r"[^,\]}\s<]+")
 
 
-def _call(tape: Tape, opener: str, closer: str, quote: str) -> Reading:
+def _call(tape: TextTape, opener: str, closer: str, quote: str) -> Reading:
     yield from tape.expect(opener)
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     yield from tape.expect("call:")
-    name = tape.name(tape.offer.own((yield from tape.word())))
+    name = tape.mark_name(tape.offer.strip_namespace((yield from tape.word())))
     arguments = yield from _object(tape, quote, 0)
-    yield from tape.spaces()
-    if not (yield from tape.has(closer)) and not (tape.ended and not tape.ahead):
+    yield from tape.skip_spaces()
+    if not (yield from tape.accept(closer)) and not (tape.ended and not tape.ahead):
         raise NoCall
-    return (Raw(name, arguments),)
+    return (RawCall(name, arguments),)
 
 
-def _object(tape: Tape, quote: str, depth: int) -> Steps[JsonObject]:
+def _object(tape: TextTape, quote: str, depth: int) -> Steps[JsonObject]:
     yield from tape.expect("{")
     result: JsonObject = {}
-    yield from tape.spaces()
-    while not (yield from tape.has("}")):
+    yield from tape.skip_spaces()
+    while not (yield from tape.accept("}")):
         if result:
             yield from tape.expect(",")
-            yield from tape.spaces()
-        quoted = yield from tape.has(quote)
+            yield from tape.skip_spaces()
+        quoted = yield from tape.accept(quote)
         key = yield from tape.until(quote if quoted else ":", most=_KEY)
         if quoted:
             yield from tape.expect(":")
@@ -44,27 +44,27 @@ def _object(tape: Tape, quote: str, depth: int) -> Steps[JsonObject]:
         if key in result:
             raise NoCall
         result[key] = yield from _value(tape, quote, depth)
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
     return result
 
 
-def _list(tape: Tape, quote: str, depth: int) -> Steps[list[JsonValue]]:
+def _list(tape: TextTape, quote: str, depth: int) -> Steps[list[JsonValue]]:
     yield from tape.expect("[")
     result: list[JsonValue] = []
-    yield from tape.spaces()
-    while not (yield from tape.has("]")):
+    yield from tape.skip_spaces()
+    while not (yield from tape.accept("]")):
         if result:
             yield from tape.expect(",")
         result.append((yield from _value(tape, quote, depth)))
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
     return result
 
 
-def _value(tape: Tape, quote: str, depth: int) -> Steps[JsonValue]:
+def _value(tape: TextTape, quote: str, depth: int) -> Steps[JsonValue]:
     if depth > _MAX_DEPTH:
         raise NoCall
-    yield from tape.spaces()
-    if (yield from tape.has(quote)):
+    yield from tape.skip_spaces()
+    if (yield from tape.accept(quote)):
         return (yield from tape.until(quote))
     if tape.ahead == "{":
         return (yield from _object(tape, quote, depth + 1))
@@ -73,7 +73,7 @@ def _value(tape: Tape, quote: str, depth: int) -> Steps[JsonValue]:
     return (yield from _scalar(tape))
 
 
-def _scalar(tape: Tape) -> Steps[JsonValue]:
+def _scalar(tape: TextTape) -> Steps[JsonValue]:
     while True:
         found = _SCALAR.match(tape.text, tape.at)
         if found is None:
@@ -81,14 +81,14 @@ def _scalar(tape: Tape) -> Steps[JsonValue]:
         if found.end() < len(tape.text) or tape.ended:
             tape.at = found.end()
             try:
-                return value_of(found[0])
-            except Unreadable as error:
+                return parse_value(found[0])
+            except UnreadableValue as error:
                 raise NoCall from error
         yield ""
 
 
-def _style(name: str, opener: str, closer: str, quote: str) -> Style:
-    return Style(
+def _style(name: str, opener: str, closer: str, quote: str) -> CallStyle:
+    return CallStyle(
         name,
         lambda tape: _call(tape, opener, closer, quote),
         openers=(opener,),

@@ -3,31 +3,31 @@ others."""
 
 from __future__ import annotations
 
-from hermes.providers.textcalls.shapes import raws_in
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Tape
+from hermes.providers.textcalls.shapes import parse_calls
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, TextTape
 
 _BETWEEN = (",", ";")
 
 
 def json_block(
-    tape: Tape, opener: str, closers: tuple[str, ...], *, closed: bool = True
+    tape: TextTape, opener: str, closers: tuple[str, ...], *, closed: bool = True
 ) -> Reading:
     """One or more objects or lists, and a closer. A reply may end after complete JSON, because some
     servers hide the closing token. Styles without a closer are not `closed`."""
     yield from tape.expect(opener)
     yield from tape.any_of("<|plugin|>")
-    found: list[Raw] = []
+    found: list[RawCall] = []
     end = tape.at
     while True:
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             break
-        more = raws_in((yield from tape.balanced()))
+        more = parse_calls((yield from tape.balanced_text()))
         found += more
-        tape.name(tape.offer.own(more[0].name))
+        tape.mark_name(tape.offer.strip_namespace(more[0].name))
         end = tape.at
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
         yield from tape.any_of(*_BETWEEN)
     if not found:
         raise NoCall
@@ -38,27 +38,27 @@ def json_block(
     return tuple(found)
 
 
-def _style(name: str, *marks: tuple[str, ...], closed: bool = True) -> Style:
+def _style(name: str, *marks: tuple[str, ...], closed: bool = True) -> CallStyle:
     """Each of `marks` is an opener followed by its closers."""
     by_opener = {opener: tuple(closers) for opener, *closers in marks}
 
-    def read(tape: Tape) -> Reading:
+    def read(tape: TextTape) -> Reading:
         opener = next(o for o in by_opener if tape.text.startswith(o, tape.at))
         return json_block(tape, opener, by_opener[opener], closed=closed)
 
     closers = tuple(closer for mark in marks for closer in mark[1:])
-    return Style(name, read, openers=tuple(by_opener), closers=closers)
+    return CallStyle(name, read, openers=tuple(by_opener), closers=closers)
 
 
-def _list(tape: Tape) -> Reading:
+def _list(tape: TextTape) -> Reading:
     """`functools[…]` has no closer: the list is everything."""
     yield from tape.expect("functools")
-    found = raws_in((yield from tape.balanced()))
-    tape.name(tape.offer.own(found[0].name))
+    found = parse_calls((yield from tape.balanced_text()))
+    tape.mark_name(tape.offer.strip_namespace(found[0].name))
     return found
 
 
-def _python_tag(tape: Tape) -> Reading:
+def _python_tag(tape: TextTape) -> Reading:
     """After this token Llama 3 writes to the end of its turn."""
     return json_block(tape, "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"))
 
@@ -74,9 +74,9 @@ STYLES = (
         ("<tools>", "</tools>"),
         ("<tool>", "</tool>"),
     ),
-    Style("llama", _python_tag, openers=("<|python_tag|>",), closers=("<|eom_id|>",)),
+    CallStyle("llama", _python_tag, openers=("<|python_tag|>",), closers=("<|eom_id|>",)),
     _style("granite", ("<|tool_call|>", "<|/tool_call|>", "<|end_of_text|>"), closed=False),
-    Style("phi", _list, openers=("functools[",), line=True),
+    CallStyle("phi", _list, openers=("functools[",), line=True),
     _style("jamba", ("<tool_calls>", "</tool_calls>")),
     _style("nemotron", ("<TOOLCALL>", "</TOOLCALL>")),
     _style("internlm", ("<|action_start|>", "<|action_end|>")),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.shapes import FIRST_KEYS, NAMES, arguments_in, raws_in
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.styles.python_calls import raws_in_python
-from hermes.providers.textcalls.styles.xml_tags import bare
-from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape
+from hermes.providers.textcalls.shapes import FIRST_KEYS, NAMES, parse_arguments, parse_calls
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.styles.python_calls import parse_python_calls
+from hermes.providers.textcalls.styles.xml_tags import strip_value
+from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape
 
 _QUOTED = re.compile(r"""["']([A-Za-z_]{1,20})["']""")
 _OPEN_KEY = re.compile(r"""["'][A-Za-z_]{0,20}["']?""")
@@ -20,35 +20,35 @@ _OPEN_LANGUAGE = re.compile(r"[ \t]*[a-z_]{0,20}[ \t]*\r?")
 _FENCE = "```"
 
 
-def _json(tape: Tape) -> Reading:
+def _json(tape: TextTape) -> Reading:
     """One or more objects or lists."""
-    found: list[Raw] = []
+    found: list[RawCall] = []
     while True:
         start = tape.at
         yield from _first_key(tape)
         tape.at = start
-        found += _require_known(tape, raws_in((yield from tape.balanced()), strict=True))
+        found += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
         end = tape.at
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
         if tape.ahead in (";", ","):
             tape.at += 1
-            yield from tape.spaces()
+            yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             tape.at = end
             return tuple(found)
 
 
-def _require_known(tape: Tape, raws: tuple[Raw, ...]) -> tuple[Raw, ...]:
-    if not all(tape.offer.knows(tape.offer.own(raw.name)) for raw in raws):
+def _require_known(tape: TextTape, raws: tuple[RawCall, ...]) -> tuple[RawCall, ...]:
+    if not all(tape.offer.knows(tape.offer.strip_namespace(raw.name)) for raw in raws):
         raise NoCall
     return raws
 
 
-def _first_key(tape: Tape) -> Steps[None]:
+def _first_key(tape: TextTape) -> Steps[None]:
     """Rejects most JSON early, by its first key or by an unknown tool name."""
     while tape.ahead in ("{", "["):
         tape.at += 1
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
     while True:
         found = _QUOTED.match(tape.text, tape.at)
         if found is not None:
@@ -60,36 +60,36 @@ def _first_key(tape: Tape) -> Steps[None]:
     if found[1] not in FIRST_KEYS:
         raise NoCall
     tape.at = found.end()
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     yield from tape.expect(":")
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     if found[1] in NAMES and tape.ahead in ('"', "'"):
         tape.at += 1
-        yield from tape.tool()
+        yield from tape.tool_name()
 
 
-def _fenced(tape: Tape) -> Reading:
+def _fenced(tape: TextTape) -> Reading:
     language = yield from _language(tape)
     if language not in (*_CALLS_IN_FENCE, *_DATA_IN_FENCE):
         raise NoCall
     found = yield from _in_fence(tape)
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     yield from tape.expect(_FENCE)
     return found
 
 
-def _marked_fence(tape: Tape) -> Reading:
+def _marked_fence(tape: TextTape) -> Reading:
     """A fence whose language marks it as a call."""
     language = yield from _language(tape)
     if language not in _CALLS_IN_FENCE:
         raise NoCall
     found = yield from _in_fence(tape)
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     yield from tape.expect(_FENCE)
     return found
 
 
-def _language(tape: Tape) -> Steps[str]:
+def _language(tape: TextTape) -> Steps[str]:
     yield from tape.expect(_FENCE)
     while True:
         found = _LANGUAGE.match(tape.text, tape.at)
@@ -101,64 +101,64 @@ def _language(tape: Tape) -> Steps[str]:
         yield ""
 
 
-def _in_fence(tape: Tape) -> Reading:
+def _in_fence(tape: TextTape) -> Reading:
     """JSON, or lines with one call each."""
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     if tape.ahead == "{":
         return (yield from _json(tape))
-    found: list[Raw] = []
+    found: list[RawCall] = []
     while True:
         start = tape.at
-        listed = yield from tape.has("[")
+        listed = yield from tape.accept("[")
         if listed:
-            yield from tape.spaces()
+            yield from tape.skip_spaces()
             if tape.ahead == "{":
                 tape.at = start
                 return (yield from _json(tape))
-        printed = not listed and (yield from tape.has("print("))
-        yield from tape.tool()
+        printed = not listed and (yield from tape.accept("print("))
+        yield from tape.tool_name()
         if listed or printed:
             tape.at = start + (0 if listed else len("print"))
-        yield from tape.balanced(python=True)
-        found += raws_in_python(tape.text[start : tape.at], tape.offer)
-        yield from tape.spaces()
+        yield from tape.balanced_text(python=True)
+        found += parse_python_calls(tape.text[start : tape.at], tape.offer)
+        yield from tape.skip_spaces()
         if tape.ahead == "`" or (tape.ended and not tape.ahead):
             return tuple(found)
 
 
-def _react(tape: Tape) -> Reading:
+def _react(tape: TextTape) -> Reading:
     """Thought, Action, Action Input; older Command models put a fence around it."""
     yield from tape.expect("Action:")
-    yield from tape.spaces()
-    if (yield from tape.has("```json")):
-        yield from tape.spaces()
-        found = _require_known(tape, raws_in((yield from tape.balanced()), strict=True))
-        yield from tape.spaces()
+    yield from tape.skip_spaces()
+    if (yield from tape.accept("```json")):
+        yield from tape.skip_spaces()
+        found = _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
+        yield from tape.skip_spaces()
         yield from tape.expect(_FENCE)
         return found
-    ticked = yield from tape.has("`")
-    name = tape.name((yield from tape.tool()))
+    ticked = yield from tape.accept("`")
+    name = tape.mark_name((yield from tape.tool_name()))
     if ticked:
         yield from tape.expect("`")
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     yield from tape.expect("Action Input:")
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     fenced = yield from tape.any_of("```json", _FENCE)
-    yield from tape.spaces()
+    yield from tape.skip_spaces()
     typed = tape.ahead == "{"
     if typed:
-        arguments = arguments_in((yield from tape.balanced()))
+        arguments = parse_arguments((yield from tape.balanced_text()))
     else:
         arguments = yield from _one_line(tape, name)
     if fenced:
-        yield from tape.spaces()
+        yield from tape.skip_spaces()
         yield from tape.expect(_FENCE)
-    return (Raw(name, arguments, typed=typed),)
+    return (RawCall(name, arguments, typed=typed),)
 
 
-def _one_line(tape: Tape, name: str) -> Steps[JsonObject]:
+def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
     """The rest of the line is the only argument of the tool."""
-    sole = tape.offer.sole(name)
+    sole = tape.offer.sole_parameter(name)
     if not sole:
         raise NoCall
     while "\n" not in tape.text[tape.at :] and not tape.ended:
@@ -173,40 +173,40 @@ def _one_line(tape: Tape, name: str) -> Steps[JsonObject]:
     return {sole: text}
 
 
-def _own_tags(tape: Tape) -> Reading:
+def _own_tags(tape: TextTape) -> Reading:
     """`<tool><parameter>…</parameter></tool>`."""
     yield from tape.expect("<")
-    name = tape.name((yield from tape.tool()))
+    name = tape.mark_name((yield from tape.tool_name()))
     yield from tape.expect(">")
     closer = f"</{name}>"
     known = tape.offer.parameters(name)
     openers = tuple(f"<{key}>" for key in known)
     arguments: JsonObject = {}
     while True:
-        yield from tape.spaces()
-        if (yield from tape.has(closer)):
-            return (Raw(name, arguments, typed=False),)
+        yield from tape.skip_spaces()
+        if (yield from tape.accept(closer)):
+            return (RawCall(name, arguments, typed=False),)
         opener = yield from tape.any_of(*openers)
         key = opener[1:-1]
         if not opener or key in arguments:
             raise NoCall
         text = yield from tape.value(f"</{key}>", closer, *openers)
-        arguments[key] = bare(text)
+        arguments[key] = strip_value(text)
 
 
-def _functionary(tape: Tape) -> Reading:
+def _functionary(tape: TextTape) -> Reading:
     yield from tape.expect(">>>")
-    name = tape.name((yield from tape.tool()))
+    name = tape.mark_name((yield from tape.tool_name()))
     yield from tape.expect("\n")
-    yield from tape.spaces()
-    return (Raw(name, arguments_in((yield from tape.balanced()))),)
+    yield from tape.skip_spaces()
+    return (RawCall(name, parse_arguments((yield from tape.balanced_text()))),)
 
 
 STYLES = (
-    Style("gemma", _marked_fence, openers=(_FENCE,), line=True),
-    Style("fenced", _fenced, openers=(_FENCE,), line=True, marked=False),
-    Style("react", _react, openers=("Action:",), line=True, ends="Observation:"),
-    Style("functionary", _functionary, openers=(">>>",), line=True, marked=False),
-    Style("tags", _own_tags, tool_openers=("<{}>",), line=True),
-    Style("json", _json, openers=("{", "["), line=True, marked=False),
+    CallStyle("gemma", _marked_fence, openers=(_FENCE,), line=True),
+    CallStyle("fenced", _fenced, openers=(_FENCE,), line=True, marked=False),
+    CallStyle("react", _react, openers=("Action:",), line=True, ends="Observation:"),
+    CallStyle("functionary", _functionary, openers=(">>>",), line=True, marked=False),
+    CallStyle("tags", _own_tags, tool_openers=("<{}>",), line=True),
+    CallStyle("json", _json, openers=("{", "["), line=True, marked=False),
 )

@@ -6,9 +6,9 @@ import re
 from typing import NamedTuple
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.shapes import arguments_in
-from hermes.providers.textcalls.style import Style
-from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape, first_of
+from hermes.providers.textcalls.shapes import parse_arguments
+from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape, first_of
 
 _NAMED = re.compile(r"""(?:\s*name\s*=\s*|=)\s*(["']?)([^"'<>\s=]+)\1([^<>]*)""")
 _HEAD = 200
@@ -42,24 +42,24 @@ FUNCTION = Elements("function", "parameter")
 INVOKE = Elements("invoke", "parameter")
 
 
-def element(tape: Tape, kind: Elements) -> Steps[Raw]:
+def read_element(tape: TextTape, kind: Elements) -> Steps[RawCall]:
     """Parses one call with its arguments."""
     yield from tape.expect(kind.opener)
-    name = tape.name(tape.offer.own((yield from _name(tape))))
+    name = tape.mark_name(tape.offer.strip_namespace((yield from _name(tape))))
     arguments: JsonObject = {}
     while True:
-        yield from tape.spaces()
-        if (yield from tape.has(kind.closer)):
-            return Raw(name, arguments, typed=False)
+        yield from tape.skip_spaces()
+        if (yield from tape.accept(kind.closer)):
+            return RawCall(name, arguments, typed=False)
         yield from tape.expect(kind.parameter_opener)
         key = yield from _name(tape)
         if key in arguments:
             raise NoCall
         text = yield from tape.value(kind.parameter_closer, kind.parameter_opener, kind.closer)
-        arguments[key] = bare(text)
+        arguments[key] = strip_value(text)
 
 
-def bare(text: str) -> str:
+def strip_value(text: str) -> str:
     """Removes the pair of line breaks that separates a value from its tags."""
     for line_end in ("\r\n", "\n"):
         size = len(line_end)
@@ -68,7 +68,7 @@ def bare(text: str) -> str:
     return text
 
 
-def _name(tape: Tape) -> Steps[str]:
+def _name(tape: TextTape) -> Steps[str]:
     """The name in `=name>` or ` name="name" …>`."""
     head = yield from tape.until(">", most=_HEAD)
     found = _NAMED.fullmatch(head)
@@ -77,55 +77,55 @@ def _name(tape: Tape) -> Steps[str]:
     return found[2]
 
 
-def _read_wrapped(tape: Tape, opener: str, closer: str, kind: Elements) -> Reading:
+def _read_wrapped(tape: TextTape, opener: str, closer: str, kind: Elements) -> Reading:
     yield from tape.expect(opener)
-    found: list[Raw] = []
+    found: list[RawCall] = []
     while True:
-        yield from tape.spaces()
-        if found and (yield from tape.has(closer)):
+        yield from tape.skip_spaces()
+        if found and (yield from tape.accept(closer)):
             return tuple(found)
         if found and tape.ended and not tape.ahead:
             return tuple(found)
-        found.append((yield from element(tape, kind)))
+        found.append((yield from read_element(tape, kind)))
 
 
-def _single(tape: Tape, kind: Elements, stray: str = "") -> Reading:
+def _single(tape: TextTape, kind: Elements, stray: str = "") -> Reading:
     """A call without its wrapper, of which only the end may be there."""
-    found = yield from element(tape, kind)
+    found = yield from read_element(tape, kind)
     if stray:
         here = tape.at
-        yield from tape.spaces()
-        if not (yield from tape.has(stray)):
+        yield from tape.skip_spaces()
+        if not (yield from tape.accept(stray)):
             tape.at = here
     return (found,)
 
 
-def _json_function(tape: Tape) -> Reading:
+def _json_function(tape: TextTape) -> Reading:
     """`<function=name>{…}</function>`: custom functions of Llama 3.1."""
     yield from tape.expect("<function=")
-    name = tape.name(tape.offer.own((yield from tape.until(">", most=_HEAD))))
-    yield from tape.spaces()
-    arguments = arguments_in((yield from tape.balanced()))
-    yield from tape.spaces()
+    name = tape.mark_name(tape.offer.strip_namespace((yield from tape.until(">", most=_HEAD))))
+    yield from tape.skip_spaces()
+    arguments = parse_arguments((yield from tape.balanced_text()))
+    yield from tape.skip_spaces()
     yield from tape.expect("</function>")
-    return (Raw(name, arguments),)
+    return (RawCall(name, arguments),)
 
 
-def _function(tape: Tape) -> Reading:
+def _function(tape: TextTape) -> Reading:
     return first_of(tape, _json_function(tape), _single(tape, FUNCTION, "</tool_call>"))
 
 
-def _wrapper(name: str, *wrappers: tuple[str, str, Elements]) -> Style:
+def _wrapper(name: str, *wrappers: tuple[str, str, Elements]) -> CallStyle:
     by_opener = {opener: (closer, kind) for opener, closer, kind in wrappers}
 
-    def read(tape: Tape) -> Reading:
+    def read(tape: TextTape) -> Reading:
         opener = next(o for o in by_opener if tape.text.startswith(o, tape.at))
         return _read_wrapped(tape, opener, *by_opener[opener])
 
     closers = {closer for _, closer, _ in wrappers}
     closers |= {kind.closer for *_, kind in wrappers}
     closers |= {kind.parameter_closer for *_, kind in wrappers}
-    return Style(name, read, openers=tuple(by_opener), closers=tuple(sorted(closers)))
+    return CallStyle(name, read, openers=tuple(by_opener), closers=tuple(sorted(closers)))
 
 
 _DSML = "｜DSML｜"
@@ -133,7 +133,7 @@ _ANTML = "antml:"
 
 STYLES = (
     _wrapper("qwen-coder", ("<tool_call>", "</tool_call>", FUNCTION)),
-    Style(
+    CallStyle(
         "function",
         _function,
         openers=("<function=", '<function name="'),
@@ -159,7 +159,7 @@ STYLES = (
             Elements("invoke", "parameter", _ANTML),
         ),
     ),
-    Style(
+    CallStyle(
         "bare-invoke",
         lambda tape: _single(tape, INVOKE, "</function_calls>"),
         openers=('<invoke name="',),

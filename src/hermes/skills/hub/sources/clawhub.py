@@ -8,9 +8,9 @@ import msgspec
 
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, NotFound
-from hermes.skills.hub.archives import unpacked
-from hermes.skills.hub.listing import Listing, Package, after_prefix
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.archives import unpack
+from hermes.skills.hub.listing import SkillListing, SkillPackage, after_prefix
+from hermes.skills.hub.web import HubClient
 
 
 class _Hit(Value):
@@ -52,13 +52,13 @@ class _Detail(Value):
 class ClawHub:
     id = "clawhub"
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: HubClient) -> None:
         self._web = web
 
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id)) or "clawhub.ai/" in identifier
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         api = f"{self._web.url('clawhub')}/api/v1"
         if query:
             asked = urlencode({"q": query, "limit": limit, "nonSuspiciousOnly": "true"})
@@ -68,7 +68,7 @@ class ClawHub:
             hits = (await self._web.json(_Page, f"{api}/skills?{asked}")).items
         return tuple(self._listing(hit, hit.version or "") for hit in hits[:limit])
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         plain = after_prefix(identifier, self.id) or identifier.partition("clawhub.ai/")[2]
         slug, _, version = plain.strip("/").split("/")[-1].partition("@")
         if not slug:
@@ -83,11 +83,11 @@ class ClawHub:
         data = (await self._web.get(f"{api}/download?{urlencode(asked)}")).body
         notes = ("ClawHub marks it as suspicious.",) if state and state.is_suspicious else ()
         listing = self._listing(detail.skill, version, detail.owner)
-        return Package(listing=listing, files=unpacked(data), notes=notes)
+        return SkillPackage(listing=listing, files=unpack(data), notes=notes)
 
-    def _listing(self, hit: _Hit, version: str, owner: _Owner | None = None) -> Listing:
+    def _listing(self, hit: _Hit, version: str, owner: _Owner | None = None) -> SkillListing:
         handle = f"{owner.handle}/" if owner and owner.handle else "skills/"
-        return Listing(
+        return SkillListing(
             source=self.id,
             identifier=f"{self.id}/{hit.slug}",
             name=hit.slug,

@@ -14,9 +14,15 @@ from hermes.codec.values import Value
 from hermes.core.errors import HermesError, NotFound
 from hermes.skills.hub.archives import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES
 from hermes.skills.hub.cache import IndexCache
-from hermes.skills.hub.listing import Listing, Package, after_prefix, matches, repo_trust
-from hermes.skills.hub.web import Web
-from hermes.skills.skill import MAIN, parse
+from hermes.skills.hub.listing import (
+    SkillListing,
+    SkillPackage,
+    after_prefix,
+    count_matches,
+    repo_trust,
+)
+from hermes.skills.hub.web import HubClient
+from hermes.skills.skill import MAIN, parse_skill
 
 AT_ONCE = 8
 _IDENTIFIER = re.compile(r"[\w.-]+/[\w.-]+(?:/[^\s]*)?")
@@ -45,7 +51,9 @@ class GitHub:
 
     id = "github"
 
-    def __init__(self, web: Web, cache: IndexCache, taps: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self, web: HubClient, cache: IndexCache, taps: Callable[[], Sequence[str]]
+    ) -> None:
         self._web = web
         self._cache = cache
         self._taps = taps
@@ -56,8 +64,8 @@ class GitHub:
             return True
         return "://" not in identifier and _IDENTIFIER.fullmatch(identifier) is not None
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
-        found: list[Listing] = []
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        found: list[SkillListing] = []
         problems: list[HermesError] = []
         for tap in self._taps():
             try:
@@ -66,11 +74,11 @@ class GitHub:
                 problems.append(error)
         if problems and not found:
             raise problems[0]
-        ranked = [(matches(query, one.name, one.description), one) for one in found]
+        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
         best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
         return tuple(one for _, one in best[:limit])
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         repo, path, ref = split_identifier(identifier)
         branch, blobs = await self.tree(repo, ref)
         folder = self._folder(repo, path, blobs)
@@ -84,7 +92,7 @@ class GitHub:
                 return blob.path[prefix:], await self.content(repo, branch, blob)
 
         files = dict(await asyncio.gather(*(fetch(blob) for blob in inner)))
-        return Package(listing=self._listing(repo, folder, files[MAIN]), files=files)
+        return SkillPackage(listing=self._listing(repo, folder, files[MAIN]), files=files)
 
     async def tree(self, repo: str, ref: str = "") -> tuple[str, tuple[Blob, ...]]:
         """Returns the branch and its blobs, cached."""
@@ -113,13 +121,13 @@ class GitHub:
         given = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
         return {**given, "authorization": f"Bearer {token}"} if token else given
 
-    async def _all(self, tap: str) -> tuple[Listing, ...]:
+    async def _all(self, tap: str) -> tuple[SkillListing, ...]:
         repo, path, ref = split_identifier(tap)
         branch, blobs = await self.tree(repo, ref)
         mains = [b for b in blobs if basename(b.path) == MAIN and b.path.startswith(path)]
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def listed(blob: Blob) -> Listing | None:
+        async def listed(blob: Blob) -> SkillListing | None:
             async with slots:
                 try:
                     data = await self.content(repo, branch, blob)
@@ -130,9 +138,9 @@ class GitHub:
         found = await asyncio.gather(*(listed(blob) for blob in mains))
         return tuple(one for one in found if one is not None)
 
-    def _listing(self, repo: str, folder: str, main: bytes) -> Listing:
-        skill, _ = parse(main.decode("utf-8", "replace"))
-        return Listing(
+    def _listing(self, repo: str, folder: str, main: bytes) -> SkillListing:
+        skill, _ = parse_skill(main.decode("utf-8", "replace"))
+        return SkillListing(
             source=self.id,
             identifier=f"{repo}/{folder}" if folder else repo,
             name=skill.name,

@@ -11,8 +11,8 @@ from hermes.codec.json import encode
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.skills.hub.cache import IndexCache
-from hermes.skills.hub.listing import Listing, Package, after_prefix, matches
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.listing import SkillListing, SkillPackage, after_prefix, count_matches
+from hermes.skills.hub.web import HubClient
 from hermes.skills.skill import LONGEST_DESCRIPTION, LONGEST_NAME, MAIN
 
 
@@ -40,33 +40,35 @@ class _Index(Value):
 class LobeHub:
     id = "lobehub"
 
-    def __init__(self, web: Web, cache: IndexCache) -> None:
+    def __init__(self, web: HubClient, cache: IndexCache) -> None:
         self._web = web
         self._cache = cache
 
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id))
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         found = await self._cache.listings("lobehub", self._all)
-        ranked = [(matches(query, one.name, one.description), one) for one in found]
+        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
         best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
         return tuple(one for _, one in best[:limit])
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         slug = after_prefix(identifier, self.id)
         url = f"{self._web.url('lobehub')}/{quote(slug, safe='')}.json"
         agent = await self._web.json(_Agent, url)
         if not agent.config.system_role.strip():
             raise HermesError(f"{url} has no instruction to convert.")
-        return Package(listing=self._listing(agent), files={MAIN: _to_skill_md(agent).encode()})
+        return SkillPackage(
+            listing=self._listing(agent), files={MAIN: _to_skill_md(agent).encode()}
+        )
 
-    async def _all(self) -> tuple[Listing, ...]:
+    async def _all(self) -> tuple[SkillListing, ...]:
         index = await self._web.json(_Index, f"{self._web.url('lobehub')}/index.json")
         return tuple(self._listing(agent) for agent in index.agents)
 
-    def _listing(self, agent: _Agent) -> Listing:
-        return Listing(
+    def _listing(self, agent: _Agent) -> SkillListing:
+        return SkillListing(
             source=self.id,
             identifier=f"{self.id}/{agent.identifier}",
             name=_name(agent.identifier),

@@ -12,9 +12,15 @@ import msgspec
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import HermesError, NotFound
 from hermes.skills.hub.cache import IndexCache
-from hermes.skills.hub.listing import Listing, Package, after_prefix, matches, repo_trust
+from hermes.skills.hub.listing import (
+    SkillListing,
+    SkillPackage,
+    after_prefix,
+    count_matches,
+    repo_trust,
+)
 from hermes.skills.hub.sources.github import Blob, GitHub, split_identifier
-from hermes.skills.hub.web import decoded
+from hermes.skills.hub.web import decode_body
 from hermes.skills.skill import MAIN
 
 MANIFEST = ".claude-plugin/marketplace.json"
@@ -52,16 +58,16 @@ class Marketplace:
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id))
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
-        found: list[Listing] = []
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        found: list[SkillListing] = []
         for repo in self._repos:
             key = f"{self.id} {repo}"
             found += await self._cache.listings(key, partial(self._all, repo))
-        ranked = [(matches(query, one.name, one.description), one) for one in found]
+        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
         best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
         return tuple(one for _, one in best[:limit])
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
         repo, wanted, _ = split_identifier(after_prefix(identifier, self.id))
         listed = dict(await self._skills(repo))
@@ -74,9 +80,9 @@ class Marketplace:
         listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{wanted}")
         return replace(found, listing=listing)
 
-    async def _all(self, repo: str) -> tuple[Listing, ...]:
+    async def _all(self, repo: str) -> tuple[SkillListing, ...]:
         return tuple(
-            Listing(
+            SkillListing(
                 source=self.id,
                 identifier=f"{self.id}/{repo}/{basename(place.partition(':')[2])}",
                 name=basename(place.partition(":")[2]),
@@ -95,7 +101,7 @@ class Marketplace:
         if manifest is None:
             raise NotFound(f"{repo} has no {MANIFEST}.")
         raw = await self._github.content(repo, branch, manifest)
-        market = decoded(_Marketplace, f"{repo}/{MANIFEST}", raw)
+        market = decode_body(_Marketplace, f"{repo}/{MANIFEST}", raw)
         found: dict[str, _Plugin] = {}
         for plugin in market.plugins:
             where, root = _plugin_location(repo, market.metadata.root, plugin)

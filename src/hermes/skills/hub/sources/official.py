@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hermes.core.errors import NotFound
 from hermes.skills.files import read_tree
-from hermes.skills.hub.listing import Listing, Package, after_prefix, matches
-from hermes.skills.scan import Entry, Root, Scan
+from hermes.skills.hub.listing import SkillListing, SkillPackage, after_prefix, count_matches
+from hermes.skills.scan import SkillEntry, SkillRoot, SkillScanner
 
 
 class Official:
@@ -16,29 +16,29 @@ class Official:
     id = "official"
 
     def __init__(self, folders: tuple[Path, ...], cache: Path) -> None:
-        self._scan = Scan(tuple(Root(path=str(each)) for each in folders), cache)
+        self._scan = SkillScanner(tuple(SkillRoot(path=str(each)) for each in folders), cache)
 
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id))
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         ranked = [
-            (matches(query, entry.name, entry.skill.description, *entry.skill.tags), entry)
-            for entry in self._scan.look().entries
+            (count_matches(query, entry.name, entry.skill.description, *entry.skill.tags), entry)
+            for entry in self._scan.scan().entries
         ]
         best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
         return tuple(self._listing(entry) for _, entry in best[:limit])
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         name = after_prefix(identifier, self.id).split("/")[-1]
-        entry = self._scan.look().named(name)
+        entry = self._scan.scan().find(name)
         if entry is None:
-            near = tuple(each.name for each in self._scan.look().entries)[:5]
+            near = tuple(each.name for each in self._scan.scan().entries)[:5]
             raise NotFound(f"Hermes ships no skill {name!r}.", near=near)
-        return Package(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
+        return SkillPackage(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
 
-    def _listing(self, entry: Entry) -> Listing:
-        return Listing(
+    def _listing(self, entry: SkillEntry) -> SkillListing:
+        return SkillListing(
             source=self.id,
             identifier=f"{self.id}/{entry.category}/{entry.name}",
             name=entry.name,

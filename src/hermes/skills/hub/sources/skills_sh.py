@@ -9,9 +9,9 @@ import msgspec
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound
-from hermes.skills.hub.listing import Listing, Package, after_prefix, repo_trust
+from hermes.skills.hub.listing import SkillListing, SkillPackage, after_prefix, repo_trust
 from hermes.skills.hub.sources.github import GitHub
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.web import HubClient
 from hermes.skills.skill import MAIN
 
 
@@ -29,14 +29,14 @@ class _Found(Value):
 class SkillsSh:
     id = "skills-sh"
 
-    def __init__(self, web: Web, github: GitHub) -> None:
+    def __init__(self, web: HubClient, github: GitHub) -> None:
         self._web = web
         self._github = github
 
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id)) or "skills.sh/" in identifier
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         base = self._web.url("skills_sh")
         if len(query) < 2:
             # The API returns nothing for shorter queries and cannot list everything.
@@ -44,7 +44,7 @@ class SkillsSh:
         asked = urlencode({"q": query, "limit": limit})
         found = await self._web.json(_Found, f"{base}/api/search?{asked}")
         return tuple(
-            Listing(
+            SkillListing(
                 source=self.id,
                 identifier=f"{self.id}/{each.source}/{each.skill_id or each.name}",
                 name=each.skill_id or each.name,
@@ -57,7 +57,7 @@ class SkillsSh:
             if each.source and (each.skill_id or each.name)
         )
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         plain = after_prefix(identifier, self.id) or identifier.partition("skills.sh/")[2]
         parts = plain.strip("/").split("/")
         if len(parts) < 3:

@@ -9,9 +9,9 @@ from urllib.parse import quote, urljoin, urlsplit
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.skills.files import safe_member
-from hermes.skills.hub.archives import MOST_FILES, unpacked
-from hermes.skills.hub.listing import Listing, Package, after_prefix, matches
-from hermes.skills.hub.web import Web
+from hermes.skills.hub.archives import MOST_FILES, unpack
+from hermes.skills.hub.listing import SkillListing, SkillPackage, after_prefix, count_matches
+from hermes.skills.hub.web import HubClient
 from hermes.skills.skill import MAIN, check_name
 
 # The newer convention gives a URL and a digest per skill, the older one a list of files.
@@ -34,7 +34,7 @@ class _Index(Value):
 class WellKnown:
     id = "well-known"
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: HubClient) -> None:
         self._web = web
 
     def claims(self, identifier: str) -> bool:
@@ -43,7 +43,7 @@ class WellKnown:
         is_url = identifier.startswith(("https://", "http://"))
         return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
 
-    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         """Searches only the site that the query names."""
         site = next((word for word in query.split() if "://" in word), "")
         if not site:
@@ -53,10 +53,10 @@ class WellKnown:
         return tuple(
             self._listing(base, each)
             for each in index.skills
-            if matches(words, each.name, each.description)
+            if count_matches(words, each.name, each.description)
         )[:limit]
 
-    async def package(self, identifier: str) -> Package:
+    async def package(self, identifier: str) -> SkillPackage:
         plain = after_prefix(identifier, self.id) or identifier
         base, index = await self._index(plain)
         wanted = _skill_name(plain)
@@ -70,7 +70,7 @@ class WellKnown:
         files = await (
             self._fetch_archive(base, each) if each.url else self._fetch_files(base, each)
         )
-        return Package(listing=self._listing(base, each), files=files)
+        return SkillPackage(listing=self._listing(base, each), files=files)
 
     async def _index(self, url: str) -> tuple[str, _Index]:
         place = urlsplit(url if "://" in url else f"https://{url}")
@@ -99,10 +99,10 @@ class WellKnown:
         kind, _, digest = each.digest.partition(":")
         if kind != "sha256" or hashlib.sha256(data).hexdigest() != digest.lower():
             raise HermesError(f"{url} does not match the digest in {base}index.json; refused.")
-        return unpacked(data) if each.type == "archive" else {MAIN: data}
+        return unpack(data) if each.type == "archive" else {MAIN: data}
 
-    def _listing(self, base: str, each: Published) -> Listing:
-        return Listing(
+    def _listing(self, base: str, each: Published) -> SkillListing:
+        return SkillListing(
             source=self.id,
             identifier=f"{self.id}:{base}{each.name}",
             name=each.name,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from hermes.commands.registry import Begun
+from hermes.commands.registry import StartWork
 from hermes.core.errors import HermesError
 
 FAULT = "Internal error: this failed; see `hermes logs errors`."
@@ -14,18 +14,18 @@ FAULT = "Internal error: this failed; see `hermes logs errors`."
 log = logging.getLogger(__name__)
 
 
-class Asides:
+class BackgroundTasks:
     """`report` gets the result of each task when it ends. `names` lists what runs, oldest first."""
 
-    def __init__(self, report: Callable[[str, Begun], None]) -> None:
+    def __init__(self, report: Callable[[str, StartWork], None]) -> None:
         self._report = report
-        self._running: dict[asyncio.Task[None], Begun] = {}
+        self._running: dict[asyncio.Task[None], StartWork] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(begun.name for begun in self._running.values())
 
-    def begin(self, begun: Begun, group: asyncio.TaskGroup) -> None:
+    def begin(self, begun: StartWork, group: asyncio.TaskGroup) -> None:
         self._running[group.create_task(self._work(begun))] = begun
 
     def stop(self) -> None:
@@ -41,7 +41,7 @@ class Asides:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _work(self, begun: Begun) -> None:
+    async def _work(self, begun: StartWork) -> None:
         try:
             words = await begun.work()
         except HermesError as error:

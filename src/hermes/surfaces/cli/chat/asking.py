@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value
-from hermes.commands.amounts import elapsed
-from hermes.commands.language import ENGLISH, Language
-from hermes.commands.paths import near_path
-from hermes.commands.visible import clean, exposed, one_line
+from hermes.commands.amounts import format_elapsed
+from hermes.commands.language import ENGLISH, Translator
+from hermes.commands.paths import short_path
+from hermes.commands.visible import escape_invisible, one_line, sanitize
 from hermes.core.effects import (
     CallServer,
     ChangeSkill,
@@ -25,7 +25,7 @@ from hermes.core.effects import (
     subject,
 )
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
-from hermes.surfaces.cli.chat.cells import cells, wrapped
+from hermes.surfaces.cli.chat.cells import cells, wrap
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.skins.skin import Skin
 
@@ -50,22 +50,22 @@ _TITLES: dict[type[Effect], str] = {
 }
 
 
-class Choice(Value):
+class AnswerChoice(Value):
     label: str
     value: str
 
 
-class Asked:
+class OpenQuestion:
     """One open question. A `free` one accepts any text. Keys before `deaf_until` were meant for
     the question before it and are ignored."""
 
     def __init__(
         self,
         asked: ApprovalAsked | QuestionAsked,
-        choices: tuple[Choice, ...],
+        choices: tuple[AnswerChoice, ...],
         *,
         now: float,
-        say: Language = ENGLISH,
+        say: Translator = ENGLISH,
     ) -> None:
         self.id = asked.id
         self._say = say
@@ -91,7 +91,7 @@ class Asked:
             moved = first if self.chosen is None else self.chosen + step
             self.chosen = moved % len(self.choices)
 
-    def meant(self, text: str) -> str | None:
+    def parse_answer(self, text: str) -> str | None:
         """The answer that a typed line means; None when it is not an answer."""
         if self.secret:
             return text or None
@@ -111,7 +111,7 @@ class Asked:
         """The choices and the remaining time."""
         left = max(0, int(self._expires_at - now + 0.999))
         outcome = self._say("no answer" if self.free else DENY)
-        clock = paint(f"({elapsed(left)} → {outcome})", "dim")
+        clock = paint(f"({format_elapsed(left)} → {outcome})", "dim")
         labels = [self._label(n, paint) for n in range(len(self.choices))]
         if self.free:
             labels.append(paint(self._invitation(bool(labels)), "dim"))
@@ -132,15 +132,15 @@ class Asked:
         return paint(label, "chosen") if paint.colours else f">{label}"
 
 
-def approval(asked: ApprovalAsked, now: float, say: Language = ENGLISH) -> Asked:
+def approval(asked: ApprovalAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
     choices = (*asked.scopes, DENY)
-    made = (Choice(label=say(LABELS.get(each, each)), value=each) for each in choices)
-    return Asked(asked, tuple(made), now=now, say=say)
+    made = (AnswerChoice(label=say(LABELS.get(each, each)), value=each) for each in choices)
+    return OpenQuestion(asked, tuple(made), now=now, say=say)
 
 
-def question(asked: QuestionAsked, now: float, say: Language = ENGLISH) -> Asked:
-    choices = tuple(Choice(label=each, value=each) for each in asked.choices)
-    return Asked(asked, choices, now=now, say=say)
+def question(asked: QuestionAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
+    choices = tuple(AnswerChoice(label=each, value=each) for each in asked.choices)
+    return OpenQuestion(asked, choices, now=now, say=say)
 
 
 def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
@@ -148,36 +148,36 @@ def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
     say = paint.say
     title = say(_TITLES[type(asked.effect)])
     sign = say("question:") if paint.skin.words else "⚠ "
-    head = f"{sign} {title} — {clean(asked.reason)}"
-    facts = [say("category {category}", category=clean(asked.category))]
+    head = f"{sign} {title} — {sanitize(asked.reason)}"
+    facts = [say("category {category}", category=sanitize(asked.category))]
     if isinstance(asked.effect, RunCommand):
-        facts.insert(0, say("cwd {folder}", folder=near_path(exposed(asked.effect.cwd))))
+        facts.insert(0, say("cwd {folder}", folder=short_path(escape_invisible(asked.effect.cwd))))
         facts += [say("in the background")] if asked.effect.background else []
-    lines = exposed(subject(asked.effect)).split("\n")
+    lines = escape_invisible(subject(asked.effect)).split("\n")
     hidden = len(lines) - MOST_LINES
     more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
-    rows = wrapped(head, width, hang="   ")
+    rows = wrap(head, width, hang="   ")
     return "\n".join(
         (
             *(paint(row, "warn") for row in rows),
             paint(f"   {' · '.join(facts)}", "dim"),
             *(f"   {line}" for line in lines[:MOST_LINES]),
             *(paint(f"   {line}", "error") for line in more),
-            *(paint(f"   {row}", "warn") for row in _lasting(asked, width)),
+            *(paint(f"   {row}", "warn") for row in _irreversible_rows(asked, width)),
         )
     )
 
 
-def _lasting(asked: ApprovalAsked, width: int) -> list[str]:
+def _irreversible_rows(asked: ApprovalAsked, width: int) -> list[str]:
     """What cannot be undone."""
-    rows = (wrapped(f"! {clean(each)}", width - 3, hang="  ") for each in asked.lasting)
+    rows = (wrap(f"! {sanitize(each)}", width - 3, hang="  ") for each in asked.lasting)
     return [row for group in rows for row in group]
 
 
 def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
-    lines = clean(asked.question).split("\n")
+    lines = sanitize(asked.question).split("\n")
     sign = paint.say("question:") if paint.skin.words else "? "
-    rows = [row for line in lines for row in wrapped(f"{sign} {line}", width, hang="   ")]
+    rows = [row for line in lines for row in wrap(f"{sign} {line}", width, hang="   ")]
     return "\n".join(paint(row, "accent") for row in rows)
 
 

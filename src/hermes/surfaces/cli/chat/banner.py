@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.commands.amounts import elapsed, money
-from hermes.commands.recap import Exchange, exchanges, tally
-from hermes.commands.visible import clean, one_line
+from hermes.commands.amounts import format_elapsed, format_money
+from hermes.commands.recap import RecapExchange, count_messages, exchanges
+from hermes.commands.visible import one_line, sanitize
 from hermes.config.display_settings import DisplaySettings
 from hermes.core.transcript import Transcript
-from hermes.surfaces.cli.chat.cells import cells, cut, wrapped
+from hermes.surfaces.cli.chat.cells import cells, cut, wrap
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.plain_markdown import plain_words
 
@@ -42,7 +42,7 @@ def introduction(
     if is_wide:
         facts += [paint.say("asks before risky effects")] if asks else []
         facts += [place] if place else []
-    means = _means(transcript, skills) if is_wide else []
+    means = _counts(transcript, skills) if is_wide else []
     means += [HELP] * is_wide
     while len(facts) > 1 and not _fits(facts, width):
         means.insert(0, facts.pop())
@@ -60,16 +60,16 @@ def _fits(facts: Sequence[str], width: int) -> bool:
     return cells("  " + " · ".join(facts)) <= width
 
 
-def _means(transcript: Transcript, skills: int) -> list[str]:
+def _counts(transcript: Transcript, skills: int) -> list[str]:
     tools = len(transcript.opened.tools) if transcript.opened else 0
     counts = (("tools", tools), ("skills", skills))
     return [f"{count} {name} (/{name})" for name, count in counts if count]
 
 
-def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
+def notice_rows(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
     """Notices at the start: a few, each wrapped to the width."""
     shown = [
-        "\n".join(paint(f"  {row}", "warn") for row in wrapped(clean(line), width - 2))
+        "\n".join(paint(f"  {row}", "warn") for row in wrap(sanitize(line), width - 2))
         for line in lines[:NEWS]
     ]
     if len(lines) > NEWS:
@@ -84,7 +84,7 @@ def recap(
     """A summary of a resumed session; empty if display.resume_display is off."""
     if display.resume_display == "off":
         return ""
-    count = tally(transcript.messages)
+    count = count_messages(transcript.messages)
     name = one_line(transcript.title) or session_id
     words = "Resuming {name}: {messages} messages, {calls} tool calls"
     head = paint.say(words, name=name, messages=count.messages, calls=count.calls)
@@ -101,27 +101,27 @@ def farewell(
     transcript: Transcript, session_id: str, *, seconds: float, paint: Paint, width: int
 ) -> str:
     """How to resume the session, and its statistics."""
-    count = tally(transcript.messages)
+    count = count_messages(transcript.messages)
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
     say, messages = paint.say, "Messages: {messages} ({said} user, {calls} tool calls)"
     facts = [
         say("Session: {id}", id=f"{session_id}{title}"),
-        say("Duration: {time}", time=elapsed(seconds)),
+        say("Duration: {time}", time=format_elapsed(seconds)),
         say(messages, messages=count.messages, said=count.said, calls=count.calls),
     ]
     if transcript.usage.cost is not None:
-        facts.append(say("Cost: {cost}", cost=money(transcript.usage.cost)))
+        facts.append(say("Cost: {cost}", cost=format_money(transcript.usage.cost)))
     back = paint(f"  hermes --resume {session_id}", "bold")
-    rows = [paint(row, "dim") for row in wrapped("   ".join(facts), width)]
+    rows = [paint(row, "dim") for row in wrap("   ".join(facts), width)]
     return "\n".join((say("Resume this session with:"), back, *rows))
 
 
-def _exchange_rows(exchange: Exchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
-    rows = [paint(row, "dim") for row in wrapped(f"❯ {exchange.said}", width, hang="  ")]
+def _exchange_rows(exchange: RecapExchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
+    rows = [paint(row, "dim") for row in wrap(f"❯ {exchange.said}", width, hang="  ")]
     if exchange.calls:
         noun = "tool call" if exchange.calls == 1 else "tool calls"
         rows.append(paint(f"  ┊ {exchange.calls} {noun}", "dim"))
     answer = exchange.answer if marks else plain_words(exchange.answer)
     for line in answer.split("\n") if answer else ():
-        rows += (paint(row, "dim") for row in wrapped(f"  {line}", width, hang="  "))
+        rows += (paint(row, "dim") for row in wrap(f"  {line}", width, hang="  "))
     return rows

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.commands.visible import clean
+from hermes.commands.visible import sanitize
 
 # Long code is emitted in pieces of this many lines, before its end is known.
 CODE_LINES = 8
@@ -28,7 +28,7 @@ _DIVIDER = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
 Kind = Literal["text", "heading", "rule", "item", "quote", "table", "code", "blank"]
 
 
-class Block(Value):
+class MarkdownBlock(Value):
     """Complete lines of one kind; an item is one item of a list. Code comes without its fences and
     possibly in pieces: the first `opens` it, the last `closes` it, `before` holds some earlier
     lines. `language` and `indent` belong to the opening fence."""
@@ -46,7 +46,7 @@ class Block(Value):
         return "\n".join(self.lines)
 
 
-class Blocks:
+class BlockSplitter:
     """The result does not depend on how the text is split into deltas. Control characters are
     removed."""
 
@@ -55,7 +55,7 @@ class Blocks:
         self._kind: Kind = "text"
         self._lines: list[str] = []
         self._code: _Code | None = None
-        self._ready: list[Block] = []
+        self._ready: list[MarkdownBlock] = []
         self._blank_due = False
         self._begun = False
 
@@ -66,7 +66,7 @@ class Blocks:
         return "\n".join((*lines, _clean_line(self._partial)) if self._partial else lines)
 
     @property
-    def parted(self) -> bool:
+    def has_gap(self) -> bool:
         """Whether an empty line precedes the tail."""
         return self._blank_due and self._begun
 
@@ -75,7 +75,7 @@ class Blocks:
         return self._code is not None
 
     @property
-    def unfinished(self) -> Block | None:
+    def unfinished(self) -> MarkdownBlock | None:
         """The current paragraph or item, as far as its kind is certain."""
         if len(self._partial) > LONGEST_LINE:
             return None
@@ -90,20 +90,20 @@ class Blocks:
         may_be_table = kind == "text" and len(lines) == 1 and "|" in lines[0]
         if not lines or kind not in ("text", "item") or may_be_table:
             return None
-        return Block(kind=kind, lines=tuple(lines))
+        return MarkdownBlock(kind=kind, lines=tuple(lines))
 
-    def part(self) -> list[Block]:
+    def take_gap(self) -> list[MarkdownBlock]:
         """The empty line that is due before the unfinished block, if any."""
         self._part()
         return self._take_ready()
 
-    def feed(self, text: str) -> list[Block]:
+    def feed(self, text: str) -> list[MarkdownBlock]:
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
             self._take(_clean_line(line))
         return self._take_ready()
 
-    def finish(self) -> list[Block]:
+    def finish(self) -> list[MarkdownBlock]:
         """The remaining blocks, complete or not."""
         if self._partial:
             self._take(_clean_line(self._partial))
@@ -115,7 +115,7 @@ class Blocks:
         self._blank_due = False
         return self._take_ready()
 
-    def _take_ready(self) -> list[Block]:
+    def _take_ready(self) -> list[MarkdownBlock]:
         ready, self._ready = self._ready, []
         return ready
 
@@ -167,14 +167,14 @@ class Blocks:
     def _flush(self) -> None:
         if self._lines:
             self._part()
-            self._ready.append(Block(kind=self._kind, lines=tuple(self._lines)))
+            self._ready.append(MarkdownBlock(kind=self._kind, lines=tuple(self._lines)))
             self._lines.clear()
         self._kind = "text"
 
     def _part(self) -> None:
         """Emit one blank line if the text had at least one here."""
-        if self.parted:
-            self._ready.append(Block(kind="blank", lines=("",)))
+        if self.has_gap:
+            self._ready.append(MarkdownBlock(kind="blank", lines=("",)))
         self._blank_due, self._begun = False, True
 
 
@@ -193,9 +193,9 @@ class _Code:
         bare = line.strip()
         return len(bare) >= len(self._mark) and set(bare) == set(self._mark)
 
-    def piece(self, *, closes: bool = False) -> Block:
+    def piece(self, *, closes: bool = False) -> MarkdownBlock:
         """The lines since the last piece."""
-        block = Block(
+        block = MarkdownBlock(
             kind="code",
             lines=tuple(self.lines),
             language=self._language,
@@ -212,7 +212,7 @@ class _Code:
 
 def _clean_line(line: str) -> str:
     """A line without control characters and without a trailing carriage return."""
-    return clean(line.removesuffix("\r"))
+    return sanitize(line.removesuffix("\r"))
 
 
 def _joins(kind: Kind, before: Kind) -> bool:

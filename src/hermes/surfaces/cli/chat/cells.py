@@ -42,11 +42,11 @@ def cut(text: str, most: int) -> str:
     return kept + "…" if most > 0 else ""
 
 
-def padded(text: str, width: int) -> str:
+def pad(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
 
 
-def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
+def wrap(text: str, width: int, *, hang: str = "") -> list[str]:
     """One line of plain text as rows of at most `width` cells, broken at spaces and between wide
     characters where possible. Rows after the first begin with `hang`."""
     row, used = first_row(text, width)
@@ -58,14 +58,14 @@ def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
     return rows
 
 
-def hung(line: str, width: int) -> list[str]:
+def wrap_columns(line: str, width: int) -> list[str]:
     """A line as rows. In a line with columns, continuation rows align with the last column."""
     columns = _COLUMNS.match(line)
     if columns is None:
         hang = line[: len(line) - len(line.lstrip())]
     else:
         hang = " " * cells(columns[0]) if cells(columns[0]) <= width * 0.6 else HANG
-    return wrapped(line, width, hang=hang)
+    return wrap(line, width, hang=hang)
 
 
 def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
@@ -76,7 +76,7 @@ def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
         needed = cells(part)
         if size + needed > width and (filled or not part.isspace()):
             if not filled:
-                return _forced(row, part, width, used)
+                return _break_word(row, part, width, used)
             # The line break replaces the spaces.
             return row.rstrip(), used + (len(part) if part.isspace() else 0)
         row, size, used = row + part, size + needed, used + len(part)
@@ -84,7 +84,7 @@ def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
     return row.rstrip(), used
 
 
-def _forced(row: str, word: str, width: int, used: int) -> tuple[str, int]:
+def _break_word(row: str, word: str, width: int, used: int) -> tuple[str, int]:
     """As much as fits of a word that is longer than a row."""
     size = cells(row)
     if size + cells(word[0]) > width:

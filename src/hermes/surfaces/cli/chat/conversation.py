@@ -10,26 +10,26 @@ from typing import assert_never
 
 from hermes.app.build import App
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.catalogue import COMMANDS, EXTRA
-from hermes.commands.pictures import attach
-from hermes.commands.quick import by_hand
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.pictures import attach_image
+from hermes.commands.quick import shell_command
 from hermes.commands.references import references_like
 from hermes.commands.registry import (
-    Attached,
-    Begun,
-    Composing,
-    Copied,
-    Drafted,
-    Left,
-    Moved,
+    AttachImage,
+    CommandRegistry,
+    CopyText,
+    EditDraft,
+    OpenEditor,
     Outcome,
-    Registry,
-    Reloaded,
-    Sent,
-    Shown,
+    Quit,
+    Reload,
+    SendMessage,
+    ShowText,
+    StartWork,
     Suggestion,
+    SwitchSession,
 )
-from hermes.context.session_references import refer
+from hermes.context.session_references import expand_references
 from hermes.core.commands import Answer, Interrupt, Retitle, Say, Steer, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (
@@ -45,17 +45,29 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.session import Session
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.subscription import Subscription
 from hermes.surfaces.cli.chat import asking, banner
-from hermes.surfaces.cli.chat.asides import Asides
-from hermes.surfaces.cli.chat.desk import Answered, Desk, Input, Said, Stopped, TakenBack
+from hermes.surfaces.cli.chat.asides import BackgroundTasks
+from hermes.surfaces.cli.chat.desk import (
+    ChatState,
+    Input,
+    QuestionAnswer,
+    StopRequested,
+    SubmittedLine,
+    WithdrawRequested,
+)
 from hermes.surfaces.cli.chat.feed import Feed
 from hermes.surfaces.cli.chat.leaving import first_of, leave
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
-from hermes.surfaces.cli.chat.panel import Panel
-from hermes.surfaces.cli.chat.screen import Screen
-from hermes.surfaces.cli.chat.standing import dress, introduced, skill_count, status_now
+from hermes.surfaces.cli.chat.panel import StatusPanel
+from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.chat.standing import (
+    apply_display,
+    session_banner,
+    skill_count,
+    update_status,
+)
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.workspaces.placement import describe_placement
 
@@ -65,11 +77,11 @@ SECRET_SECONDS = 300.0
 log = logging.getLogger(__name__)
 
 
-class Conversation:
+class ChatController:
     """Has exactly one session at a time, and is the `Here` of slash commands."""
 
     session: Session
-    _panel: Panel
+    _panel: StatusPanel
     _feed: Feed
     _reading: asyncio.Task[None]
     _group: asyncio.TaskGroup
@@ -77,13 +89,15 @@ class Conversation:
     def __init__(
         self,
         app: App,
-        desk: Desk,
-        screen: Screen,
-        opening: Opening,
-        before: Conversation | None = None,
+        desk: ChatState,
+        screen: ChatScreen,
+        opening: SessionRequest,
+        before: ChatController | None = None,
     ) -> None:
         self.app = app
-        self.registry = Registry((*COMMANDS, *SKIN_COMMANDS), "cli", note=banner.KEYS, extra=EXTRA)
+        self.registry = CommandRegistry(
+            (*COMMANDS, *SKIN_COMMANDS), "cli", note=banner.KEYS, extra=DYNAMIC_COMMANDS
+        )
         self._desk = desk
         self._screen = screen
         self._opening = opening
@@ -94,7 +108,7 @@ class Conversation:
         self._entered_at = 0.0
         self._place = ""
         self._skills = 0
-        self._asides = Asides(self._report)
+        self._asides = BackgroundTasks(self._report)
         self._deleting = False
         app.ask_secret = self._ask_secret
 
@@ -132,7 +146,7 @@ class Conversation:
         reason = "reloaded" if self.reload.is_set() else self._desk.reason
         await self._leave(self.session, reason)
         if self._deleting and self.session.transcript.messages:
-            await self.app.library.delete(self.session.id)
+            await self.app.archive.delete(self.session.id)
 
     async def _suggest(self, line: str) -> Sequence[Suggestion]:
         return await self.registry.complete(line, self) or await references_like(self, line)
@@ -154,14 +168,14 @@ class Conversation:
 
     async def _take(self, wanted: Input) -> None:
         match wanted:
-            case Said(text=text, early=early):
+            case SubmittedLine(text=text, early=early):
                 await self._say(text, early=early)
-            case Stopped():
+            case StopRequested():
                 self._asides.stop()
                 await self.session.send(Interrupt())
-            case TakenBack(edit=edit):
+            case WithdrawRequested(edit=edit):
                 await self._take_back(edit=edit)
-            case Answered(id=question_id, text=text):
+            case QuestionAnswer(id=question_id, text=text):
                 await self.session.send(Answer(id=question_id, text=text))
             case _:
                 assert_never(wanted)
@@ -175,7 +189,7 @@ class Conversation:
             self._screen.draft = text
 
     async def _say(self, text: str, *, early: bool) -> None:
-        if self.registry.meant(text):
+        if self.registry.is_command(text):
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
             self._apply_display()
@@ -183,14 +197,14 @@ class Conversation:
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
             seconds = self.app.settings.terminal.timeout
-            await self._carry_out(by_hand(self, script, seconds=seconds))
+            await self._carry_out(shell_command(self, script, seconds=seconds))
             return
         await self._talk(text, early=early)
 
     async def _talk(self, text: str, *, early: bool) -> None:
         try:
             files = self._screen.pictures(text)
-            images = tuple([await attach(self.app, Path(file)) for file in files])
+            images = tuple([await attach_image(self.app, Path(file)) for file in files])
         except HermesError:
             self._screen.draft = text
             raise
@@ -208,57 +222,57 @@ class Conversation:
         """The text with its `@` references resolved."""
         if "@" not in text:
             return text
-        found = await refer(self.app.run, self.app.models, self.session, text)
+        found = await expand_references(self.app.run, self.app.models, self.session, text)
         for warning in found.warnings:
             self._feed.notice(warning, warning=True)
         return found.text
 
     async def _carry_out(self, outcome: Outcome) -> None:
         match outcome:
-            case Shown(text=text):
+            case ShowText(text=text):
                 if text:
-                    self._feed.tell(text)
-            case Sent(text=text, origin=origin):
+                    self._feed.show_output(text)
+            case SendMessage(text=text, origin=origin):
                 await self.session.send(Say(text=text, origin=origin))
-            case Drafted(draft=draft, text=text):
+            case EditDraft(draft=draft, text=text):
                 self._feed.notice(text)
                 self._screen.draft = draft
-            case Moved():
+            case SwitchSession():
                 await self._move(outcome)
-            case Left(delete=delete):
+            case Quit(delete=delete):
                 self._deleting = delete
                 self._desk.leave()
-            case Reloaded():
+            case Reload():
                 self._feed.notice("Reloading settings, keys, skills and servers.")
                 self.reload.set()
-            case Begun(text=text):
+            case StartWork(text=text):
                 if text:
                     self._feed.notice(text)
                 self._asides.begin(outcome, self._group)
-                self._panel.live.beside = self._asides.names
-            case Attached(path=path):
+                self._panel.live.background = self._asides.names
+            case AttachImage(path=path):
                 self._screen.attach(path)
-            case Copied(text=text):
+            case CopyText(text=text):
                 done = self._screen.copy(text)
                 self._feed.notice("Copied." if done else "This terminal has no clipboard.")
-            case Composing(draft=draft):
+            case OpenEditor(draft=draft):
                 if not self._screen.compose(draft):
                     self._feed.notice("This terminal cannot open an editor.")
             case _:
                 assert_never(outcome)
 
-    def _report(self, text: str, begun: Begun) -> None:
+    def _report(self, text: str, begun: StartWork) -> None:
         """Show the result of background work."""
-        self._panel.live.beside = self._asides.names
+        self._panel.live.background = self._asides.names
         self._feed.report(text, said=begun.said)
         self._screen.refresh()
 
     def _apply_display(self) -> None:
         """Apply the display settings, which a command may have changed."""
-        display = self._feed.display = self.app.tuned[self.session.id].display
+        display = self._feed.display = self.app.controls[self.session.id].display
         self._panel.live.faces = display.kaomoji
         if (
-            problem := dress(self._screen.paint, display, self.app.home)
+            problem := apply_display(self._screen.paint, display, self.app.home)
         ) not in self._shown_notices:
             self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
@@ -271,14 +285,14 @@ class Conversation:
         question = f"{words}\n{help_}".strip()
         return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
-    async def _move(self, moved: Moved) -> None:
+    async def _move(self, moved: SwitchSession) -> None:
         """Switch to another session. Nothing changes if it cannot be opened."""
         opening = replace(self._opening, resume=moved.session_id, newest=None, session_id="")
         session = await self.app.open(opening)
         # Display settings belong to the terminal, not to the session.
-        self.app.tuned[session.id].display = self._feed.display
+        self.app.controls[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)
-        await self.app.hooked.reset(self.session.id, session, moved.reason)
+        await self.app.hooks.reset(self.session.id, session, moved.reason)
         if moved.clear:
             self._screen.clear()
         if moved.text:
@@ -294,19 +308,19 @@ class Conversation:
         self.session = session
         self._entered_at = self._clock()
         root = transcript.opened.cwd if transcript.opened else ""
-        self._desk.view = self._panel = Panel(self._screen, self._clock)
-        self._panel.live.beside = self._asides.names
-        display = self.app.tuned[session.id].display
+        self._desk.view = self._panel = StatusPanel(self._screen, self._clock)
+        self._panel.live.background = self._asides.names
+        display = self.app.controls[session.id].display
         self._feed = Feed(self._screen, self._panel.live, display, root)
         self._apply_display()
         self._place = self._place or await describe_placement(self.app.run)
         self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
-        self.app.attend(session)
+        self.app.start_session_tasks(session)
         if transcript.turn_id or transcript.waiting:
-            self._feed.expect(transcript.waiting)
-            self._feed.know(transcript.unanswered)
+            self._feed.add_queued(transcript.waiting)
+            self._feed.add_calls(transcript.unanswered)
             self._feed.notice("Continuing where it stopped.")
             self._panel.live.busy = True
             session.resume()
@@ -318,7 +332,7 @@ class Conversation:
         """Show what this chat has not shown yet: model, notices, and the past of the session."""
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
-        who = introduced(
+        who = session_banner(
             self.app,
             self.session,
             paint,
@@ -329,7 +343,7 @@ class Conversation:
         )
         news = [line for line in self.app.news if line not in self._shown_notices]
         rows = [] if who in self._shown_notices else [who]
-        rows += banner.news(news, paint, width)
+        rows += banner.notice_rows(news, paint, width)
         self._shown_notices.update((who, *news))
         if rows:
             self._screen.show("\n".join(rows))
@@ -342,13 +356,13 @@ class Conversation:
     async def _read(self, events: Subscription) -> None:
         async for record in events:
             try:
-                self._see(record)
+                self._show_event(record)
             except Exception:
                 log.exception("event not shown", extra={"kind": type(record.event).__name__})
                 self._feed.notice(FAULT, warning=True)
             self._screen.refresh()
 
-    def _see(self, record: Record) -> None:
+    def _show_event(self, record: Record) -> None:
         event, paint, now = record.event, self._screen.paint, self._clock()
         self._feed.show(record)
         match event:
@@ -359,7 +373,7 @@ class Conversation:
                 self._feed.put(asking.question_panel(event, paint, self._screen.width - 1))
                 self._panel.ask(asking.question(event, now, paint.say))
             case ApprovalAnswered() | QuestionAnswered():
-                if self._panel.answered(event):
+                if self._panel.close_question(event):
                     self._feed.put(asking.outcome(event, paint))
             case TurnStarted():
                 self._group.create_task(self._watch(self.session))
@@ -376,12 +390,12 @@ class Conversation:
 
     def _set_status(self) -> None:
         live = self._panel.live
-        live.status = status_now(self.app, self.session, live.status, self._entered_at)
+        live.status = update_status(self.app, self.session, live.status, self._entered_at)
 
     async def _watch(self, session: Session) -> None:
         """Report a session that stops without an event because its journal failed."""
         try:
-            await session.settled()
+            await session.wait_until_idle()
         except HermesError as error:
             self._panel.live.busy = False
             self._feed.notice(f"The session has stopped: {error}", warning=True)

@@ -7,49 +7,49 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.values import Value
-from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.screen import ChatScreen
 
 if TYPE_CHECKING:
     from hermes.commands.registry import Suggestion
-    from hermes.surfaces.cli.chat.asking import Asked
+    from hermes.surfaces.cli.chat.asking import OpenQuestion
 
 TWICE_SECONDS = 2.0
 Suggest = Callable[[str], Awaitable["Sequence[Suggestion]"]]
 ARROWS = {"left": -1, "up": -1, "right": 1, "down": 1}
 
 
-class Said(Value):
+class SubmittedLine(Value):
     """A submitted line; `early` if there was no session yet."""
 
     text: str
     early: bool = False
 
 
-class Stopped(Value):
+class StopRequested(Value):
     """A request to stop the running turn."""
 
 
-class Answered(Value):
+class QuestionAnswer(Value):
     """The answer to a question of the session."""
 
     id: str
     text: str
 
 
-class TakenBack(Value):
+class WithdrawRequested(Value):
     """Withdraw the last queued message; with `edit`, put it back into the input."""
 
     edit: bool
 
 
-Input = Said | Stopped | Answered | TakenBack
+Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
 
 
 class View(Protocol):
     """What is shown around the input once there is a session."""
 
     @property
-    def question(self) -> Asked | None: ...
+    def question(self) -> OpenQuestion | None: ...
 
     @property
     def symbol(self) -> str: ...
@@ -62,7 +62,7 @@ class View(Protocol):
     def rows(self, width: int, height: int) -> list[str]: ...
 
 
-class Desk:
+class ChatState:
     """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -71,18 +71,18 @@ class Desk:
         self.reason = "user_exit"
         self.view: View | None = None
         self.suggest: Suggest | None = None
-        self.screen: Screen | None = None
+        self.screen: ChatScreen | None = None
         self._clock = clock
         self._interrupted_at = float("-inf")
 
     @property
-    def hinting(self) -> bool:
+    def confirming_quit(self) -> bool:
         """Whether another Ctrl+C quits."""
         return self._clock() - self._interrupted_at < TWICE_SECONDS
 
     def rows(self, width: int, height: int) -> list[str]:
         rows = self.view.rows(width, height) if self.view else [self._early()]
-        if self.hinting and self.screen:
+        if self.confirming_quit and self.screen:
             hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to quit"), "warn")
             rows = [*rows[:-1], hint] if rows else [hint]
         return rows
@@ -101,7 +101,7 @@ class Desk:
         return self.view is not None and self.view.waiting > 0
 
     def take_back(self, *, edit: bool) -> None:
-        self.inputs.put_nowait(TakenBack(edit=edit))
+        self.inputs.put_nowait(WithdrawRequested(edit=edit))
 
     def submit(self, text: str) -> bool:
         # A new message cancels the pending quit.
@@ -109,9 +109,9 @@ class Desk:
         question = self.view.question if self.view else None
         if question is None:
             if text.strip():
-                self.inputs.put_nowait(Said(text=text, early=self.view is None))
+                self.inputs.put_nowait(SubmittedLine(text=text, early=self.view is None))
             return bool(text.strip())
-        answer = question.meant(text)
+        answer = question.parse_answer(text)
         # Text is meant for the visible question; a lone Enter may be a repeated key.
         heard = text.strip() or self._clock() >= question.deaf_until
         if answer is not None and heard:
@@ -136,11 +136,11 @@ class Desk:
         if self.screen.draft:
             self.screen.draft = ""
             return
-        if self.hinting:
+        if self.confirming_quit:
             self.leave()
             return
         self._interrupted_at = self._clock()
-        self.inputs.put_nowait(Stopped())
+        self.inputs.put_nowait(StopRequested())
         self.screen.refresh()
         # Remove the hint.
         asyncio.get_running_loop().call_later(TWICE_SECONDS, self.screen.refresh)
@@ -153,10 +153,10 @@ class Desk:
     async def complete(self, line: str) -> Sequence[Suggestion]:
         return await self.suggest(line) if self.suggest else ()
 
-    def _answer(self, question: Asked, text: str) -> None:
+    def _answer(self, question: OpenQuestion, text: str) -> None:
         if not question.answered:
             question.answered = True
-            self.inputs.put_nowait(Answered(id=question.id, text=text))
+            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text))
 
     def _early(self) -> str:
         waiting = self.inputs.qsize()

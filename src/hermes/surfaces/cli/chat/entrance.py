@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.surfaces.cli.chat.start import talk
+from hermes.surfaces.cli.chat.start import run_terminal_chat
 
 NEEDS_TERMINAL = (
     'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
@@ -18,4 +18,4 @@ def run_chat(options: Mapping[str, Any]) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(NEEDS_TERMINAL, file=sys.stderr)
         return 2
-    return talk(options)
+    return run_terminal_chat(options)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from hermes.commands.describe import describe
-from hermes.commands.drawn import drawn
-from hermes.commands.endings import explain, is_error
-from hermes.commands.language import Language
-from hermes.commands.skill_lines import typed_part
-from hermes.commands.unmade import Unmade
-from hermes.commands.visible import clean, one_line
+from hermes.commands.describe import describe_call
+from hermes.commands.drawn import image_of
+from hermes.commands.endings import explain_ending, is_error
+from hermes.commands.language import Translator
+from hermes.commands.skill_lines import user_text
+from hermes.commands.unmade import FailedEdits
+from hermes.commands.visible import one_line, sanitize
 from hermes.config.display_settings import DisplaySettings
 from hermes.context.session_references import without_attachments
 from hermes.core.events import (
@@ -30,10 +30,10 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
-from hermes.surfaces.cli.chat.answer import Answer
-from hermes.surfaces.cli.chat.cells import cells, first_row, hung, wrapped
-from hermes.surfaces.cli.chat.live import Live, Running
-from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.answer import StreamedReply
+from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
+from hermes.surfaces.cli.chat.live import LiveState, RunningTool
+from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.chat.tool_lines import (
     diff_lines,
     picture_line,
@@ -50,7 +50,9 @@ STOPPED = ("interrupted", "paused")
 class Feed:
     """Prints what is final and keeps `live` up to date. Each session has its own feed."""
 
-    def __init__(self, screen: Screen, live: Live, display: DisplaySettings, root: str) -> None:
+    def __init__(
+        self, screen: ChatScreen, live: LiveState, display: DisplaySettings, root: str
+    ) -> None:
         self._screen = screen
         self._live = live
         self.display = display
@@ -65,7 +67,7 @@ class Feed:
         self._answered = False
         self._last_tool = ""
         self._at = 0.0
-        self._failed_edits = Unmade(root)
+        self._failed_edits = FailedEdits(root)
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -105,11 +107,11 @@ class Feed:
                 self._end_turn(ended)
             case _:
                 pass
-        self._live.queued = tuple(_typed(each) for _, each in self._withdrawable)
+        self._live.queued = tuple(_typed_text(each) for _, each in self._withdrawable)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        lines = clean(self._translate(text)).split("\n")
-        rows = [row for line in lines for row in wrapped(line, self._width)]
+        lines = sanitize(self._translate(text)).split("\n")
+        rows = [row for line in lines for row in wrap(line, self._width)]
         self._print(
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
@@ -118,10 +120,10 @@ class Feed:
         """Print text as it is."""
         self._print("notice", text.split("\n"))
 
-    def tell(self, text: str) -> None:
+    def show_output(self, text: str) -> None:
         """Print the output of a command, wrapped."""
         lines = text.split("\n")
-        rows = [row for line in lines for row in hung(line, self._width)]
+        rows = [row for line in lines for row in wrap_columns(line, self._width)]
         self._print("notice", rows)
 
     def report(self, text: str, *, said: bool) -> None:
@@ -137,9 +139,11 @@ class Feed:
         if self._screen.was_echoed(text):
             self._section = "said"
             return
-        self._print("said", [self._screen.paint(f"{self._sign} {clean(text)}", "dim")], apart=True)
+        self._print(
+            "said", [self._screen.paint(f"{self._sign} {sanitize(text)}", "dim")], apart=True
+        )
 
-    def expect(self, waiting: dict[int, MessageReceived]) -> None:
+    def add_queued(self, waiting: dict[int, MessageReceived]) -> None:
         """Queued messages of an earlier run."""
         self._waiting |= waiting
 
@@ -149,19 +153,19 @@ class Feed:
         if not self._withdrawable:
             return None
         n, received = self._withdrawable[-1]
-        return n, _typed(received)
+        return n, _typed_text(received)
 
     @property
     def _withdrawable(self) -> list[tuple[int, MessageReceived]]:
         waiting = self._waiting.items()
         return [(n, each) for n, each in waiting if _is_typed(each) and not each.steer]
 
-    def know(self, calls: tuple[ToolCall, ...]) -> None:
+    def add_calls(self, calls: tuple[ToolCall, ...]) -> None:
         """Tool calls of an earlier run that are about to be answered."""
         self._calls |= {call.id: call for call in calls}
 
     @property
-    def _translate(self) -> Language:
+    def _translate(self) -> Translator:
         return self._screen.paint.say
 
     @property
@@ -172,8 +176,8 @@ class Feed:
     def _width(self) -> int:
         return max(10, self._screen.width - 1)
 
-    def _new_answer(self) -> Answer:
-        return Answer(self.display.final_response_markdown, self._screen.paint)
+    def _new_answer(self) -> StreamedReply:
+        return StreamedReply(self.display.final_response_markdown, self._screen.paint)
 
     def _say(self, received: MessageReceived | None) -> None:
         if received is None or received.message.origin == "hermes":
@@ -183,14 +187,14 @@ class Feed:
         if self._screen.was_echoed(text):
             self._section = "said"
             return
-        lines = clean(typed_part(text)).rstrip("\n").split("\n")
+        lines = sanitize(user_text(text)).rstrip("\n").split("\n")
         if message.origin != "user":
             self._show_notification(lines)
             return
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
         said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
-        said[0] += self._moment()
+        said[0] += self._timestamp()
         self._print("said", said, apart=True)
 
     def _show_notification(self, lines: list[str]) -> None:
@@ -199,15 +203,15 @@ class Feed:
         shown = lines[: most[self.display.background_process_notifications]]
         if shown and len(shown) < len(lines):
             shown = [*shown, "…"]
-        rows = [row for line in shown for row in wrapped(f"⚙ {line}", self._width, hang="  ")]
+        rows = [row for line in shown for row in wrap(f"⚙ {line}", self._width, hang="  ")]
         self._print("said", [self._screen.paint(row, "dim") for row in rows], apart=True)
 
-    def _moment(self) -> str:
+    def _timestamp(self) -> str:
         """The time of the newest message, if display.timestamps is on."""
         if not self.display.timestamps:
             return ""
         moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
-        return self._screen.paint(f"  {clean(moment)}", "dim")
+        return self._screen.paint(f"  {sanitize(moment)}", "dim")
 
     @property
     def _streams(self) -> bool:
@@ -233,10 +237,10 @@ class Feed:
         *lines, self._thoughts = (self._thoughts + text).split("\n")
         width = self._thought_width
         # A long line is printed row by row.
-        row, used = first_row(clean(self._thoughts), width)
-        while used < len(clean(self._thoughts)):
+        row, used = first_row(sanitize(self._thoughts), width)
+        while used < len(sanitize(self._thoughts)):
             lines.append(row)
-            self._thoughts = clean(self._thoughts)[used:]
+            self._thoughts = sanitize(self._thoughts)[used:]
             row, used = first_row(self._thoughts, width)
         self._print_thoughts(lines)
 
@@ -256,7 +260,7 @@ class Feed:
 
     def _print_thoughts(self, lines: list[str]) -> None:
         paint, bar, width = self._screen.paint, self._thought_sign, self._thought_width
-        rows = [row for line in lines for row in wrapped(clean(line), width)]
+        rows = [row for line in lines for row in wrap(sanitize(line), width)]
         self._print("thoughts", [paint(f"{bar} {row}".rstrip(), "dim") for row in rows])
 
     def _restart(self) -> None:
@@ -278,7 +282,7 @@ class Feed:
             self._print("words", self._answer.feed(message.text, self._width))
         self._end_answer()
         self._answered = bool(message.text.strip())
-        self.know(message.calls)
+        self.add_calls(message.calls)
 
     def _end_answer(self) -> None:
         self._print("words", self._answer.finish(self._width))
@@ -288,8 +292,8 @@ class Feed:
     def _start_tool(self, call_id: str) -> None:
         call = self._calls.get(call_id)
         if call is not None:
-            deed = describe(call, root=self._root)
-            self._live.running[call_id] = Running(deed, self._live.clock())
+            deed = describe_call(call, root=self._root)
+            self._live.running[call_id] = RunningTool(deed, self._live.clock())
 
     def _progress(self, call_id: str, text: str) -> None:
         if running := self._live.running.get(call_id):
@@ -305,11 +309,11 @@ class Feed:
         progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
-        shown = [picture_line(image, paint)] if (image := drawn(result)) else []
+        shown = [picture_line(image, paint)] if (image := image_of(result)) else []
         if progress == "off" or repeated:
             self._print("tools", shown)
             return
-        deed = describe(call, result.details, root=self._root)
+        deed = describe_call(call, result.details, root=self._root)
         preview = self.display.tool_preview_length
         rows = [tool_line(deed, result, finished.seconds, paint, self._width, preview=preview)]
         if progress == "verbose":
@@ -324,12 +328,12 @@ class Feed:
         self._live.busy = False
         self._live.running.clear()
         self._last_tool = ""
-        words = explain(ended, answered=self._answered, say=self._translate)
+        words = explain_ending(ended, answered=self._answered, say=self._translate)
         if self._answered and self.display.file_mutation_verifier:
-            words = words or self._failed_edits.words()
-        self._answered, self._failed_edits = False, Unmade(self._root)
+            words = words or self._failed_edits.warning()
+        self._answered, self._failed_edits = False, FailedEdits(self._root)
         if is_error(ended):
-            text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
+            text = f"{self._screen.paint('error:', 'error')} {sanitize(words)}"
             self._print("notice", [text])
         elif words and (self.display.turn_completion_explainer or ended.reason in STOPPED):
             self.notice(words, warning=True)
@@ -349,5 +353,5 @@ def _is_typed(received: MessageReceived) -> bool:
     return received.message.origin == "user"
 
 
-def _typed(received: MessageReceived) -> str:
-    return typed_part(without_attachments(received.message.text))
+def _typed_text(received: MessageReceived) -> str:
+    return user_text(without_attachments(received.message.text))

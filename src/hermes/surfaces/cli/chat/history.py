@@ -39,7 +39,7 @@ class PrivateHistory(FileHistory):
     def store_string(self, string: str) -> None:
         try:
             lines = "".join(f"+{line}\n" for line in self._redact(string).split("\n"))
-            self._home.folder(self._home.root)
+            self._home.ensure_folder(self._home.root)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             file = os.open(self._home.history, flags, 0o600)
             try:
@@ -52,9 +52,9 @@ class PrivateHistory(FileHistory):
     def _redact(self, text: str) -> str:
         if self._redactor is None:
             # Not loaded before the first prompt, for a fast start.
-            from hermes.credentials.redaction import words_for
+            from hermes.credentials.redaction import line_redactor
 
-            self._redactor = words_for(self._home)
+            self._redactor = line_redactor(self._home)
         return self._redactor(text)
 
 

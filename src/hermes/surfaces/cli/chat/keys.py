@@ -13,7 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from hermes.surfaces.cli.chat.pastes import Pastes
-from hermes.surfaces.cli.chat.screen import Face
+from hermes.surfaces.cli.chat.screen import ScreenDelegate
 
 # No space is added after these endings.
 UNFINISHED = (" ", "/", ":", "=")
@@ -23,7 +23,7 @@ class Typing(Protocol):
     """The state of the input that keys depend on. `in_flow`: the user was typing when a question
     opened and has not paused since, so these keys belong to the draft."""
 
-    face: Face
+    face: ScreenDelegate
     pastes: Pastes
 
     @property
@@ -93,7 +93,7 @@ def _write_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
 
     @keys.add(Keys.BracketedPaste, filter=when)
     def _(event: KeyPressEvent) -> None:
-        shown = typing.pastes.shown(event.data)
+        shown = typing.pastes.placeholder(event.data)
         event.current_buffer.insert_text(shown)
         _ = event.app.create_background_task(asyncio.to_thread(typing.pastes.keep, shown))
 
@@ -177,4 +177,4 @@ def _draft_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
     @keys.add("enter", filter=when)
     @keys.add(Keys.BracketedPaste, filter=when)
     def _(event: KeyPressEvent) -> None:
-        typing.add_to_draft(typing.pastes.shown(event.data) if len(event.data) > 1 else "")
+        typing.add_to_draft(typing.pastes.placeholder(event.data) if len(event.data) > 1 else "")

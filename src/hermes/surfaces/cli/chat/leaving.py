@@ -24,7 +24,7 @@ async def leave(app: App, session: Session, reason: str) -> None:
     except (TimeoutError, HermesError):
         # Unfinished work continues when the session is resumed.
         pass
-    await app.leave(session)
+    await app.close_session(session)
 
 
 async def first_of(*events: asyncio.Event) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hermes.commands.amounts import elapsed, money, short_count
-from hermes.commands.describe import Deed
+from hermes.commands.amounts import format_count, format_elapsed, format_money
+from hermes.commands.describe import CallDescription
 from hermes.commands.visible import one_line
-from hermes.surfaces.cli.chat.answer import Answer
+from hermes.surfaces.cli.chat.answer import StreamedReply
 from hermes.surfaces.cli.chat.cells import cells, cut
 from hermes.surfaces.cli.chat.paint import Paint, Role
 
@@ -24,7 +24,7 @@ WAITS = "1 message is queued · ↑ edits it, Esc drops it"
 WAIT = "{count} messages are queued · ↑ edits the last, Esc drops it"
 
 
-class Status:
+class StatusBar:
     """The facts of the status bar. `used` and `window` are tokens."""
 
     def __init__(self, *, started_at: float) -> None:
@@ -35,22 +35,22 @@ class Status:
         self.title = ""
         self.yolo = False
         self.shown = True
-        self.shortened = 0
+        self.compactions = 0
         self.started_at = started_at
 
     def row(self, paint: Paint, width: int, now: float) -> str:
         share = self.used * 100 // self.window if self.window else 0
         facts = [one_line(self.model, 40)]
         if width >= COMPACT_WIDTH:
-            facts.append(f"{short_count(self.used)}/{short_count(self.window)}")
+            facts.append(f"{format_count(self.used)}/{format_count(self.window)}")
         drawn = width >= FULL_WIDTH and not paint.skin.words
         facts.append(f"{_bar(share)} {share}%" if drawn else f"{share}%")
         if self.cost is not None and width >= COMPACT_WIDTH:
-            facts.append(money(self.cost))
+            facts.append(format_money(self.cost))
         if width >= COMPACT_WIDTH:
             facts.append(_minutes(now - self.started_at))
-        if self.shortened and width >= FULL_WIDTH:
-            facts.append(f"compacted {self.shortened}×")
+        if self.compactions and width >= FULL_WIDTH:
+            facts.append(f"compacted {self.compactions}×")
         if self.title and width >= FULL_WIDTH:
             facts.append(one_line(self.title, 24))
         between = ", " if paint.skin.words else " │ "
@@ -63,29 +63,29 @@ class Status:
         return self.yolo and cells(row) + cells(warning) <= width
 
 
-class Running:
+class RunningTool:
     """A running tool and its last output line."""
 
-    def __init__(self, deed: Deed, since: float) -> None:
+    def __init__(self, deed: CallDescription, since: float) -> None:
         self.deed = deed
         self.since = since
         self.said = ""
 
 
-class Live:
+class LiveState:
     """The live state. `activity` is what the model is doing; "" for nothing."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.answer: Answer | None = None
+        self.answer: StreamedReply | None = None
         self.busy = False
         self.faces = True
         self.activity = ""
         self.since = 0.0
-        self.running: dict[str, Running] = {}
+        self.running: dict[str, RunningTool] = {}
         self.queued: tuple[str, ...] = ()
-        self.beside: tuple[str, ...] = ()
-        self.status: Status | None = None
+        self.background: tuple[str, ...] = ()
+        self.status: StatusBar | None = None
 
     def begin(self, activity: str) -> None:
         """The clock keeps running while the activity stays the same."""
@@ -103,9 +103,9 @@ class Live:
             frame = int(self.clock() / FRAME_SECONDS) % len(frames) if animated and frames else -1
             sign = frames[frame] if frame >= 0 else "…"
             rows.append(f"{paint(sign, 'accent')} {paint(cut(words, width - 2), 'dim')}")
-        if self.beside:
-            more = f" and {len(self.beside) - 1} more" if len(self.beside) > 1 else ""
-            rows.append(paint(cut(f"↪ {self.beside[0]}{more}", width), "dim"))
+        if self.background:
+            more = f" and {len(self.background) - 1} more" if len(self.background) > 1 else ""
+            rows.append(paint(cut(f"↪ {self.background[0]}{more}", width), "dim"))
         if self.queued and self.busy:
             rows += [
                 paint(cut(f"▹ {one_line(text)}", width), "dim")
@@ -120,10 +120,10 @@ class Live:
         if len(self.running) > 1:
             since = min(tool.since for tool in self.running.values())
             words = paint.say("running {count} tools", count=len(self.running))
-            return f"{words}  {elapsed(now - since)}"
+            return f"{words}  {format_elapsed(now - since)}"
         for tool in self.running.values():
             said = f"  {tool.said}" if tool.said else ""
-            return f"{tool.deed.verb} {tool.deed.detail}  {elapsed(now - tool.since)}{said}"
+            return f"{tool.deed.verb} {tool.deed.detail}  {format_elapsed(now - tool.since)}{said}"
         if not self.activity:
             return ""
         verb = paint.say(self.activity)
@@ -131,7 +131,7 @@ class Live:
             verb = _rotate(spinner.thinking_verbs, now - self.since)
         looks = spinner.thinking_faces if self.activity == THINKING else spinner.waiting_faces
         face = f"{_rotate(looks, now - self.since)} " if faces and looks else ""
-        return f"{face}{verb}  {elapsed(now - self.since)}"
+        return f"{face}{verb}  {format_elapsed(now - self.since)}"
 
 
 def _rotate(words: Sequence[str], seconds: float) -> str:
@@ -145,7 +145,7 @@ def _bar(share: int) -> str:
 
 def _minutes(seconds: float) -> str:
     """Without seconds, so that an idle status bar is not redrawn."""
-    return f"{int(seconds // 60)}m" if seconds < 3600 else elapsed(seconds)
+    return f"{int(seconds // 60)}m" if seconds < 3600 else format_elapsed(seconds)
 
 
 def _load_role(share: int) -> Role:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hermes.commands.language import ENGLISH, Language
+from hermes.commands.language import ENGLISH, Translator
 from hermes.surfaces.cli.skins.skin import DEFAULT, Skin, colour_code
 
 Role = Literal[
@@ -46,12 +46,12 @@ class Paint:
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours
         self.skin = DEFAULT
-        self.say: Language = ENGLISH
+        self.say: Translator = ENGLISH
         self._codes = _CODES
 
-    def wear(self, skin: Skin) -> None:
+    def apply_skin(self, skin: Skin) -> None:
         own = {
-            role: _coloured(role, skin.colors[key])
+            role: _role_code(role, skin.colors[key])
             for role, key in _KEYS.items()
             if key in skin.colors
         }
@@ -66,7 +66,7 @@ class Paint:
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in lines)
 
 
-def _coloured(role: Role, colour: str) -> str:
+def _role_code(role: Role, colour: str) -> str:
     """Titles stay bold."""
     code = colour_code(colour)
     return f"1;{code}" if role == "bold" and code else code

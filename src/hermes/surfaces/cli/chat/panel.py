@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hermes.core.events import ApprovalAnswered, QuestionAnswered
-from hermes.surfaces.cli.chat.asking import Asked
-from hermes.surfaces.cli.chat.live import Live
-from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.asking import OpenQuestion
+from hermes.surfaces.cli.chat.live import LiveState
+from hermes.surfaces.cli.chat.screen import ChatScreen
 
 DEAF_SECONDS = 0.5
 
 
-class Panel:
+class StatusPanel:
     """The live rows of one session. Questions are asked one at a time."""
 
-    def __init__(self, screen: Screen, clock: Callable[[], float]) -> None:
-        self.live = Live(clock)
+    def __init__(self, screen: ChatScreen, clock: Callable[[], float]) -> None:
+        self.live = LiveState(clock)
         self._screen = screen
         self._clock = clock
-        self._asked: list[Asked] = []
+        self._asked: list[OpenQuestion] = []
         self._answered_at = float("-inf")
 
     @property
-    def question(self) -> Asked | None:
+    def question(self) -> OpenQuestion | None:
         return self._asked[0] if self._asked else None
 
     @property
@@ -41,7 +41,7 @@ class Panel:
     @property
     def moves(self) -> bool:
         """Whether it changes without an event, such as a clock."""
-        works = self.live.activity or self.live.running or self.live.beside
+        works = self.live.activity or self.live.running or self.live.background
         return self.question is not None or bool(self._screen.animated and works)
 
     def rows(self, width: int, height: int) -> list[str]:
@@ -55,12 +55,12 @@ class Panel:
             below.append(live.status.row(paint, width, now))
         return [*live.tail(width, max(0, height - len(below) - 1)), *below]
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, asked: OpenQuestion) -> None:
         self._asked.append(asked)
         if len(self._asked) == 1:
             self._put(asked)
 
-    def answered(self, event: ApprovalAnswered | QuestionAnswered) -> bool:
+    def close_question(self, event: ApprovalAnswered | QuestionAnswered) -> bool:
         """Whether this question was open here; the next one is asked then."""
         left = [asked for asked in self._asked if asked.id != event.id]
         if len(left) == len(self._asked):
@@ -78,7 +78,7 @@ class Panel:
             self._asked.clear()
             self._screen.question_closed()
 
-    def _put(self, asked: Asked) -> None:
+    def _put(self, asked: OpenQuestion) -> None:
         now = self._clock()
         if now - self._answered_at < DEAF_SECONDS:
             # A repeated key must not answer a question before it was read.

@@ -30,7 +30,7 @@ class Pastes:
         self._texts: list[str] = []
         self._pictures: list[str] = []
 
-    def shown(self, text: str) -> str:
+    def placeholder(self, text: str) -> str:
         """The placeholder of a pasted text, or the text itself if it is short."""
         plain = _sound(text.replace("\r\n", "\n").replace("\r", "\n"))
         if picture := _dropped_picture(plain):
@@ -47,7 +47,7 @@ class Pastes:
         name = Path(path).name.replace("]", ")")
         return f"[Image #{len(self._pictures)}: {name}]"
 
-    def expanded(self, text: str) -> str:
+    def expand(self, text: str) -> str:
         """The input with its placeholders replaced."""
         return _NAME.sub(self._text, text)
 
@@ -61,12 +61,12 @@ class Pastes:
         if self._home is None or not _NAME.search(text):
             return
         # Loaded at the first paste, for a fast start.
-        from hermes.credentials.redaction import words_for
+        from hermes.credentials.redaction import line_redactor
 
         try:
-            folder = self._home.folder(self._home.root / "pastes")
+            folder = self._home.ensure_folder(self._home.root / "pastes")
             _sweep(folder)
-            body = words_for(self._home)(self.expanded(text))
+            body = line_redactor(self._home)(self.expand(text))
             path = folder / time.strftime("paste_%Y%m%d_%H%M%S.txt")
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="utf-8") as copy:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from hermes.surfaces.cli.chat.blocks import Block
-from hermes.surfaces.cli.chat.cells import cells, padded, wrapped
+from hermes.surfaces.cli.chat.blocks import MarkdownBlock
+from hermes.surfaces.cli.chat.cells import cells, pad, wrap
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
 _KEPT = re.compile(r"\x00(\d+)\x00")
@@ -25,16 +25,16 @@ _MARKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 )
 
 
-def plain_lines(block: Block, width: int) -> list[str]:
+def plain_lines(block: MarkdownBlock, width: int) -> list[str]:
     """The rows of a block other than code and prose."""
     match block.kind:
         case "heading":
-            return wrapped(plain_words(block.text.strip().strip("#").strip()), width)
+            return wrap(plain_words(block.text.strip().strip("#").strip()), width)
         case "rule":
             return ["─" * min(width, 40)]
         case "quote":
             words = (line.lstrip().removeprefix(">").strip() for line in block.lines)
-            return [f"│ {row}" for line in words for row in wrapped(plain_words(line), width - 2)]
+            return [f"│ {row}" for line in words for row in wrap(plain_words(line), width - 2)]
         case "table":
             return table_rows(block, width)
         case _:
@@ -50,11 +50,11 @@ def plain_words(text: str) -> str:
         return f"\x00{len(spans) - 1}\x00"
 
     # Emphasis may span a code span, so code spans are replaced while marks are removed.
-    words = _unmarked(_CODE_SPAN.sub(keep, text.replace("\x00", "")))
+    words = _strip_marks(_CODE_SPAN.sub(keep, text.replace("\x00", "")))
     return _KEPT.sub(lambda found: spans[int(found[1])], words)
 
 
-def table_rows(block: Block, width: int) -> list[str]:
+def table_rows(block: MarkdownBlock, width: int) -> list[str]:
     """Aligned columns; if they do not fit, each row as a list of its cells."""
     rows = [_cells_of(line) for line in block.lines]
     head, *body = [row for row in rows if not _is_divider(row)] or [[]]
@@ -66,12 +66,12 @@ def table_rows(block: Block, width: int) -> list[str]:
     divider = next((row for row in rows if _is_divider(row)), [])
     right = [cell.endswith(":") and not cell.startswith(":") for cell in divider]
     right += [False] * (columns - len(right))
-    lines = ["  ".join(map(_placed, row, widths, right)).rstrip() for row in (head, *body)]
+    lines = ["  ".join(map(_align, row, widths, right)).rstrip() for row in (head, *body)]
     return [lines[0], "  ".join("─" * each for each in widths), *lines[1:]]
 
 
-def _placed(cell: str, width: int, right: bool) -> str:
-    return " " * (width - cells(cell)) + cell if right else padded(cell, width)
+def _align(cell: str, width: int, right: bool) -> str:
+    return " " * (width - cells(cell)) + cell if right else pad(cell, width)
 
 
 def _records(head: Sequence[str], body: Sequence[Sequence[str]], width: int) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _records(head: Sequence[str], body: Sequence[Sequence[str]], width: int) -> 
         if number:
             yield ""
         for name, value in zip(head, row, strict=True):
-            yield from wrapped(f"{name}: {value}" if name else value, width, hang="  ")
+            yield from wrap(f"{name}: {value}" if name else value, width, hang="  ")
 
 
 def _cells_of(line: str) -> list[str]:
@@ -92,7 +92,7 @@ def _is_divider(row: Sequence[str]) -> bool:
     return all(re.fullmatch(r":?-+:?", cell) for cell in row)
 
 
-def _unmarked(text: str) -> str:
+def _strip_marks(text: str) -> str:
     for pattern, instead in _MARKS:
         text = pattern.sub(instead, text)
     return text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.chat.screen import Face
+from hermes.surfaces.cli.chat.screen import ScreenDelegate
 
 
 class PlainScreen:
@@ -23,7 +23,7 @@ class PlainScreen:
         self.paint = Paint(colours=False)
         self._stdin = stdin
         self._stdout = stdout
-        self._face: Face | None = None
+        self._face: ScreenDelegate | None = None
         self._typed = b""
         self._seen: list[str] = []
         self._ended = asyncio.Event()
@@ -100,7 +100,7 @@ class PlainScreen:
         state[3] = state[3] | termios.ECHO if wanted else state[3] & ~termios.ECHO
         termios.tcsetattr(self._stdin, termios.TCSADRAIN, state)
 
-    async def run(self, face: Face) -> None:
+    async def run(self, face: ScreenDelegate) -> None:
         self._face = face
         loop = asyncio.get_running_loop()
         loop.add_reader(self._stdin.fileno(), self._read)

@@ -23,8 +23,8 @@ from prompt_toolkit.styles import Style
 from hermes.surfaces.cli.chat.keys import bindings, edit
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
-from hermes.surfaces.cli.chat.screen import Face
-from hermes.surfaces.cli.chat.steady import SteadyOutput, SteadyRenderer
+from hermes.surfaces.cli.chat.screen import ScreenDelegate
+from hermes.surfaces.cli.chat.steady import FlickerFreeOutput, FlickerFreeRenderer
 from hermes.surfaces.cli.chat.torn import end_unterminated_pastes
 
 MENU_ROWS = 10
@@ -55,7 +55,7 @@ class PromptScreen:
         term: str,
         lag_seconds: float | None,
         paint: Paint,
-        face: Face,
+        face: ScreenDelegate,
         history: History,
         clock: Callable[[], float],
         pastes: Pastes | None = None,
@@ -64,11 +64,11 @@ class PromptScreen:
         self.face = face
         self.pastes = pastes or Pastes()
         self._clock = clock
-        self._output = SteadyOutput(stdout, term)
+        self._output = FlickerFreeOutput(stdout, term)
         self._history = history
         self._prompt = self._new_prompt()
         self._app = self._prompt.app
-        self._app.renderer = self._renderer = SteadyRenderer(
+        self._app.renderer = self._renderer = FlickerFreeRenderer(
             self._app.renderer.style, self._output, lag_seconds=lag_seconds, clock=clock
         )
         self._app.ttimeoutlen = 0.05
@@ -151,7 +151,7 @@ class PromptScreen:
 
     def send(self) -> None:
         buffer = self._prompt.default_buffer
-        text = self.pastes.expanded(buffer.text)
+        text = self.pastes.expand(buffer.text)
         buffer.reset()
         # The draft is sent: a question that opens now does not interrupt typing.
         self._last_key_at = float("-inf")
@@ -216,7 +216,7 @@ class PromptScreen:
             # The last key was an answer, not typing.
             self._last_key_at = float("-inf")
 
-    async def run(self, face: Face) -> None:
+    async def run(self, face: ScreenDelegate) -> None:
         self.face = face
         end_unterminated_pastes(self._app)
         with create_app_session(output=self._output), patch_stdout():
@@ -242,8 +242,8 @@ class PromptScreen:
         self._unshown.clear()
         with self._output.together():
             if self._app.is_running:
-                self._renderer.say_again()
-            if not (self._app.is_running and self._renderer.pass_on(rows)):
+                self._renderer.repeat_doubtful_rows()
+            if not (self._app.is_running and self._renderer.complete_in_place(rows)):
                 if self._app.is_running:
                     self._app.renderer.erase()
                 self._output.write_raw("".join(f"{row}\r\n" for row in rows))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hermes.surfaces.cli.chat.blocks import Block
+from hermes.surfaces.cli.chat.blocks import MarkdownBlock
 from hermes.surfaces.cli.chat.cells import cells, first_row
 from hermes.surfaces.cli.chat.plain_markdown import plain_words
-from hermes.surfaces.cli.chat.stable import stable_part
+from hermes.surfaces.cli.chat.stable import settled_prefix
 
 NARROWEST = 20
 PROSE_KINDS = ("text", "item")
@@ -15,7 +15,7 @@ PROSE_KINDS = ("text", "item")
 _ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
 
 
-class Prose:
+class ProseLayout:
     """The open block. An emitted row is never emitted again, even if the width changes."""
 
     def __init__(self) -> None:
@@ -27,21 +27,21 @@ class Prose:
         """Whether a row of the open block was emitted."""
         return self._begun
 
-    def sure_rows(self, block: Block, width: int) -> list[str]:
+    def settled_rows(self, block: MarkdownBlock, width: int) -> list[str]:
         """The rows of an unfinished block that no further text can change."""
         lead, hang, words = _split_prefix(block, width)
         rows, self._given = _rows(
-            plain_words(stable_part(words)), self._given, lead, hang, width, only_sure=True
+            plain_words(settled_prefix(words)), self._given, lead, hang, width, only_sure=True
         )
         self._begun = self._begun or bool(rows)
         return rows
 
-    def rest(self, block: Block, width: int) -> list[str]:
+    def rest(self, block: MarkdownBlock, width: int) -> list[str]:
         """The other rows of an unfinished block."""
         lead, hang, words = _split_prefix(block, width)
         return _rows(plain_words(words), self._given, lead, hang, width)[0]
 
-    def finish(self, block: Block, width: int) -> list[str]:
+    def finish(self, block: MarkdownBlock, width: int) -> list[str]:
         """The rows of a complete block that were not emitted before."""
         lead, hang, words = _split_prefix(block, width)
         rows, _ = _rows(plain_words(words), self._given, lead, hang, width)
@@ -51,7 +51,7 @@ class Prose:
         return rows
 
 
-def _split_prefix(block: Block, width: int) -> tuple[str, str, str]:
+def _split_prefix(block: MarkdownBlock, width: int) -> tuple[str, str, str]:
     """The prefix of the first row, the prefix of the others, and the text."""
     lines = [line.rstrip() for line in block.lines]
     if block.kind != "item":

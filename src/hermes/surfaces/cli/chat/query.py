@@ -10,8 +10,8 @@ from typing import Any
 
 from hermes.app.build import App
 from hermes.app.start import start
-from hermes.commands.pictures import attach
-from hermes.config.switches import is_set
+from hermes.commands.pictures import attach_image
+from hermes.config.switches import env_flag
 from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
 from hermes.core.session import Session
@@ -30,13 +30,13 @@ def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, qu
 async def _ask(
     app: App, options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], quiet: bool
 ) -> int:
-    quiet = quiet or is_set(app.env, "HERMES_QUIET")
+    quiet = quiet or env_flag(app.env, "HERMES_QUIET")
     async with app:
         opening = opening_of(options, attended=False)
         if options.get("skills"):
             opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
         session = await app.open(opening)
-        images = [await attach(app, path) for path in pictures]
+        images = [await attach_image(app, path) for path in pictures]
         if not quiet:
             for line in app.news:
                 print(line, file=sys.stderr)
@@ -57,7 +57,7 @@ async def _turn(session: Session, say: Say, *, verifies: bool) -> TurnEnded | No
     stopping = asyncio.create_task(stop_on_signal(session))
     try:
         await session.send(say)
-        await session.settled()
+        await session.wait_until_idle()
     finally:
         stopping.cancel()
         events.close()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hermes.commands.registry import Suggestion
 
 
-class Face(Protocol):
+class ScreenDelegate(Protocol):
     """What a screen shows around its input, and where it sends the user's actions."""
 
     def rows(self, width: int, height: int) -> list[str]:
@@ -49,7 +49,7 @@ class Face(Protocol):
     def complete(self, line: str) -> Awaitable[Sequence[Suggestion]]: ...
 
 
-class Screen(Protocol):
+class ChatScreen(Protocol):
     """One terminal. Finished output is printed once and never drawn again."""
 
     @property
@@ -109,7 +109,7 @@ class Screen(Protocol):
 
     def question_closed(self) -> None: ...
 
-    async def run(self, face: Face) -> None:
+    async def run(self, face: ScreenDelegate) -> None:
         """Run until `close`, or until the terminal is gone."""
         ...
 

@@ -30,13 +30,13 @@ _ALL_MARKS = tuple("*_`~[\\<!")
 _MARK = re.compile(r"[*_`~\[\\<!]")
 
 
-def stable_part(text: str) -> str:
+def settled_prefix(text: str) -> str:
     """The longest prefix in which every mark is closed or cannot be opened. Removing its marks
     gives a prefix of the final plain text."""
     at = 0
     while found := _MARK.search(text, at):
         at = found.start()
-        end = _decided(text, at)
+        end = _construct_end(text, at)
         # The next text may still change the meaning of the end.
         if end is None or end >= len(text):
             return text[:at]
@@ -44,7 +44,7 @@ def stable_part(text: str) -> str:
     return text
 
 
-def _decided(text: str, at: int) -> int | None:
+def _construct_end(text: str, at: int) -> int | None:
     """Where the construct that begins here ends; None while that is unknown."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if not after:

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from hermes.config.home import Home, resolve_home
-from hermes.config.secrets import environment
-from hermes.config.switches import is_set
-from hermes.surfaces.cli.chat.desk import Desk
+from hermes.config.secrets import process_environment
+from hermes.config.switches import env_flag
+from hermes.surfaces.cli.chat.desk import ChatState
 from hermes.surfaces.cli.chat.greeting import greeting
 from hermes.surfaces.cli.chat.history import PrivateHistory
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.plain_screen import PlainScreen
 from hermes.surfaces.cli.chat.prompt import PromptScreen
-from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.hook_consent import ask_before_session
 
 LAG_SECONDS = 0.02
@@ -30,18 +30,18 @@ TMUX_LAG_SECONDS = 0.2
 ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 
 
-def talk(options: Mapping[str, Any]) -> int:
+def run_terminal_chat(options: Mapping[str, Any]) -> int:
     """The exit code."""
     ask_before_session(options)
     return asyncio.run(_talk(options))
 
 
 async def _talk(options: Mapping[str, Any]) -> int:
-    env = environment()
-    desk = Desk(time.monotonic)
+    env = process_environment()
+    desk = ChatState(time.monotonic)
     home = resolve_home(env, profile=options.get("profile"))
     desk.screen = screen = _screen(env, desk, home)
-    if not is_set(env, "HERMES_QUIET"):
+    if not env_flag(env, "HERMES_QUIET"):
         screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
     ended_by = _leave_on_signals(desk)
     typing = asyncio.create_task(screen.run(desk))
@@ -55,7 +55,7 @@ async def _talk(options: Mapping[str, Any]) -> int:
     return 128 + ended_by[0] if ended_by else 0
 
 
-async def _converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
+async def _converse(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
     """The closing text; empty when the user quit before there was a session."""
     work = asyncio.create_task(_open_and_run(options, desk, screen))
     leaving = asyncio.create_task(desk.left.wait())
@@ -68,14 +68,14 @@ async def _converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> s
     return await work
 
 
-async def _open_and_run(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
+async def _open_and_run(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
     # In a thread, so that the prompt stays responsive while modules load.
     module = await asyncio.to_thread(importlib.import_module, "hermes.surfaces.cli.chat.opening")
     words: str = await module.converse(options, desk, screen)
     return words
 
 
-def _screen(env: Mapping[str, str], desk: Desk, home: Home) -> Screen:
+def _screen(env: Mapping[str, str], desk: ChatState, home: Home) -> ChatScreen:
     term = env.get("TERM", "")
     if term in ("", "dumb", "unknown"):
         return PlainScreen(sys.stdin, sys.stdout)
@@ -100,7 +100,7 @@ def _lag(env: Mapping[str, str]) -> float | None:
     return LAG_SECONDS
 
 
-def _leave_on_signals(desk: Desk) -> list[int]:
+def _leave_on_signals(desk: ChatState) -> list[int]:
     """A list that receives the signal that ended the chat."""
     ended_by: list[int] = []
     loop = asyncio.get_running_loop()

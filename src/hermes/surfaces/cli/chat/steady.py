@@ -18,14 +18,14 @@ from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.chat.thrift import Thrift
+from hermes.surfaces.cli.chat.thrift import SequenceOptimizer
 
 # Rows completed in place within this many lags may belong to a window that had already changed.
 DOUBT_LAGS = 5
 LEAST_DOUBT_SECONDS = 0.1
 
 
-class Passed(NamedTuple):
+class CompletedRow(NamedTuple):
     """A row that was completed in place, with the time and the window size. `widest` is the width
     of the widest row drawn then; a `loose` row may have been joined to remains above it."""
 
@@ -36,7 +36,7 @@ class Passed(NamedTuple):
     loose: bool
 
 
-class SteadyOutput(Vt100_Output):
+class FlickerFreeOutput(Vt100_Output):
     """Buffers output, and discards it once the terminal is gone. It never queries the cursor
     position, because the reply would mix with typed keys. `calm`: the next drawing reaches no edge
     and needs no new rows."""
@@ -45,7 +45,7 @@ class SteadyOutput(Vt100_Output):
         super().__init__(stdout, self._size_now, term=term, enable_cpr=False)
         self.gone = False
         self.calm = False
-        self._thrift = Thrift()
+        self._thrift = SequenceOptimizer()
         self._held = 0
         self._last_size = Size(rows=24, columns=80)
 
@@ -66,7 +66,7 @@ class SteadyOutput(Vt100_Output):
             self._buffer.clear()
             return
         if self._buffer:
-            self._buffer[:] = [self._thrift.shortened("".join(self._buffer), calm=self.calm)]
+            self._buffer[:] = [self._thrift.shorten("".join(self._buffer), calm=self.calm)]
             self.calm = False
         try:
             super().flush()
@@ -83,7 +83,7 @@ class SteadyOutput(Vt100_Output):
         return self._last_size
 
 
-class SteadyRenderer(Renderer):
+class FlickerFreeRenderer(Renderer):
     """Finds the start of its drawing even after the terminal reflowed its rows for a narrower
     window. The terminal reports the new width after up to `lag_seconds`; None means that it
     never reflows."""
@@ -91,7 +91,7 @@ class SteadyRenderer(Renderer):
     def __init__(
         self,
         style: BaseStyle,
-        output: SteadyOutput,
+        output: FlickerFreeOutput,
         *,
         lag_seconds: float | None,
         clock: Callable[[], float],
@@ -100,21 +100,21 @@ class SteadyRenderer(Renderer):
         self._lag_seconds = lag_seconds
         self._clock = clock
         self._drawn_at = 0.0
-        self._passed: deque[Passed] = deque()
+        self._passed: deque[CompletedRow] = deque()
         self._leaves_remains = False
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
-        self.say_again()
+        self.repeat_doubtful_rows()
         self._follow_reflow()
         output, before = self.output, self._last_screen
-        assert isinstance(output, SteadyOutput)
+        assert isinstance(output, FlickerFreeOutput)
         with output.together():
             super().render(app, layout, is_done)
             now = self._last_screen
             output.calm = before is not None and now is not None and self._is_calm(before, now)
         self._drawn_at = self._clock()
 
-    def pass_on(self, rows: Sequence[str]) -> bool:
+    def complete_in_place(self, rows: Sequence[str]) -> bool:
         """Turn the first drawn rows into finished ones by writing only what they lack. False if
         they are not prefixes of these rows."""
         screen, size = self._last_screen, self._last_size
@@ -126,10 +126,10 @@ class SteadyRenderer(Renderer):
                 return False
         self._complete(rows, [begun or "" for begun in drawn])
         self._move_down(len(rows), screen)
-        self._note_passed(rows, screen, size)
+        self._note_completed(rows, screen, size)
         return True
 
-    def say_again(self) -> None:
+    def repeat_doubtful_rows(self) -> None:
         """Write rows again that were completed in place shortly before a resize was noticed. A
         narrower window breaks rows, so the addition may be cut off or covered: better twice than
         lost."""
@@ -144,11 +144,11 @@ class SteadyRenderer(Renderer):
             self.erase()
             self.output.write_raw("".join(f"{row}\r\n" for row in doubtful))
 
-    def _note_passed(self, rows: Sequence[str], screen: Screen, size: Size) -> None:
-        drawn = (_used(screen, number) for number in range(screen.height))
+    def _note_completed(self, rows: Sequence[str], screen: Screen, size: Size) -> None:
+        drawn = (_drawn_cells(screen, number) for number in range(screen.height))
         widest = max((*drawn, *map(cells, rows)), default=0)
         now, loose = self._clock(), self._leaves_remains
-        self._passed.extend(Passed(row, now, size, widest, loose) for row in rows)
+        self._passed.extend(CompletedRow(row, now, size, widest, loose) for row in rows)
         self._leaves_remains = False
 
     def _drop_certain(self) -> None:
@@ -182,7 +182,7 @@ class SteadyRenderer(Renderer):
     def _plain_text(self, screen: Screen, number: int) -> str | None:
         """The text of a drawn row; None if it has colours."""
         row, has_style = screen.data_buffer[number], self._style_string_has_style
-        used = [row[x] for x in range(_used(screen, number))]
+        used = [row[x] for x in range(_drawn_cells(screen, number))]
         if has_style is None or any(has_style[cell.style] for cell in used):
             return None
         return "".join(cell.char for cell in used)
@@ -191,7 +191,7 @@ class SteadyRenderer(Renderer):
         columns = self.output.get_size().columns
         if now.height > before.height:
             return False
-        return all(_used(now, row) < columns for row in range(now.height))
+        return all(_drawn_cells(now, row) < columns for row in range(now.height))
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         self._follow_reflow()
@@ -206,7 +206,7 @@ class SteadyRenderer(Renderer):
             self._leaves_remains = True
             return
         x, y = self._cursor_pos
-        above = sum(max(1, -(-_used(screen, row) // columns)) for row in range(y))
+        above = sum(max(1, -(-_drawn_cells(screen, row) // columns)) for row in range(y))
         self._cursor_pos = Point(x=x % columns, y=above + x // columns)
         self._last_size = Size(rows=size.rows, columns=columns)
         self._last_screen = None
@@ -222,7 +222,7 @@ def _is_plain(row: str, columns: int) -> bool:
     return "\x1b" not in row and cells(row) < columns
 
 
-def _used(screen: Screen, row: int) -> int:
+def _drawn_cells(screen: Screen, row: int) -> int:
     """The cells of a drawn row up to its last visible character."""
     drawn = screen.data_buffer[row]
     return max((x + cell.width for x, cell in drawn.items() if cell.char.strip()), default=0)

@@ -23,7 +23,7 @@ SAVE = "\x1b7"
 RESTORE = "\x1b8"
 
 
-class Thrift:
+class SequenceOptimizer:
     """Tracks the text attributes and the column of the cursor, and omits sequences that repeat
     them."""
 
@@ -31,7 +31,7 @@ class Thrift:
         self._plain = False
         self._column: str | None = None
 
-    def shortened(self, text: str, *, calm: bool) -> str:
+    def shorten(self, text: str, *, calm: bool) -> str:
         """`calm`: no text reaches the edge, and no new rows are needed."""
         if "\x1b[J" in text:
             # After a clear, the attributes are unknown.

@@ -24,12 +24,12 @@ def end_unterminated_pastes(app: Application[Any], *, after_seconds: float = TOR
         app.key_processor.feed_multiple(keyboard.flush_keys())
         app.key_processor.process_keys()
 
-    keyboard.vt100_parser = _PatientParser(
+    keyboard.vt100_parser = _PasteTimeoutParser(
         keyboard.vt100_parser.feed_key_callback, ended, after_seconds
     )
 
 
-class _PatientParser(Vt100Parser):
+class _PasteTimeoutParser(Vt100Parser):
     def __init__(
         self,
         feed_key_callback: Callable[[KeyPress], None],

@@ -15,7 +15,7 @@ from hermes.credentials.accounts import Accounts
 from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
 from hermes.surfaces.cli.commands.logout import log_out
 from hermes.surfaces.cli.output import Output, json_output, table, text_output
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
     from hermes.credentials.desk import AccountRow
@@ -47,7 +47,7 @@ def _list_lines(rows: tuple[AccountRow, ...], provider: str) -> Iterator[str]:
         whose = f"{provider} has no key" if provider else "There is no key or login yet"
         yield f"{whose}; `hermes auth add {provider or 'PROVIDER'}` adds one."
     for name in dict.fromkeys(row.provider for row in rows):
-        yield styled(name, "bold")
+        yield apply_style(name, "bold")
         head = ("#", "Label", "Type", "Source", "Status")
         yield from table([head, *(_cells(row) for row in rows if row.provider == name)], WIDTHS)
         yield ""
@@ -92,7 +92,7 @@ def _status_lines(rows: tuple[AccountRow, ...], active: str) -> Iterator[str]:
         healthy = sum(row.status == "ok" for row in own)
         level: Level = "ok" if healthy == len(own) else "warn" if healthy else "error"
         words = f"{healthy} of {len(own)} ready" if len(own) > 1 else _condition(own[0])
-        login = styled("  (last login)", "dim") if active == name else ""
+        login = apply_style("  (last login)", "dim") if active == name else ""
         yield f"{mark(level)} {name:<18} {words.rstrip(' ←')}{login}"
         for row in own:
             if advice := _advice(row):

@@ -11,7 +11,7 @@ import click
 from hermes.app.build import App
 from hermes.core.errors import HermesError, UsageError
 from hermes.homes.backup import Backup, back_up, snapshot
-from hermes.homes.outside_files import Outside, PersonsFiles, named_by_provider
+from hermes.homes.outside_files import OutsideFile, UserFiles, provider_paths
 from hermes.surfaces.cli.output import Output, json_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark
@@ -26,7 +26,7 @@ def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: 
     if quick and output is not None:
         raise UsageError("A quick backup stays in the home; leave out --output or --quick.")
     home, now = home_of(ctx), time.time()
-    outside = Outside() if quick else _outside(ctx)
+    outside = OutsideFile() if quick else _outside(ctx)
     if quick:
         made = snapshot(home, now, label=label)
     else:
@@ -36,7 +36,7 @@ def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: 
     return Output(data, _lines(made, outside))
 
 
-def _lines(made: Backup, outside: Outside) -> Iterator[str]:
+def _lines(made: Backup, outside: OutsideFile) -> Iterator[str]:
     size = f"{made.bytes / 1e6:.1f} MB" if made.bytes >= 1e5 else f"{made.bytes:,} bytes"
     yield f"{mark('ok')} {made.files} files ({size}) are in {made.file}."
     if outside.files:
@@ -46,16 +46,16 @@ def _lines(made: Backup, outside: Outside) -> Iterator[str]:
     yield "It contains your keys and all conversations: keep it where only you can read it."
 
 
-def _outside(ctx: click.Context) -> Outside:
+def _outside(ctx: click.Context) -> OutsideFile:
     """Broken settings or plugins do not prevent the backup of the rest."""
 
-    async def work(app: App) -> Outside:
-        paths = await named_by_provider(app.memory)
-        return PersonsFiles(Path(app.person), app.home).outside(paths)
+    async def work(app: App) -> OutsideFile:
+        paths = await provider_paths(app.memory)
+        return UserFiles(Path(app.person), app.home).outside(paths)
 
     try:
         if not config_of(ctx).settings.memory.provider:
-            return Outside()
+            return OutsideFile()
         return with_app(ctx, work)
     except HermesError as error:
-        return Outside(left_out=(f"what the memory provider stores elsewhere ({error})",))
+        return OutsideFile(left_out=(f"what the memory provider stores elsewhere ({error})",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import clean, one_line
+from hermes.commands.visible import one_line, sanitize
 from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
@@ -33,7 +33,7 @@ async def show_bundle(app: App, name: str) -> Output:
     lines = [
         f"/{found.name}  {one_line(found.description)}",
         f"skills: {', '.join(found.skills)}",
-        *([clean(found.instruction)] if found.instruction else ()),
+        *([sanitize(found.instruction)] if found.instruction else ()),
     ]
     return Output(found, lines)
 

@@ -62,14 +62,14 @@ def _query(query: str | None, query_file: str | None) -> str | None:
     if query_file is not None:
         with click.open_file(query_file, encoding="utf-8", errors="replace") as file:
             query = file.read()
-    elif query is not None and (piped := _piped()):
+    elif query is not None and (piped := _read_pipe()):
         query = f"{query}\n\n{piped}"
     if query is not None and not query.strip():
         raise UsageError("The query is empty; write something after -q.")
     return query
 
 
-def _piped() -> str:
+def _read_pipe() -> str:
     """stdin, if it is a pipe, a file or a socket. Reading a terminal would never end."""
     if sys.stdin is None or sys.stdin.closed:
         return ""

@@ -9,12 +9,12 @@ import click
 
 from hermes.app.build import App
 from hermes.surfaces.cli.asking import confirm
-from hermes.surfaces.cli.output import Output, json_output, moment, with_app
-from hermes.undo.service import undoing
+from hermes.surfaces.cli.output import Output, format_time, json_output, with_app
+from hermes.undo.service import make_undo_service
 
 if TYPE_CHECKING:
-    from hermes.undo.history import Status
-    from hermes.undo.upkeep import Pruned
+    from hermes.undo.history import StoreStatus
+    from hermes.undo.upkeep import PruneResult
 
 
 @click.group(help="Checkpoints: what is stored so that file changes can be undone.")
@@ -25,15 +25,15 @@ def checkpoints_command() -> None:
 @checkpoints_command.command(help="Show how much is stored, for which projects and since when.")
 @json_output(with_app)
 async def status(app: App) -> Output:
-    found = await undoing(app.run).status()
+    found = await make_undo_service(app.run).status()
     return Output(found, _status_lines(found))
 
 
-def _status_lines(found: Status) -> Iterator[str]:
+def _status_lines(found: StoreStatus) -> Iterator[str]:
     yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
     yield f"{found.checkpoints} checkpoints of {found.sessions} sessions"
     if found.oldest_at is not None:
-        yield f"the oldest is from {moment(found.oldest_at)}"
+        yield f"the oldest is from {format_time(found.oldest_at)}"
     for project in found.projects:
         yield f"  {project}"
 
@@ -41,7 +41,7 @@ def _status_lines(found: Status) -> Iterator[str]:
 @checkpoints_command.command(help="Delete what exceeds the age and size limits of the settings.")
 @json_output(with_app)
 async def prune(app: App) -> Output:
-    return _report(await undoing(app.run).prune())
+    return _report(await make_undo_service(app.run).prune())
 
 
 @checkpoints_command.command(help="Delete everything that no running session needs.")
@@ -51,10 +51,10 @@ def clear(ctx: click.Context, force: bool) -> Output:
     if not force:
         question = "No earlier change can be undone after this. Go on?"
         confirm(question, otherwise="Nothing was removed.")
-    return _report(with_app(ctx, lambda app: undoing(app.run).clear()))
+    return _report(with_app(ctx, lambda app: make_undo_service(app.run).clear()))
 
 
-def _report(done: Pruned) -> Output:
+def _report(done: PruneResult) -> Output:
     freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
     return Output(done, f"{done.turns} turns removed, {freed} freed; {rest} remain.")
 

@@ -9,12 +9,12 @@ from typing import cast
 import click
 
 from hermes.codec.values import replace
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.errors import NotFound, UsageError
 from hermes.homes.moving.openclaw import read_openclaw
-from hermes.homes.moving.taking import SkillConflict, Wish
+from hermes.homes.moving.taking import MigrationOptions, SkillConflict
 from hermes.surfaces.cli.asking import confirm, yes_option
-from hermes.surfaces.cli.moving import move_in
+from hermes.surfaces.cli.moving import import_foreign
 from hermes.surfaces.cli.output import Output, as_json_option, json_output
 
 CONFLICTS = ("skip", "overwrite", "rename")
@@ -55,7 +55,7 @@ def migrate(
     if migrate_secrets and not full:
         raise UsageError("--preset user-data imports no keys; leave out --migrate-secrets.")
     found = read_openclaw(_root(folder))
-    wish = Wish(
+    wish = MigrationOptions(
         secrets=migrate_secrets,
         settings=full,
         overwrite=overwrite,
@@ -63,7 +63,7 @@ def migrate(
         dry_run=dry_run,
     )
     foreign = found if full else replace(found, secrets={})
-    return move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
+    return import_foreign(ctx, foreign, wish, yes=yes, as_json=as_json)
 
 
 @claw_command.command(help="Rename its folder after the migration, so that nothing uses it.")
@@ -86,7 +86,7 @@ def cleanup(ctx: click.Context, folder: Path | None, dry_run: bool, yes: bool) -
 
 
 def _root(folder: Path | None) -> Path:
-    given = folder or Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
+    given = folder or Path(process_environment().get("HOME", "~")).expanduser() / ".openclaw"
     return given.absolute()
 
 

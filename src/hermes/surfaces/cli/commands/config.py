@@ -12,15 +12,15 @@ from hermes.codec.values import JsonValue
 from hermes.config.check import check_files
 from hermes.config.edit import migrate_file, set_from_text, unset
 from hermes.config.files import replace_file
-from hermes.config.findings import Finding
+from hermes.config.findings import Diagnostic
 from hermes.config.load import Explanation
 from hermes.config.migrate import Removed, newest_version
-from hermes.config.schema import describe, format_key, parse_key
-from hermes.config.secrets import masked, shown
+from hermes.config.schema import describe_type, format_key, parse_key
+from hermes.config.secrets import display_value, mask
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.output import Output, as_json_option, json_output, print_json, text_output
 from hermes.surfaces.cli.place import config_of, home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 NEW_FILE = b"# Settings of Hermes. `hermes config show` lists them with their values.\n"
 
@@ -39,18 +39,18 @@ def command(ctx: click.Context) -> None:
 def show(ctx: click.Context) -> Output:
     config = config_of(ctx)
     found = [config.explain(key) for key in config.known_keys()]
-    data = {each.key: {"value": _shown(each), "source": str(each.source)} for each in found}
+    data = {each.key: {"value": _masked_value(each), "source": str(each.source)} for each in found}
 
     def lines() -> Iterator[str]:
-        _warn(finding for finding in config.findings if finding.level != "error")
+        _warn(finding for finding in config.diagnostics if finding.level != "error")
         section = None
         for each in found:
             parent = format_key(each.setting.path[:-1]) or "(top level)"
             if parent != section:
-                yield ("" if section is None else "\n") + styled(parent, "bold")
+                yield ("" if section is None else "\n") + apply_style(parent, "bold")
                 section = parent
-            line = f"  {each.setting.path[-1]:<30} {_text(_shown(each)):<24} {each.source}"
-            yield styled(line, "dim") if each.source.kind == "default" else line
+            line = f"  {each.setting.path[-1]:<30} {_text(_masked_value(each)):<24} {each.source}"
+            yield apply_style(line, "dim") if each.source.kind == "default" else line
 
     return Output(data, lines())
 
@@ -66,15 +66,15 @@ def get(ctx: click.Context, key: str, with_source: bool, as_json: bool) -> None:
     rows: list[tuple[str, JsonValue, object]]
     below = [known for known in config.known_keys() if _is_below(known, key)]
     if value := config.secrets.get(key):
-        rows, below = [(key, masked(value), config.secrets.source(key))], []
+        rows, below = [(key, mask(value), config.secrets.source(key))], []
     else:
         found = [(known, config.explain(known)) for known in below or [key]]
-        rows = [(known, _shown(each), each.source) for known, each in found]
+        rows = [(known, _masked_value(each), each.source) for known, each in found]
     for name, value, source in rows:
         if as_json:
             print_json({"key": name, "value": value, "source": str(source)})
         else:
-            behind = styled(f"  ({source})", "dim") if with_source else ""
+            behind = apply_style(f"  ({source})", "dim") if with_source else ""
             print(f"{name} = " if below else "", _text(value), behind, sep="")
 
 
@@ -97,21 +97,23 @@ def explain(ctx: click.Context, key: str) -> Output:
 
         return explain_model(ctx)
     found = config.explain(key)
-    secret, kind = found.setting.secret, describe(found.setting.kind)
-    hidden = [(str(held.source), shown(held.value, secret=secret)) for held in found.shadows]
+    secret, kind = found.setting.secret, describe_type(found.setting.kind)
+    hidden = [
+        (str(held.source), display_value(held.value, secret=secret)) for held in found.shadows
+    ]
     data = {
         "key": found.key,
-        "value": _shown(found),
+        "value": _masked_value(found),
         "source": str(found.source),
         "shadows": [{"source": source, "value": value} for source, value in hidden],
         "kind": kind,
         "meaning": found.setting.meaning,
     }
     lines = [
-        f"{styled(found.key, 'bold')} = {_text(_shown(found))}",
+        f"{apply_style(found.key, 'bold')} = {_text(_masked_value(found))}",
         f"  {found.setting.meaning} Must be {kind}.",
         f"  from     {found.source}",
-        *(styled(f"  hides    {_text(value)}  ({source})", "dim") for source, value in hidden),
+        *(apply_style(f"  hides    {_text(value)}  ({source})", "dim") for source, value in hidden),
     ]
     return Output(data, lines)
 
@@ -125,7 +127,7 @@ def set_(ctx: click.Context, key: str, value: str, force: bool) -> None:
     edited = set_from_text(home_of(ctx), key, value, force=force)
     print(f"{edited.key} = {edited.shown}  ({edited.place})")
     # Warn when something overrides the new value.
-    _warn(finding for finding in config_of(ctx).findings if finding.key == edited.key)
+    _warn(finding for finding in config_of(ctx).diagnostics if finding.key == edited.key)
 
 
 @command.command("unset", help="Remove a setting from config.yaml, or a secret from .env.")
@@ -157,7 +159,7 @@ def edit(ctx: click.Context) -> None:
     if not home.config.exists():
         replace_file(home, home.config, NEW_FILE)
     click.edit(filename=str(home.config))
-    _warn(config_of(ctx, tell=False).findings)
+    _warn(config_of(ctx, tell=False).diagnostics)
 
 
 @command.command(help="Check config.yaml and .env, and report problems.")
@@ -169,7 +171,7 @@ def check(ctx: click.Context) -> Output:
         for finding in findings:
             yield f"{mark(finding.level)} {finding.text}"
             if finding.fix:
-                yield styled(f"  → {finding.fix}", "dim")
+                yield apply_style(f"  → {finding.fix}", "dim")
 
     failed = any(finding.level == "error" for finding in findings)
     return Output([plain(finding) for finding in findings], lines(), code=failed)
@@ -181,21 +183,21 @@ def migrate(ctx: click.Context) -> list[str]:
     changes = migrate_file(home_of(ctx))
     lines = [
         f"{format_key(key)} "
-        + ("removed" if isinstance(value, Removed) else f"= {_text(shown(value))}")
+        + ("removed" if isinstance(value, Removed) else f"= {_text(display_value(value))}")
         for key, value in changes.items()
     ]
     return lines or [f"config.yaml is up to date (version {newest_version()})."]
 
 
-def _shown(explanation: Explanation) -> JsonValue:
-    return shown(explanation.value, secret=explanation.setting.secret)
+def _masked_value(explanation: Explanation) -> JsonValue:
+    return display_value(explanation.value, secret=explanation.setting.secret)
 
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) and value else encode(value).decode()
 
 
-def _warn(findings: Iterable[Finding]) -> None:
+def _warn(findings: Iterable[Diagnostic]) -> None:
     for finding in findings:
         word = "error:" if finding.level == "error" else "warning:"
-        print(f"{styled(word, finding.level, sys.stderr)} {finding.text}", file=sys.stderr)
+        print(f"{apply_style(word, finding.level, sys.stderr)} {finding.text}", file=sys.stderr)

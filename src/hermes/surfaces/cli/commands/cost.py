@@ -76,11 +76,11 @@ class Sum:
 async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
 ) -> Output:
-    session_id = await app.library.find(session) if session else None
+    session_id = await app.archive.find(session) if session else None
     now = app.world.clock.now()
     first = parse_since(since, now) if since else 0.0
     first = max(first, now - (days - 1) * 86_400) if days else first
-    found = await app.library.spending(session_id=session_id, since=first)
+    found = await app.archive.spending(session_id=session_id, since=first)
     # Imported replies cost nothing here.
     lines = tuple(line for line in found if line.calls or line.usage != Usage())
     caps = () if session else await cap_states(app)

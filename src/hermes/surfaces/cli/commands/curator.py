@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.core.session_request import Opening
-from hermes.skills.library import Skilled
-from hermes.surfaces.cli.output import Output, fields, json_output, moment, text_output, with_app
+from hermes.core.session_request import SessionRequest
+from hermes.skills.library import SkillLibrary
+from hermes.surfaces.cli.output import (
+    Output,
+    fields,
+    format_time,
+    json_output,
+    text_output,
+    with_app,
+)
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.skills.consolidation import Merged
+    from hermes.skills.consolidation import MergeResult
     from hermes.skills.curator import Move
 
 AGAIN = "from hermes.surfaces.cli.entry import main; main()"
@@ -34,8 +41,8 @@ def command() -> None:
 @json_output(with_app)
 async def status(app: App) -> Output:
     curator = app.skills().curator()
-    state, moves, archived = curator.state(), curator.plan(), curator.archived()
-    last = moment(state.last_run_at) if state.last_run_at else "never"
+    state, moves, archived = curator.state(), curator.plan(), curator.list_archived()
+    last = format_time(state.last_run_at) if state.last_run_at else "never"
     lines = [
         f"{'paused' if state.paused else 'on'}; last run: {last}",
         *_move_lines(moves, "would be"),
@@ -58,7 +65,7 @@ def run(ctx: click.Context, dry_run: bool, consolidate: bool, background: bool) 
     if background:
         return _run_in_background(ctx)
 
-    async def work(app: App) -> tuple[tuple[Move, ...], tuple[Merged, ...]]:
+    async def work(app: App) -> tuple[tuple[Move, ...], tuple[MergeResult, ...]]:
         skills = app.skills()
         curator = skills.curator()
         moves = curator.plan() if dry_run else curator.run()
@@ -76,7 +83,7 @@ def run(ctx: click.Context, dry_run: bool, consolidate: bool, background: bool) 
 def _run_in_background(ctx: click.Context) -> Output:
     """Start the same command again in a process that outlives this one."""
     home = home_of(ctx)
-    log = home.folder(home.logs) / "curator.log"
+    log = home.ensure_folder(home.logs) / "curator.log"
     words = [word for word in sys.argv[1:] if word != "--background"]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as out:
@@ -91,11 +98,11 @@ def _run_in_background(ctx: click.Context) -> Output:
     return Output({"process": child.pid, "log": str(log)}, line)
 
 
-async def _consolidate(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
+async def _consolidate(app: App, skills: SkillLibrary, dry_run: bool) -> tuple[MergeResult, ...]:
     from hermes.skills.consolidation import Consolidation
 
     # A session of its own accounts for the cost.
-    session = await app.open(Opening(source="tool", attended=False))
+    session = await app.open(SessionRequest(source="tool", attended=False))
     return await Consolidation(app.models, app.settings, skills, session, dry_run=dry_run).run()
 
 
@@ -158,7 +165,7 @@ async def restore(app: App, name: str) -> str:
 @command.command("list-archived", help="List the archived skills.")
 @json_output(with_app)
 async def list_archived(app: App) -> Output:
-    names = app.skills().curator().archived()
+    names = app.skills().curator().list_archived()
     return Output(names, names or "The archive is empty.")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import click
 
 from hermes.codec.json import plain
-from hermes.config.check import check_files, check_home, mend_permissions
+from hermes.config.check import check_files, check_home, repair_permissions
 from hermes.config.edit import migrate_file
-from hermes.config.findings import Finding
+from hermes.config.findings import Diagnostic
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.homes.checkups import (
@@ -19,12 +19,12 @@ from hermes.homes.checkups import (
     tool_findings,
 )
 from hermes.homes.health import (
+    confinement_findings,
     index_findings,
     journal_findings,
     model_findings,
     rebuild_index,
     skill_findings,
-    workplace_findings,
 )
 from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.checks import (
@@ -38,9 +38,9 @@ from hermes.surfaces.cli.checks import (
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import Output, as_json_option, print_output
 from hermes.surfaces.cli.place import config_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
-Section = tuple[str, list[Finding]]
+Section = tuple[str, list[Diagnostic]]
 
 
 @click.command(help="Check this installation and say how to fix problems.")
@@ -51,7 +51,7 @@ def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> int:
     config = config_of(ctx, tell=False)
     if fix:
         for line in repair(config.home):
-            click.echo(f"{styled('fixed', 'ok')} {line}", err=as_json)
+            click.echo(f"{apply_style('fixed', 'ok')} {line}", err=as_json)
         config = config_of(ctx, tell=False)
     sections = run(examine(config))
     data = [{"section": name, **plain(each)} for name, group in sections for each in group]
@@ -77,13 +77,13 @@ async def examine(config: Config) -> list[Section]:
         ("Tools", tool_findings(config)),
         ("Plugins", await plugin_findings(config)),
         ("Programs", [*command_findings(), *program_findings()]),
-        ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
+        ("Protection", [*approval_findings(settings), *await confinement_findings(config)]),
     ]
 
 
 def repair(home: Home) -> list[str]:
     """What was fixed: only changes that lose nothing."""
-    done = [f"{path} is private now" for path in mend_permissions(home)]
+    done = [f"{path} is private now" for path in repair_permissions(home)]
     if migrate_file(home):
         done.append("config.yaml was migrated to the newest version; a copy of the old one is kept")
     if any(finding.level != "ok" for finding in run(index_findings(home))):
@@ -94,11 +94,11 @@ def repair(home: Home) -> list[str]:
 
 def _lines(sections: list[Section]) -> Iterator[str]:
     for name, group in sections:
-        yield styled(name, "bold")
+        yield apply_style(name, "bold")
         for finding in group:
             yield f"  {mark(finding.level)} {finding.text}"
     fixes = [finding for _, group in sections for finding in group if finding.fix]
     if fixes:
-        yield styled("\nWhat to do", "bold")
+        yield apply_style("\nWhat to do", "bold")
     for number, finding in enumerate(fixes, start=1):
-        yield f"  {number}. {styled(finding.text, finding.level)}\n     → {finding.fix}"
+        yield f"  {number}. {apply_style(finding.text, finding.level)}\n     → {finding.fix}"

@@ -10,13 +10,13 @@ from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.models.models import Models, wish_of
+from hermes.models.models import Models, ref_of
 from hermes.models.saving import save_chain
-from hermes.models.shelf import Shelf
+from hermes.models.shelf import ModelBrowser
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 
 class ChainRow(Value):
@@ -55,7 +55,7 @@ def _chain_lines(rows: list[ChainRow]) -> Iterator[str]:
         where = f" at {row.base_url}" if row.base_url else ""
         yield f"{sign} {row.place}. {row.model} ({row.provider}){where}"
         if row.problem:
-            yield styled(f"     skipped: {row.problem}", "dim")
+            yield apply_style(f"     skipped: {row.problem}", "dim")
 
 
 async def _rows(models: Models, config: Config) -> list[ChainRow]:
@@ -68,13 +68,13 @@ async def _rows(models: Models, config: Config) -> list[ChainRow]:
 def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
     problem = ""
     try:
-        models.check(wish_of(entry))
+        models.check(ref_of(entry))
     except HermesError as error:
         problem = str(error)
     return ChainRow(
         place=place,
         model=entry.model,
-        provider=wish_of(entry).provider,
+        provider=ref_of(entry).provider,
         base_url=entry.base_url,
         usable=not problem,
         problem=problem,
@@ -96,7 +96,7 @@ def add(
             entry = FallbackSettings(
                 provider=provider or "custom", model=name, base_url=base_url, key_env=key_env
             )
-            models.check(wish_of(entry))
+            models.check(ref_of(entry))
         else:
             entry = await named_entry(models, name, provider)
         chain = insert_entry(config.settings.fallback_providers, entry, place)
@@ -113,7 +113,7 @@ async def named_entry(models: Models, name: str, provider: str) -> FallbackSetti
     current = candidates[0].provider if candidates else ""
     if not (provider or current or models.resolver.names.read(name).provider):
         raise UsageError(f"Which provider serves {name}? Name it with --provider.")
-    card = (await Shelf(models).find(name, provider=provider, current=current)).card
+    card = (await ModelBrowser(models).find(name, provider=provider, current=current)).card
     return FallbackSettings(provider=card.provider, model=card.model)
 
 

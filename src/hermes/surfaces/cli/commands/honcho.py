@@ -32,7 +32,7 @@ def command() -> None:
 @json_output(with_app)
 async def status(app: App) -> Output:
     is_on = app.settings.memory.provider == "honcho"
-    settings = app.memory.modelling.honcho_settings()
+    settings = app.memory.user_model.honcho_settings()
     facts: JsonObject = {
         "enabled": is_on,
         "url": settings.url,
@@ -113,7 +113,7 @@ def identity(ctx: click.Context, file: str | None) -> Output:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if not lines:
             raise UsageError(f"{file} has no lines; write one fact in each.")
-    known = with_app(ctx, lambda app: app.memory.modelling.honcho_identity(lines))
+    known = with_app(ctx, lambda app: app.memory.user_model.honcho_identity(lines))
     return Output(list(known), [f"- {line}" for line in known] or "Nothing yet.")
 
 
@@ -137,7 +137,7 @@ async def map_(app: App, name: str | None) -> str:
 
 
 def _set(app: App, changes: dict[str, JsonValue]) -> HonchoSettings:
-    modelling = app.memory.modelling
+    modelling = app.memory.user_model
     return modelling.set_honcho(**changes) if changes else modelling.honcho_settings()
 
 

@@ -9,8 +9,8 @@ import click
 
 from hermes.app.build import App
 from hermes.core.errors import UsageError
-from hermes.hooks.admin import Tried, listed, revoke, tried, tryable, unhealthy
-from hermes.hooks.shell_hooks import allow, undecided
+from hermes.hooks.admin import HookTrial, hook_rows, hooks_for_event, revoke, try_hook, unhealthy
+from hermes.hooks.shell_hooks import hooks_without_consent, record_consent
 from hermes.surfaces.cli.hook_consent import may_run
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 
@@ -27,7 +27,7 @@ def hooks_command() -> None:
 @json_output(with_app)
 async def list_hooks(app: App) -> Output:
     _accept(app)
-    found = listed(app.run)
+    found = hook_rows(app.run)
     if not found:
         return Output(found, NO_HOOKS)
     rows = [(each.event, each.state, each.matcher or "*", each.command) for each in found]
@@ -41,16 +41,16 @@ async def list_hooks(app: App) -> Output:
 @click.option("--for-tool", "tool", metavar="NAME", default="", help="As if for this tool.")
 @json_output(with_app)
 async def test_hook(app: App, event: str, tool: str) -> Output:
-    hooks = tryable(app.run, event, tool)
+    hooks = hooks_for_event(app.run, event, tool)
     _accept(app)
-    open_ = [hook for hook in undecided(app.run) if hook in hooks]
+    open_ = [hook for hook in hooks_without_consent(app.run) if hook in hooks]
     if open_ and not sys.stdin.isatty():
         raise UsageError(f"{open_[0].command} is not allowed yet; add --accept-hooks.")
     for hook in open_:
         if may_run(hook.event, hook.command):
-            allow(app.run, hook)
-    refused = undecided(app.run)
-    found = [await tried(app.run, hook, tool) for hook in hooks if hook not in refused]
+            record_consent(app.run, hook)
+    refused = hooks_without_consent(app.run)
+    found = [await try_hook(app.run, hook, tool) for hook in hooks if hook not in refused]
     lines = (line for each in found for line in _trial_lines(each))
     return Output(found, lines, code=any(each.code is None for each in found))
 
@@ -67,7 +67,7 @@ async def revoke_(app: App, text: str) -> str:
 )
 @json_output(with_app)
 async def check_hooks(app: App) -> Output:
-    found = [(hook, unhealthy(hook)) for hook in listed(app.run)]
+    found = [(hook, unhealthy(hook)) for hook in hook_rows(app.run)]
     data = [{"event": h.event, "command": h.command, "trouble": words} for h, words in found]
     lines = []
     for hook, words in found:
@@ -79,11 +79,11 @@ async def check_hooks(app: App) -> Output:
 def _accept(app: App) -> None:
     """With `--accept-hooks`, every hook is allowed."""
     if app.settings.hooks_auto_accept:
-        for hook in undecided(app.run):
-            allow(app.run, hook)
+        for hook in hooks_without_consent(app.run):
+            record_consent(app.run, hook)
 
 
-def _trial_lines(trial: Tried) -> Iterator[str]:
+def _trial_lines(trial: HookTrial) -> Iterator[str]:
     code = "-" if trial.code is None else str(trial.code)
     yield f"{trial.command}  (exit {code}, {trial.seconds * 1000:.0f} ms)"
     yield f"  means: {trial.answer}"

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from hermes.config.home import Home
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.errors import UsageError
-from hermes.homes.backup import beside_in, looked_into, restore
-from hermes.homes.moving.taking import Wish
-from hermes.homes.outside_files import PersonsFiles
+from hermes.homes.backup import inspect, outside_files_in, restore
+from hermes.homes.moving.taking import MigrationOptions
+from hermes.homes.outside_files import UserFiles
 from hermes.surfaces.cli.asking import confirm
-from hermes.surfaces.cli.moving import move_in
+from hermes.surfaces.cli.moving import import_foreign
 from hermes.surfaces.cli.output import Output, as_json_option, print_output
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
@@ -51,10 +51,10 @@ def import_command(
         # Reading foreign settings needs the YAML library, which is slow to load.
         from hermes.homes.moving.hermes_agent import read_hermes_agent
 
-        root = folder or Path(environment().get("HOME", "~")).expanduser() / ".hermes"
-        wish = Wish(secrets=secrets, overwrite=overwrite, dry_run=dry_run)
+        root = folder or Path(process_environment().get("HOME", "~")).expanduser() / ".hermes"
+        wish = MigrationOptions(secrets=secrets, overwrite=overwrite, dry_run=dry_run)
         foreign = read_hermes_agent(root.absolute())
-        return move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
+        return import_foreign(ctx, foreign, wish, yes=yes, as_json=as_json)
     if folder is not None or overwrite or secrets:
         raise UsageError(f"A folder, --overwrite and --secrets belong to `{HERMES_AGENT}`.")
     done = _restore(home_of(ctx), Path(what), dry_run=dry_run, external=external, yes=yes)
@@ -62,7 +62,7 @@ def import_command(
 
 
 def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool) -> Output:
-    names, others = looked_into(file), beside_in(file)
+    names, others = inspect(file), outside_files_in(file)
     existing = sum((home.root / name).exists() for name in names)
     words = f"{file} holds {len(names)} files; {existing} of them replace files in {home.root}"
     if dry_run:
@@ -72,7 +72,7 @@ def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool
         for line in _external_lines(others) if external else ():
             print(line)
         confirm(f"{words}. Go on?")
-    done = restore(home, file, time.time(), PersonsFiles(Path.home(), home) if external else None)
+    done = restore(home, file, time.time(), UserFiles(Path.home(), home) if external else None)
     lines = [f"{mark('ok')} {done.added} files added and {done.replaced} replaced in {home.root}."]
     if done.before:
         lines.append(f"  The replaced files are in {done.before}.")

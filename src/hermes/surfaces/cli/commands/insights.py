@@ -8,7 +8,7 @@ from hermes.app.build import App
 from hermes.codec.json import plain
 from hermes.commands.insights import DAYS, insight_lines
 from hermes.surfaces.cli.output import Output, json_output, with_app
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.style import apply_style
 
 
 @click.command(
@@ -22,6 +22,6 @@ async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.homes.insights import insights
 
     found = await insights(
-        app.run, app.journal, app.library, app.skills(), app.memory, days=days, source=source
+        app.run, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
     )
-    return Output(plain(found), insight_lines(found, paint=styled))
+    return Output(plain(found), insight_lines(found, paint=apply_style))

@@ -16,9 +16,9 @@ from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.logs_mcp import show_mcp
-from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
+from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated_files
 from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import Role, styled
+from hermes.surfaces.cli.style import Role, apply_style
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}
@@ -35,7 +35,7 @@ COMPONENTS = {
 _AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-class Entry(Value):
+class LogEntry(Value):
     """One log entry. `raw` is its text in the file; `at` is local time and sorts as text."""
 
     at: str
@@ -46,13 +46,13 @@ class Entry(Value):
     raw: str
 
 
-class Wanted(Value):
+class LogFilter(Value):
     level: str = "DEBUG"
     session: str = ""
     since: str = ""
     component: str = ""
 
-    def __contains__(self, entry: Entry) -> bool:
+    def __contains__(self, entry: LogEntry) -> bool:
         return (
             LEVELS.index(entry.level) >= LEVELS.index(self.level)
             and entry.session.startswith(self.session)
@@ -89,10 +89,10 @@ def command(
     if name == "mcp":
         _show_mcp(home, lines, follow, as_json, narrowed=bool(session or component or since))
         return
-    wanted = Wanted(
+    wanted = LogFilter(
         level=level,
         session=session,
-        since=_moment(since) if since else "",
+        since=_start_time(since) if since else "",
         component=component or "",
     )
     path = home.logs / f"{name}.log"
@@ -114,7 +114,7 @@ def _show_mcp(home: Home, lines: int, follow: bool, as_json: bool, *, narrowed: 
         print(f"There are no MCP server logs in {home.logs / 'mcp'} yet.", file=sys.stderr)
 
 
-def _moment(age: str) -> str:
+def _start_time(age: str) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age_seconds(age)))
 
 
@@ -125,10 +125,10 @@ def age_seconds(text: str) -> float:
     return float(match[1]) * _AGE_UNITS[match[2] or "d"]
 
 
-def newest(path: Path, wanted: Wanted, count: int) -> list[Entry]:
+def newest(path: Path, wanted: LogFilter, count: int) -> list[LogEntry]:
     """The newest matching entries, oldest first. Reads rotated files only as far as needed."""
-    found: list[Entry] = []
-    for file in rotated(path):
+    found: list[LogEntry] = []
+    for file in rotated_files(path):
         with file.open(encoding="utf-8", errors="replace") as stream:
             entries = list(parse_entries(stream))
         found = [entry for entry in entries if entry in wanted] + found
@@ -137,7 +137,7 @@ def newest(path: Path, wanted: Wanted, count: int) -> list[Entry]:
     return found[len(found) - count :] if count < len(found) else found
 
 
-def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
+def parse_entries(lines: Iterable[str]) -> Iterator[LogEntry]:
     """A line without a timestamp continues the entry before it."""
     block = ""
     for line in lines:
@@ -148,10 +148,10 @@ def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
     yield from _entry(block)
 
 
-def _entry(block: str) -> Iterator[Entry]:
+def _entry(block: str) -> Iterator[LogEntry]:
     match = _HEAD.match(block)
     if match is not None and match[2] in LEVELS:
-        yield Entry(
+        yield LogEntry(
             at=match[1],
             level=match[2],
             session="" if match[3] == "-" else match[3],
@@ -161,7 +161,7 @@ def _entry(block: str) -> Iterator[Entry]:
         )
 
 
-def follow_entries(tail: Tail) -> Iterator[Entry]:
+def follow_entries(tail: Tail) -> Iterator[LogEntry]:
     """New entries, without end."""
     while True:
         lines = tail.new_lines()
@@ -170,13 +170,13 @@ def follow_entries(tail: Tail) -> Iterator[Entry]:
             time.sleep(FOLLOW_SECONDS)
 
 
-def _print(entry: Entry, as_json: bool) -> None:
+def _print(entry: LogEntry, as_json: bool) -> None:
     if as_json:
         line = plain(entry)
         del line["raw"]
         print(encode(line).decode(), flush=True)
     elif entry.level in COLOURS:
-        print(styled(entry.raw, COLOURS[entry.level]), flush=True)
+        print(apply_style(entry.raw, COLOURS[entry.level]), flush=True)
     else:
         print(entry.raw, flush=True)
 

@@ -9,10 +9,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from hermes.codec.json import encode
-from hermes.commands.visible import clean
+from hermes.commands.visible import sanitize
 from hermes.config.home import Home
-from hermes.credentials.redaction import words_for
-from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
+from hermes.credentials.redaction import line_redactor
+from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated_files
 
 
 def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
@@ -21,7 +21,7 @@ def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
     # Server output is untrusted: it may contain secrets or terminal control sequences.
     # Redaction is slow to load.
 
-    mask = words_for(home)
+    mask = line_redactor(home)
     with ExitStack() as stack:
         tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
         for file in files:
@@ -38,13 +38,13 @@ def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
 
 def _newest_lines(file: Path, count: int) -> list[str]:
     kept: deque[str] = deque(maxlen=count)
-    for part in reversed([*rotated(file)]):
+    for part in reversed([*rotated_files(file)]):
         with part.open(encoding="utf-8", errors="replace") as stream:
             kept.extend(line.rstrip("\n") for line in stream)
     return list(kept)
 
 
 def _print_mcp(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
-    text = clean(mask(line))
+    text = sanitize(mask(line))
     shown = encode({"server": server, "text": text}).decode() if as_json else f"[{server}] {text}"
     print(shown, flush=True)

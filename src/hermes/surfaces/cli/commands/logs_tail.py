@@ -10,7 +10,7 @@ from typing import BinaryIO
 FOLLOW_SECONDS = 0.25
 
 
-def rotated(path: Path) -> Iterator[Path]:
+def rotated_files(path: Path) -> Iterator[Path]:
     """The file and its rotated predecessors, newest first."""
     number = 0
     file = path

@@ -11,10 +11,10 @@ import click
 
 from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.admin import Desk, Row
+from hermes.mcp.admin import McpAdmin, ServerRow
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 T = TypeVar("T")
 # Subcommands that are loaded when they are called.
@@ -30,7 +30,7 @@ browser_option = click.option(
 )
 
 
-class Group(click.Group):
+class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted((*super().list_commands(ctx), *ELSEWHERE))
 
@@ -42,20 +42,22 @@ class Group(click.Group):
         return found
 
 
-@click.group(cls=Group, help="MCP servers. Without a command: list.", invoke_without_command=True)
+@click.group(
+    cls=LazyGroup, help="MCP servers. Without a command: list.", invoke_without_command=True
+)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
 
-def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    return with_app(ctx, lambda app: work(Desk(app.run)))
+def _with_admin(ctx: click.Context, work: Callable[[McpAdmin], Coroutine[Any, Any, T]]) -> T:
+    return with_app(ctx, lambda app: work(McpAdmin(app.run)))
 
 
 @command.command("list", help="List all servers, with the number of tools each last reported.")
 @json_output(_with_admin)
-async def list_(admin: Desk) -> Output:
+async def list_(admin: McpAdmin) -> Output:
     rows = admin.rows()
     if not rows:
         hint = "There is no MCP server yet; `hermes mcp catalog` lists some to install."
@@ -67,7 +69,7 @@ async def list_(admin: Desk) -> Output:
     return Output(rows, table([("Server", "Tools", "State", "Where"), *cells], (20, 6, 18)))
 
 
-def _state(row: Row) -> str:
+def _state(row: ServerRow) -> str:
     if row.fault:
         return "unusable"
     if not row.enabled:
@@ -147,7 +149,7 @@ def _pair(text: str, sign: str) -> tuple[str, str]:
 @command.command(help="Remove a server and its login.")
 @name_argument
 @text_output(_with_admin)
-async def remove(admin: Desk, name: str) -> str:
+async def remove(admin: McpAdmin, name: str) -> str:
     admin.remove(name)
     return f"{name} is removed"
 
@@ -155,7 +157,7 @@ async def remove(admin: Desk, name: str) -> str:
 @command.command(help="Connect to a server and show what it offers; exit code 1 on failure.")
 @name_argument
 @json_output(_with_admin)
-async def test(admin: Desk, name: str) -> Output:
+async def test(admin: McpAdmin, name: str) -> Output:
     trial = await admin.test(name)
     lines = [
         f"{mark('ok')} {name}: {trial.title or 'unnamed'}, protocol {trial.protocol}",
@@ -172,14 +174,14 @@ async def test(admin: Desk, name: str) -> Output:
 @command.command(help="List the tools that a server last reported.")
 @name_argument
 @json_output(_with_admin)
-async def tools(admin: Desk, name: str) -> Output:
+async def tools(admin: McpAdmin, name: str) -> Output:
     rows = list(admin.tools(name))
 
     def lines() -> Iterator[str]:
         if not rows:
             yield f"{name} was never connected; `hermes mcp test {name}` connects to it."
         for row in rows:
-            sign = mark("ok") if row.offered else styled("-", "dim")
+            sign = mark("ok") if row.offered else apply_style("-", "dim")
             note = f" {mark('warn')} {row.finding}" if row.finding else ""
             yield f"{sign} {row.name:<40} {row.description[:60]}{note}"
 
@@ -204,7 +206,7 @@ def configure(
     if not (include or exclude or everything):
         include = _pick_tools(ctx, name)
 
-    async def work(admin: Desk) -> None:
+    async def work(admin: McpAdmin) -> None:
         admin.choose(name, include, exclude)
 
     _with_admin(ctx, work)
@@ -215,7 +217,7 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     if not sys.stdin.isatty():
         raise UsageError("Give --include, --exclude or --all.")
 
-    async def work(admin: Desk) -> list[Any]:
+    async def work(admin: McpAdmin) -> list[Any]:
         return list(admin.tools(name))
 
     rows = _with_admin(ctx, work)
@@ -231,7 +233,7 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
 @name_argument
 @browser_option
 @text_output(_with_admin)
-async def login(admin: Desk, name: str, no_browser: bool) -> str:
+async def login(admin: McpAdmin, name: str, no_browser: bool) -> str:
     await admin.log_in(name, TerminalScreen(browser=not no_browser))
     return f"{mark('ok')} logged in to {name}"
 
@@ -239,7 +241,7 @@ async def login(admin: Desk, name: str, no_browser: bool) -> str:
 @command.command(help="Log out of a server.")
 @name_argument
 @text_output(_with_admin)
-async def logout(admin: Desk, name: str) -> str:
+async def logout(admin: McpAdmin, name: str) -> str:
     return f"logged out of {name}" if admin.log_out(name) else f"there was no login at {name}"
 
 
@@ -252,7 +254,7 @@ def reauth(ctx: click.Context, name: str, everything: bool, no_browser: bool) ->
     if bool(name) == everything:
         raise UsageError("Name a server, or give --all.")
 
-    async def names(admin: Desk) -> list[str]:
+    async def names(admin: McpAdmin) -> list[str]:
         return [row.name for row in admin.rows() if row.auth == "oauth"]
 
     for each in _with_admin(ctx, names) if everything else [name]:
@@ -262,7 +264,7 @@ def reauth(ctx: click.Context, name: str, everything: bool, no_browser: bool) ->
 @command.command(help="Use a server again.")
 @name_argument
 @text_output(_with_admin)
-async def enable(admin: Desk, name: str) -> str:
+async def enable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, True)
     return f"{name} is on"
 
@@ -270,6 +272,6 @@ async def enable(admin: Desk, name: str) -> str:
 @command.command(help="Keep a server in the settings, but do not use it.")
 @name_argument
 @text_output(_with_admin)
-async def disable(admin: Desk, name: str) -> str:
+async def disable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, False)
     return f"{name} is off"

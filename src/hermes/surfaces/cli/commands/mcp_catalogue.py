@@ -10,8 +10,8 @@ import click
 from hermes.app.build import App
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.installation import Installation, Need, offer_of
-from hermes.mcp.server_catalogue import Shelf
+from hermes.mcp.installation import Installation, RequiredValue, catalogue_row
+from hermes.mcp.server_catalogue import ServerCatalogue
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
 from hermes.surfaces.cli.style import mark
@@ -22,9 +22,9 @@ from hermes.surfaces.cli.style import mark
 @click.option("--online", is_flag=True, help="Search the registry instead.")
 @json_output(with_app)
 async def catalog(app: App, words: tuple[str, ...], online: bool) -> Output:
-    catalogue, wanted = Shelf(app.settings, app.models.http), " ".join(words)
-    rows = await catalogue.online(wanted) if online else catalogue.known(wanted)
-    found = [offer_of(each) for each in rows]
+    catalogue, wanted = ServerCatalogue(app.settings, app.models.http), " ".join(words)
+    rows = await catalogue.online(wanted) if online else catalogue.shipped(wanted)
+    found = [catalogue_row(each) for each in rows]
 
     def lines() -> Iterator[str]:
         if not found:
@@ -59,7 +59,9 @@ def install(
     yes: bool,
 ) -> str:
     async def find(app: App) -> Installation:
-        return Installation(await Shelf(app.settings, app.models.http).find(name), remote=remote)
+        return Installation(
+            await ServerCatalogue(app.settings, app.models.http).find(name), remote=remote
+        )
 
     wanted = with_app(ctx, find)
     given = _parse_pairs(pairs)
@@ -84,7 +86,7 @@ def _parse_pairs(pairs: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _prompt_missing(wanted: Installation, given: dict[str, list[str]]) -> dict[str, list[str]]:
-    def answer(need: Need) -> str:
+    def answer(need: RequiredValue) -> str:
         words = f"{need.name} ({need.words})" if need.words else need.name
         text: str = click.prompt(words, hide_input=need.secret)
         return text

@@ -10,7 +10,7 @@ import click
 from hermes.app.build import App
 from hermes.commands.memory import change_line, change_number, outcome_words
 from hermes.commands.visible import one_line
-from hermes.memory.forgetting import Forgotten, doomed, traces
+from hermes.memory.forgetting import ForgetReport, find_traces, plan_forget
 from hermes.memory.forgetting import forget as forget_it
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.output import Output, json_output, with_app
@@ -74,8 +74,8 @@ def forget(
     ctx: click.Context, what: str, also: tuple[str, ...], dry_run: bool, yes: bool
 ) -> Output:
     async def look(app: App) -> tuple[Any, dict[str, tuple[int, ...]]]:
-        found = await doomed(app.memory, what, also)
-        return found, await traces(app.memory, app.library, found)
+        found = await plan_forget(app.memory, what, also)
+        return found, await find_traces(app.memory, app.archive, found)
 
     found, sessions = with_app(ctx, look)
     if dry_run:
@@ -86,7 +86,7 @@ def forget(
         confirm(
             f"Erase {texts} permanently, also in {len(sessions)} session(s)?", otherwise=UNCHANGED
         )
-    done = with_app(ctx, lambda app: forget_it(app.memory, app.library, found))
+    done = with_app(ctx, lambda app: forget_it(app.memory, app.archive, found))
     return Output(done, _forgotten_lines(done))
 
 
@@ -97,7 +97,7 @@ def _trace_lines(texts: tuple[str, ...], sessions: dict[str, tuple[int, ...]]) -
         yield f"in session    {session_id}: record(s) {', '.join(map(str, numbers))}"
 
 
-def _forgotten_lines(done: Forgotten) -> Iterator[str]:
+def _forgotten_lines(done: ForgetReport) -> Iterator[str]:
     yield (
         f"Erased: {len(done.entries)} entr{'y' if len(done.entries) == 1 else 'ies'}, "
         f"{done.records} record(s) of {len(done.sessions)} session(s), {len(done.files)} other "

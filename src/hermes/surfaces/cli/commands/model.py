@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import click
 
 from hermes.codec.values import Value
-from hermes.commands.amounts import short_count
-from hermes.commands.cards import card_words, price_words
+from hermes.commands.amounts import format_count
+from hermes.commands.cards import describe_model, describe_price
 from hermes.config.load import Config
 from hermes.core.errors import UsageError
 from hermes.models.choice import CUSTOM, EMBEDDED
 from hermes.models.models import Models
 from hermes.models.saving import save_choice
-from hermes.models.shelf import Card, Pick, ProviderRow, Shelf
+from hermes.models.shelf import ModelBrowser, ModelCard, ModelPick, ProviderRow
 from hermes.surfaces.cli.commands.model_files import (
     describe_file,
     install,
@@ -27,7 +27,7 @@ from hermes.surfaces.cli.commands.model_files import (
 from hermes.surfaces.cli.output import Output, fields, json_output, table, warn
 from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.shelf import with_models
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 HOW = """\
 There is no terminal to choose in. Use instead:
@@ -41,7 +41,7 @@ WIDTHS = (44, 8, 28, 10)
 class Current(Value):
     """The current model, and what chose it."""
 
-    card: Card
+    card: ModelCard
     why: str = ""
 
 
@@ -65,10 +65,10 @@ def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float 
         print(HOW)
         return
     # The list picker loads a large library.
-    from hermes.surfaces.cli.commands.model_access import Manner
+    from hermes.surfaces.cli.commands.model_access import WizardOptions
     from hermes.surfaces.cli.commands.model_wizard import run_wizard
 
-    run_wizard(ctx, Manner(refresh=refresh, browser=not no_browser, login_seconds=timeout))
+    run_wizard(ctx, WizardOptions(refresh=refresh, browser=not no_browser, login_seconds=timeout))
 
 
 command.add_command(install)
@@ -86,26 +86,28 @@ def list_(ctx: click.Context, provider: str, refresh: bool) -> Output:
 
 
 def _list_models(ctx: click.Context, provider: str, refresh: bool) -> Output:
-    found = with_models(ctx, lambda models, _: Shelf(models).cards(provider, refresh=refresh))
+    found = with_models(
+        ctx, lambda models, _: ModelBrowser(models).cards(provider, refresh=refresh)
+    )
     if found.problem:
         warn(found.problem)
     head = ("Model", "Window", "Price", "Pictures")
     lines = [*table([head, *map(_cells, found.cards)], WIDTHS)]
     if not found.live:
-        lines.append(styled("From the built-in list; --refresh asks the provider.", "dim"))
+        lines.append(apply_style("From the built-in list; --refresh asks the provider.", "dim"))
     return Output(found.cards, lines)
 
 
-def _cells(card: Card) -> tuple[str, str, str, str]:
+def _cells(card: ModelCard) -> tuple[str, str, str, str]:
     vision = {True: "yes", False: "no", None: ""}[card.vision]
-    return card.model, short_count(card.window), price_words(card), vision
+    return card.model, format_count(card.window), describe_price(card), vision
 
 
 def _list_providers(ctx: click.Context) -> Output:
     async def work(models: Models, _: Config) -> tuple[tuple[ProviderRow, ...], str]:
         candidates = models.resolver.candidates()
         place = models.resolver.places.find(candidates[0].provider) if candidates else None
-        return Shelf(models).providers(), place.name if place is not None else ""
+        return ModelBrowser(models).providers(), place.name if place is not None else ""
 
     rows, current = with_models(ctx, work)
 
@@ -114,7 +116,11 @@ def _list_providers(ctx: click.Context) -> Output:
             sign = mark("ok") if row.usable else " "
             arrow = " ← in use" if row.name == current else ""
             line = f"{sign} {row.name:<20} {row.label:<24}{arrow}"
-            yield line.rstrip() if row.usable else styled(f"{line} {_short(row)}".rstrip(), "dim")
+            yield (
+                line.rstrip()
+                if row.usable
+                else apply_style(f"{line} {_short(row)}".rstrip(), "dim")
+            )
         yield "`hermes model list PROVIDER` lists its models, `hermes model set NAME` chooses one."
 
     return Output([{**fields(row), "current": row.name == current} for row in rows], lines())
@@ -139,16 +145,16 @@ def show(ctx: click.Context, name: str, provider: str) -> Output:
     current = current or with_models(ctx, lambda models, _: _nearby(models))
     card = current.card
     where = f" at {card.host} ({card.wire})" if card.host else ""
-    lines = [f"{styled(card.model, 'bold')} ({card.provider}){where}", card_words(card)]
+    lines = [f"{apply_style(card.model, 'bold')} ({card.provider}){where}", describe_model(card)]
     if current.why:
         explain = f"chosen by {current.why}; see `hermes config explain model`"
-        lines.append(styled(explain, "dim"))
+        lines.append(apply_style(explain, "dim"))
     return Output({**fields(card), "why": current.why}, lines)
 
 
 async def _current(models: Models, name: str, provider: str) -> Current | None:
     """The named model, else the configured one; None when none is configured."""
-    shelf, candidates = Shelf(models), models.resolver.candidates()
+    shelf, candidates = ModelBrowser(models), models.resolver.candidates()
     if name:
         current = candidates[0].provider if candidates else ""
         pick = await shelf.find(name, provider=provider, current=current)
@@ -161,7 +167,7 @@ async def _current(models: Models, name: str, provider: str) -> Current | None:
 
 async def _nearby(models: Models) -> Current:
     choice = await models.choose()
-    card = Shelf(models).card(choice.model, choice.provider)
+    card = ModelBrowser(models).card(choice.model, choice.provider)
     return Current(card=card, why="availability: nothing is configured")
 
 
@@ -171,7 +177,7 @@ async def _nearby(models: Models) -> Current:
 @click.option("--base-url", default="", help="Base URL of a custom endpoint.")
 @click.pass_context
 def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
-    async def work(models: Models, config: Config) -> Pick:
+    async def work(models: Models, config: Config) -> ModelPick:
         if base_url:
             return await choose_address(models, config, name, base_url, provider)
         return await choose_model(models, config, name, provider)
@@ -179,13 +185,13 @@ def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
     pick = with_models(ctx, work)
     for warning in pick.warnings:
         warn(warning)
-    print(f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {card_words(pick.card)}")
-    for finding in config_of(ctx).findings:
+    print(f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {describe_model(pick.card)}")
+    for finding in config_of(ctx).diagnostics:
         if finding.key in ("model.default", "model.provider"):
             warn(finding.text)
 
 
-async def choose_model(models: Models, config: Config, name: str, provider: str) -> Pick:
+async def choose_model(models: Models, config: Config, name: str, provider: str) -> ModelPick:
     """Find and save a model. Raises when it cannot be used."""
     candidates = models.resolver.candidates()
     named = provider or models.resolver.names.read(name).provider
@@ -195,7 +201,7 @@ async def choose_model(models: Models, config: Config, name: str, provider: str)
         current = EMBEDDED
     if not named and not current:
         raise UsageError(f"Which provider serves {name}? Name it with --provider.")
-    pick = await Shelf(models).find(name, provider=provider, current=current)
+    pick = await ModelBrowser(models).find(name, provider=provider, current=current)
     url = models.found_url(pick.card.provider)
     save_choice(config, pick.card.model, pick.card.provider, base_url=url)
     return pick
@@ -203,7 +209,7 @@ async def choose_model(models: Models, config: Config, name: str, provider: str)
 
 async def choose_address(
     models: Models, config: Config, name: str, url: str, provider: str
-) -> Pick:
+) -> ModelPick:
     """Save a custom endpoint. Its model list shows whether the URL is right; a corrected URL is
     saved with a warning."""
     if provider and provider != CUSTOM:
@@ -212,13 +218,13 @@ async def choose_address(
             "base_url with `hermes config set`."
         )
     models.refuse_key(name)
-    better = (await Shelf(models).look_at(url)).url
+    better = (await ModelBrowser(models).probe_server(url)).url
     warnings = []
     if not better:
         warnings.append(f"{url} does not list any models; check that it is right and running.")
     elif better.rstrip("/") != url.rstrip("/"):
         warnings.append(f"The models are at {better}; that URL was saved.")
-    wish = models.wish(name, CUSTOM)
-    card = Shelf(models).card_at(wish, better or url)
+    wish = models.ref(name, CUSTOM)
+    card = ModelBrowser(models).card_at(wish, better or url)
     save_choice(config, name, CUSTOM, base_url=better or url)
-    return Pick(card=card, warnings=tuple(warnings))
+    return ModelPick(card=card, warnings=tuple(warnings))

@@ -12,23 +12,23 @@ from hermes.config.edit import set_from_text
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, ProviderError
 from hermes.credentials.accounts import Accounts
-from hermes.models.choice import WITHIN
+from hermes.models.choice import IN_PROCESS
 from hermes.models.models import Models
-from hermes.models.shelf import ProviderRow, Shelf
+from hermes.models.shelf import ModelBrowser, ProviderRow
 from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
-from hermes.surfaces.cli.picker import Picker, Row
+from hermes.surfaces.cli.picker import Picker, PickerRow
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark
 
 LOGIN, KEY = "login", "key"
 WAYS = (
-    Row(text="log in", value=LOGIN, note="with your account"),
-    Row(text="enter a key", value=KEY, note="for its API"),
+    PickerRow(text="log in", value=LOGIN, note="with your account"),
+    PickerRow(text="enter a key", value=KEY, note="for its API"),
 )
 
 
-class Manner(Value):
+class WizardOptions(Value):
     """Options of the wizard. `refresh` asks for current model lists, `browser` allows opening one
     for a login. Without `login_seconds` the provider sets the time limit."""
 
@@ -37,13 +37,13 @@ class Manner(Value):
     login_seconds: float | None = None
 
 
-def has_what_it_needs(ctx: click.Context, provider: str, manner: Manner) -> bool:
+def ensure_access(ctx: click.Context, provider: str, manner: WizardOptions) -> bool:
     """Ask for the key or login if it is missing; whether the provider can be used."""
-    if provider in WITHIN:
+    if provider in IN_PROCESS:
         return True
 
     async def look(models: Models, _: Config) -> tuple[ProviderRow, tuple[str, ...]]:
-        row = next(row for row in Shelf(models).providers() if row.name == provider)
+        row = next(row for row in ModelBrowser(models).providers() if row.name == provider)
         return row, models.resolver.places.get(provider).vendor.keys
 
     row, names = with_models(ctx, look)
@@ -54,9 +54,9 @@ def has_what_it_needs(ctx: click.Context, provider: str, manner: Manner) -> bool
     if names and can_log_in:
         way = asyncio.run(Picker(f"{row.label} needs a login or a key", WAYS).run())
     if way == KEY:
-        return _given_key(ctx, row, names[0])
+        return _ask_key(ctx, row, names[0])
     if way == LOGIN and can_log_in:
-        return _logged_in(ctx, provider, manner)
+        return _log_in(ctx, provider, manner)
     if way is not None:
         print(f"{row.problem}")
     return False
@@ -66,7 +66,7 @@ async def _logins(accounts: Accounts) -> tuple[str, ...]:
     return accounts.logins()
 
 
-def _given_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
+def _ask_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
     print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
     key = getpass(f"{name} (not shown; empty cancels): ").strip()
     if not key:
@@ -76,7 +76,7 @@ def _given_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
     return True
 
 
-def _logged_in(ctx: click.Context, provider: str, manner: Manner) -> bool:
+def _log_in(ctx: click.Context, provider: str, manner: WizardOptions) -> bool:
     """A failed login is printed, and the user chooses again."""
     seconds = manner.login_seconds
 

@@ -9,22 +9,22 @@ import click
 
 from hermes.config.home import Home
 from hermes.config.load import Config
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.errors import HermesError
 from hermes.models.weights import (
     ModelRow,
-    count_words,
-    described,
+    describe_model,
+    format_count,
+    format_size,
     install_model,
     model_rows,
     remove_model,
     runtime_hint,
-    size_words,
 )
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import Output, fields, text_output, warn
 from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 BAR_WIDTH = 30
 STEP_PERCENT = 10
@@ -45,11 +45,11 @@ def _row_line(row: ModelRow) -> str:
     if row.problem:
         return f"{mark('error')} {row.name:<16} {row.problem}"
     if row.path:
-        what = f"{count_words(row.parameters)} parameters, {size_words(row.size)}"
+        what = f"{format_count(row.parameters)} parameters, {format_size(row.size)}"
         tools = "no tools" if row.reduced else "with tools"
-        return f"{mark('ok')} {row.name:<16} {what}, {tools}  {styled(row.path, 'dim')}"
-    line = f"  {row.name:<16} {size_words(row.size)}, {row.licence}. {row.note}"
-    return f"{line} {styled(f'`hermes model install {row.name}`', 'dim')}"
+        return f"{mark('ok')} {row.name:<16} {what}, {tools}  {apply_style(row.path, 'dim')}"
+    line = f"  {row.name:<16} {format_size(row.size)}, {row.licence}. {row.note}"
+    return f"{line} {apply_style(f'`hermes model install {row.name}`', 'dim')}"
 
 
 def local_file(config: Config) -> str:
@@ -65,14 +65,14 @@ def is_file_of(home: Home, name: str) -> bool:
     if name.endswith(".gguf"):
         return True
     try:
-        described(home, name)
+        describe_model(home, name)
     except HermesError:
         return False
     return True
 
 
 def describe_file(home: Home, name: str) -> Output:
-    known = described(home, name)
+    known = describe_model(home, name)
     facts = {
         "path": str(known.path),
         "name": known.name,
@@ -85,17 +85,19 @@ def describe_file(home: Home, name: str) -> Output:
         "chat_template": known.has_template,
         "reduced": known.small,
     }
-    lines = [f"{styled(f'{fact:<14}', 'dim')} {value}" for fact, value in facts.items()]
-    return Output(facts, [*lines, known.line])
+    lines = [f"{apply_style(f'{fact:<14}', 'dim')} {value}" for fact, value in facts.items()]
+    return Output(facts, [*lines, known.summary])
 
 
 @click.command(help="Download a local model (see `hermes model list embedded`).")
 @click.argument("name")
 @click.pass_context
 def install(ctx: click.Context, name: str) -> None:
-    meter = Meter()
+    meter = DownloadProgress()
     try:
-        path, was_there = run(install_model(home_of(ctx), name, env=environment(), progress=meter))
+        path, was_there = run(
+            install_model(home_of(ctx), name, env=process_environment(), progress=meter)
+        )
     finally:
         meter.close()
     if was_there:
@@ -117,7 +119,7 @@ def warn_without_runtime() -> None:
         warn(hint)
 
 
-class Meter:
+class DownloadProgress:
     """Download progress on stderr: a bar on a terminal, else a line for every 10 %."""
 
     def __init__(self) -> None:
@@ -129,12 +131,12 @@ class Meter:
         if self._live:
             filled = percent * BAR_WIDTH // 100
             bar = "█" * filled + "░" * (BAR_WIDTH - filled)
-            amounts = f"{done // 1_000_000} of {size_words(whole)}"
+            amounts = f"{done // 1_000_000} of {format_size(whole)}"
             print(f"\r{bar} {percent:3}%  {amounts}", end="", file=sys.stderr, flush=True)
             self._shown = percent
         elif percent // STEP_PERCENT > self._shown // STEP_PERCENT:
             self._shown = percent
-            print(f"{percent}% of {size_words(whole)}", file=sys.stderr, flush=True)
+            print(f"{percent}% of {format_size(whole)}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         if self._live and self._shown >= 0:

@@ -10,28 +10,28 @@ from getpass import getpass
 import click
 
 from hermes.codec.values import replace
-from hermes.commands.amounts import short_count
-from hermes.commands.cards import card_words, price_words
+from hermes.commands.amounts import format_count
+from hermes.commands.cards import describe_model, describe_price
 from hermes.config.edit import set_from_text
 from hermes.config.model_settings import AuxiliarySettings, AuxiliaryTaskSettings, FallbackSettings
 from hermes.core.errors import HermesError
-from hermes.models.choice import EMBEDDED, WITHIN
+from hermes.models.choice import EMBEDDED, IN_PROCESS
 from hermes.models.models import Models
 from hermes.models.saving import save_chain, save_choice, save_endpoint, save_task
-from hermes.models.shelf import Card, ProviderRow, Shelf
-from hermes.models.weights import model_rows, size_words
+from hermes.models.shelf import ModelBrowser, ModelCard, ProviderRow
+from hermes.models.weights import format_size, model_rows
 from hermes.surfaces.cli.commands.fallback import insert_entry
-from hermes.surfaces.cli.commands.model_access import Manner, has_what_it_needs
-from hermes.surfaces.cli.picker import Picker, Row
+from hermes.surfaces.cli.commands.model_access import WizardOptions, ensure_access
+from hermes.surfaces.cli.picker import Picker, PickerRow
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 CUSTOM, SIDE, CHAIN = "+custom", "+auxiliary", "+fallback"
 MORE = (
-    Row(text="Custom endpoint …", value=CUSTOM, note="any server by its URL"),
-    Row(text="Auxiliary models …", value=SIDE, note="titles, summaries, vision"),
-    Row(text="Fallback chain …", value=CHAIN, note="used when the model fails"),
+    PickerRow(text="Custom endpoint …", value=CUSTOM, note="any server by its URL"),
+    PickerRow(text="Auxiliary models …", value=SIDE, note="titles, summaries, vision"),
+    PickerRow(text="Fallback chain …", value=CHAIN, note="used when the model fails"),
 )
 TASKS = tuple(
     name
@@ -40,7 +40,7 @@ TASKS = tuple(
 )
 
 
-def run_wizard(ctx: click.Context, manner: Manner) -> None:
+def run_wizard(ctx: click.Context, manner: WizardOptions) -> None:
     while True:
         # Each step reads the settings again, so that a new key counts at once.
         picked = with_models(ctx, lambda models, _: _pick_provider(models))
@@ -58,21 +58,21 @@ def run_wizard(ctx: click.Context, manner: Manner) -> None:
             return
 
 
-def _choose_on(ctx: click.Context, provider: str, manner: Manner) -> bool:
+def _choose_on(ctx: click.Context, provider: str, manner: WizardOptions) -> bool:
     """Whether a model was chosen and saved."""
-    if not has_what_it_needs(ctx, provider, manner):
+    if not ensure_access(ctx, provider, manner):
         return False
     card = with_models(ctx, lambda models, _: _pick_model(models, provider, refresh=manner.refresh))
     if card is None:
         return False
     save_choice(config_of(ctx), card.model, card.provider)
-    print(f"{mark('ok')} {card.model} ({card.provider}): {card_words(card)}")
-    print(styled("Saved for new sessions; /model changes a running one.", "dim"))
+    print(f"{mark('ok')} {card.model} ({card.provider}): {describe_model(card)}")
+    print(apply_style("Saved for new sessions; /model changes a running one.", "dim"))
     return True
 
 
 async def _pick_provider(models: Models, *, more: bool = True) -> str | None:
-    rows = Shelf(models).providers()
+    rows = ModelBrowser(models).providers()
     candidates = models.resolver.candidates()
     place = models.resolver.places.find(candidates[0].provider) if candidates else None
     current = place.name if place is not None else ""
@@ -83,22 +83,22 @@ async def _pick_provider(models: Models, *, more: bool = True) -> str | None:
     return await Picker(title, listed, chosen=current).run()
 
 
-def _provider_row(row: ProviderRow, current: str) -> Row:
+def _provider_row(row: ProviderRow, current: str) -> PickerRow:
     note = "in use" if row.name == current else "" if row.usable else "needs a key or login"
     text = row.label or row.name
     behind = row.name if row.label and row.label != row.name else ""
     note = " · ".join(part for part in (behind, note) if part)
-    return Row(text=text, value=row.name, note=note, faint=not row.usable)
+    return PickerRow(text=text, value=row.name, note=note, faint=not row.usable)
 
 
-async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card | None:
+async def _pick_model(models: Models, provider: str, *, refresh: bool) -> ModelCard | None:
     """One of the provider's models, or a name as typed."""
-    shelf = Shelf(models)
-    if provider in WITHIN:
+    shelf = ModelBrowser(models)
+    if provider in IN_PROCESS:
         name = await _pick_file(models) if provider == EMBEDDED else ""
         if name is None:
             return None
-        choice = await models.take(provider, name)
+        choice = await models.choose_explicit(provider, name)
         return shelf.card(choice.model, choice.provider)
     try:
         found = await shelf.cards(provider, refresh=refresh)
@@ -106,8 +106,8 @@ async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card |
         print(str(error))
         return None
     if found.problem:
-        print(styled(found.problem, "warn"))
-    rows = [Row(text=card.model, value=card.model, note=_facts(card)) for card in found.cards]
+        print(apply_style(found.problem, "warn"))
+    rows = [PickerRow(text=card.model, value=card.model, note=_facts(card)) for card in found.cards]
     now = models.resolver.candidates()
     chosen = now[0].model if now else ""
     taken = await Picker("Which model?", rows, chosen=chosen, as_typed=_as_typed).run()
@@ -119,7 +119,7 @@ async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card |
 
 async def _pick_file(models: Models) -> str | None:
     rows = [
-        Row(text=row.name, value=row.path, note=size_words(row.size))
+        PickerRow(text=row.name, value=row.path, note=format_size(row.size))
         for row in model_rows(models.home)
         if row.path and not row.problem
     ]
@@ -129,26 +129,26 @@ async def _pick_file(models: Models) -> str | None:
     return await Picker("Which file?", rows).run()
 
 
-def _facts(card: Card) -> str:
+def _facts(card: ModelCard) -> str:
     pictures = " · vision" if card.vision else ""
-    return f"{short_count(card.window):>6} · {price_words(card)}{pictures}"
+    return f"{format_count(card.window):>6} · {describe_price(card)}{pictures}"
 
 
-def _as_typed(text: str) -> Row:
-    return Row(text=f"use {text!r} as typed", value=text, faint=True)
+def _as_typed(text: str) -> PickerRow:
+    return PickerRow(text=f"use {text!r} as typed", value=text, faint=True)
 
 
-def _own_endpoint(ctx: click.Context, manner: Manner) -> bool:
+def _own_endpoint(ctx: click.Context, manner: WizardOptions) -> bool:
     """Ask for the URL, probe it, and save it under a name."""
     url = input("URL, such as http://127.0.0.1:8000/v1 (empty cancels): ").strip()
     if not url:
         return False
     key = getpass("Key, if it needs one (not shown): ").strip()
 
-    looked = with_models(ctx, lambda models, _: Shelf(models).look_at(url, key))
+    looked = with_models(ctx, lambda models, _: ModelBrowser(models).probe_server(url, key))
     better, kind = looked.url, looked.kind
     if not better:
-        print(styled(f"{url} does not list any models; check that it runs.", "warn"))
+        print(apply_style(f"{url} does not list any models; check that it runs.", "warn"))
     elif better.rstrip("/") != url.rstrip("/"):
         print(f"The models are at {better}; that URL is used.")
     if kind:
@@ -164,20 +164,20 @@ def _own_endpoint(ctx: click.Context, manner: Manner) -> bool:
     return _choose_on(ctx, name, replace(manner, refresh=True))
 
 
-def _side_work(ctx: click.Context, manner: Manner) -> None:
+def _side_work(ctx: click.Context, manner: WizardOptions) -> None:
     settings = config_of(ctx).settings.auxiliary
     rows = [_task_row(name, getattr(settings, name)) for name in TASKS]
     task = asyncio.run(Picker("Which auxiliary task?", rows).run())
     if task is None:
         return
     ways = (
-        Row(
+        PickerRow(
             text="auto",
             value="auto",
             note="a small, cheaper model of the same vendor",
         ),
-        Row(text="main", value="main", note="the main model"),
-        Row(text="another …", value="other"),
+        PickerRow(text="main", value="main", note="the main model"),
+        PickerRow(text="another …", value="other"),
     )
     way = asyncio.run(Picker(task, ways).run())
     if way == "other":
@@ -190,18 +190,18 @@ def _side_work(ctx: click.Context, manner: Manner) -> None:
         print(f"{mark('ok')} {task}: {provider} {model}".rstrip())
 
 
-def _task_row(name: str, own: AuxiliaryTaskSettings) -> Row:
-    return Row(text=name, value=name, note=" ".join((own.provider, own.model)).strip())
+def _task_row(name: str, own: AuxiliaryTaskSettings) -> PickerRow:
+    return PickerRow(text=name, value=name, note=" ".join((own.provider, own.model)).strip())
 
 
-def _any_model(ctx: click.Context, manner: Manner) -> Card | None:
+def _any_model(ctx: click.Context, manner: WizardOptions) -> ModelCard | None:
     picked = with_models(ctx, lambda models, _: _pick_provider(models, more=False))
-    if picked is None or not has_what_it_needs(ctx, picked, manner):
+    if picked is None or not ensure_access(ctx, picked, manner):
         return None
     return with_models(ctx, lambda models, _: _pick_model(models, picked, refresh=manner.refresh))
 
 
-def _chain(ctx: click.Context, manner: Manner) -> None:
+def _chain(ctx: click.Context, manner: WizardOptions) -> None:
     while True:
         config = config_of(ctx)
         chain = config.settings.fallback_providers
@@ -217,9 +217,9 @@ def _chain(ctx: click.Context, manner: Manner) -> None:
             save_chain(config, tuple(e for n, e in enumerate(chain) if str(n) != picked))
 
 
-def _chain_rows(chain: Sequence[FallbackSettings]) -> list[Row]:
-    rows = [Row(text="add one …", value="add")]
+def _chain_rows(chain: Sequence[FallbackSettings]) -> list[PickerRow]:
+    rows = [PickerRow(text="add one …", value="add")]
     for number, each in enumerate(chain):
         text = f"{number + 1}. {each.model} ({each.provider})"
-        rows.append(Row(text=text, value=str(number), note="Enter removes it"))
+        rows.append(PickerRow(text=text, value=str(number), note="Enter removes it"))
     return rows

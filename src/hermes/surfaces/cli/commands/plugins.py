@@ -12,14 +12,14 @@ import click
 from hermes.app.build import App
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
-from hermes.plugins.admin import KINDS, About, Desk, Row, findings_of
+from hermes.plugins.admin import KINDS, PluginAdmin, PluginDetails, PluginRow, findings_of
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
-    from hermes.plugins.install import Fetched
-    from hermes.plugins.scaffold import Kind
-    from hermes.plugins.scan import Finding
+    from hermes.plugins.install import FetchedPlugin
+    from hermes.plugins.scaffold import ScaffoldKind
+    from hermes.plugins.scan import CodeFinding
 
 T = TypeVar("T")
 MOST_SHOWN = 12
@@ -42,11 +42,11 @@ def command(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
-def _with_admin(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
-    return with_app(ctx, lambda app: work(Desk(app.run, app.plugged.plugins)))
+def _with_admin(ctx: click.Context, work: Callable[[PluginAdmin], Coroutine[Any, Any, T]]) -> T:
+    return with_app(ctx, lambda app: work(PluginAdmin(app.run, app.plugins.plugins)))
 
 
-async def _rows(admin: Desk) -> list[Row]:
+async def _rows(admin: PluginAdmin) -> list[PluginRow]:
     return admin.rows()
 
 
@@ -54,7 +54,7 @@ def choose(ctx: click.Context) -> None:
     """Enter switches the selected plugin on or off."""
     # The picker loads a large library.
     from hermes.surfaces.cli.picker import Picker
-    from hermes.surfaces.cli.picker import Row as Line
+    from hermes.surfaces.cli.picker import PickerRow as Line
 
     chosen = ""
     while True:
@@ -76,7 +76,7 @@ def choose(ctx: click.Context) -> None:
 
 @command.command("list", help="List all plugins and their state.")
 @json_output(_with_admin)
-async def list_(admin: Desk) -> Output:
+async def list_(admin: PluginAdmin) -> Output:
     rows = admin.rows()
     if not rows:
         return Output(rows, NONE)
@@ -93,12 +93,12 @@ async def list_(admin: Desk) -> Output:
 @command.command(help="Show one plugin: what it declares, its permissions, and a scan.")
 @name_argument
 @json_output(_with_admin)
-async def info(admin: Desk, name: str) -> Output:
+async def info(admin: PluginAdmin, name: str) -> Output:
     about = admin.about(name)
     return Output(about, _info_lines(about))
 
 
-def _info_lines(about: About) -> Iterator[str]:
+def _info_lines(about: PluginDetails) -> Iterator[str]:
     row = about.row
     yield f"{row.key} {row.version}: {about.description or 'no description'}"
     state = f"{row.state} ({row.fault})" if row.fault else row.state
@@ -118,7 +118,7 @@ def _info_lines(about: About) -> Iterator[str]:
     yield from _finding_lines(about.findings)
 
 
-def _permission_lines(about: About) -> Iterator[str]:
+def _permission_lines(about: PluginDetails) -> Iterator[str]:
     for what, names in about.provides.items():
         if names:
             yield f"  provides {what}: {', '.join(names)}"
@@ -133,12 +133,12 @@ def _permission_lines(about: About) -> Iterator[str]:
         yield f"  {sign} wants {permission}{hint}"
 
 
-def _finding_lines(findings: tuple[Finding, ...]) -> Iterator[str]:
+def _finding_lines(findings: tuple[CodeFinding, ...]) -> Iterator[str]:
     if not findings:
         yield "  the scan found nothing unusual"
     for each in findings[:MOST_SHOWN]:
         where = f"{each.file}:{each.line}" if each.line else each.file
-        level = styled(each.level, "error") if each.level == "high" else each.level
+        level = apply_style(each.level, "error") if each.level == "high" else each.level
         yield f"  {level:<6} {where} {each.words}"
     if len(findings) > MOST_SHOWN:
         yield f"  … and {len(findings) - MOST_SHOWN} more; --json shows all"
@@ -151,7 +151,7 @@ def _finding_lines(findings: tuple[Finding, ...]) -> Iterator[str]:
 @click.option("--enable/--no-enable", "on", default=None, help="Switch it on, or not, unasked.")
 @click.pass_context
 def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | None) -> None:
-    async def work(admin: Desk) -> Fetched:
+    async def work(admin: PluginAdmin) -> FetchedPlugin:
         fetched = await admin.fetch(source, ref)
         admin.install(fetched, force=force)
         return fetched
@@ -173,7 +173,7 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
         print(f"`hermes plugins enable {fetched.key}` switches it on.")
 
 
-def _ask_variables(ctx: click.Context, fetched: Fetched) -> None:
+def _ask_variables(ctx: click.Context, fetched: FetchedPlugin) -> None:
     async def work(app: App) -> None:
         for each in fetched.manifest.requires_env:
             if app.config.secrets.get(each.name):
@@ -206,7 +206,7 @@ def enable(
             raise UsageError(f"{INSIDE} Add --yes if you trust it.")
         click.confirm(f"{INSIDE} Go on?", abort=True)
 
-    async def work(admin: Desk) -> About:
+    async def work(admin: PluginAdmin) -> PluginDetails:
         return admin.enable(
             name,
             isolation=isolation or "",
@@ -214,7 +214,7 @@ def enable(
             grants=grants,
         )
 
-    async def again(admin: Desk) -> About:
+    async def again(admin: PluginAdmin) -> PluginDetails:
         return admin.about(name)
 
     yield f"{mark('ok')} {_with_admin(ctx, work).row.key} is on in new sessions."
@@ -228,14 +228,14 @@ def enable(
 @command.command(help="Stop loading a plugin.")
 @name_argument
 @text_output(_with_admin)
-async def disable(admin: Desk, name: str) -> str:
+async def disable(admin: PluginAdmin, name: str) -> str:
     return f"{mark('ok')} {admin.disable(name)} is off in new sessions."
 
 
 @command.command(help="Update installed plugins; a changed plugin must be approved again.")
 @click.argument("name", required=False)
 @text_output(_with_admin)
-async def update(admin: Desk, name: str | None) -> list[str]:
+async def update(admin: PluginAdmin, name: str | None) -> list[str]:
     lines = []
     for each in [name] if name else admin.updatable():
         key, changed = await admin.update(each)
@@ -257,7 +257,7 @@ def remove(ctx: click.Context, name: str, yes: bool) -> str:
             raise UsageError("Add --yes to remove it without a question.")
         click.confirm(f"Remove {name}?", abort=True)
 
-    async def work(admin: Desk) -> str:
+    async def work(admin: PluginAdmin) -> str:
         return admin.remove(name)
 
     return f"{mark('ok')} {_with_admin(ctx, work)} is removed."
@@ -265,7 +265,7 @@ def remove(ctx: click.Context, name: str, yes: bool) -> str:
 
 @command.command(help="Start every enabled plugin and check that it answers.")
 @json_output(_with_admin)
-async def doctor(admin: Desk) -> Output:
+async def doctor(admin: PluginAdmin) -> Output:
     checks = await admin.doctor()
     lines = [f"{mark('ok' if each.ok else 'warn')} {each.key}: {each.words}" for each in checks]
     return Output(checks, lines or "No plugin is on.", code=not all(each.ok for each in checks))
@@ -275,6 +275,6 @@ async def doctor(admin: Desk) -> Output:
 @name_argument
 @click.option("--kind", type=click.Choice(KINDS), default="tool", show_default=True)
 @text_output(_with_admin)
-async def new(admin: Desk, name: str, kind: Kind) -> list[str]:
+async def new(admin: PluginAdmin, name: str, kind: ScaffoldKind) -> list[str]:
     files = [f"{mark('ok')} {file}" for file in admin.new(name, kind)]
     return [*files, f"`hermes plugins enable {name}` switches it on."]

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import exposed, one_line
+from hermes.commands.visible import escape_invisible, one_line
 from hermes.journal.archive import SessionFilter
 from hermes.policy.rule_setup import (
-    Decided,
+    DecisionRecord,
     answer,
     categories,
-    decided,
-    explained,
+    decision_records,
+    explain_command,
+    owner_rules,
     rules_path,
-    standing_rules,
 )
 from hermes.surfaces.cli.commands.policy_dialogue import always_json, answer_lines, redact, scan
-from hermes.surfaces.cli.output import Output, json_output, moment, table, with_app
+from hermes.surfaces.cli.output import Output, format_time, json_output, table, with_app
 from hermes.surfaces.cli.place import config_of
-from hermes.surfaces.cli.style import Role, styled
+from hermes.surfaces.cli.style import Role, apply_style
 
 LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
@@ -48,18 +48,18 @@ def check(ctx: click.Context, as_json: bool) -> None:
 @click.option("--cwd", default=".", show_default=True, help="The workspace it would run in.")
 @json_output()
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
-    found = explained(config_of(ctx), script, cwd)
+    found = explain_command(config_of(ctx), script, cwd)
 
     def lines() -> Iterator[str]:
         decision = found["decision"]
-        yield f"{styled(decision, MARKS[decision])}: {exposed(found['reason'])}"
+        yield f"{apply_style(decision, MARKS[decision])}: {escape_invisible(found['reason'])}"
         if found["category"]:
             yield f"category: {found['category']}"
         for number, each in enumerate(found["commands"], 1):
-            yield f"  {number}. {exposed(each)}"
+            yield f"  {number}. {escape_invisible(each)}"
             for finding in found["findings"]:
                 if finding["command"] == each:
-                    yield f"     {finding['level']}: {exposed(finding['reason'])}"
+                    yield f"     {finding['level']}: {escape_invisible(finding['reason'])}"
 
     return Output(found, lines())
 
@@ -69,7 +69,7 @@ def explain(ctx: click.Context, script: str, cwd: str) -> Output:
 def rules(ctx: click.Context) -> Output:
     config = config_of(ctx)
     approvals, allowed = config.settings.approvals, config.settings.command_allowlist
-    own, file = standing_rules(config), rules_path(config)
+    own, file = owner_rules(config), rules_path(config)
     data = {
         "mode": approvals.mode,
         "file": str(file),
@@ -82,12 +82,13 @@ def rules(ctx: click.Context) -> Output:
     def lines() -> Iterator[str]:
         yield f"mode: {approvals.mode}"
         for pattern in approvals.deny:
-            yield f"deny  command  {exposed(pattern)}  (approvals.deny)"
+            yield f"deny  command  {escape_invisible(pattern)}  (approvals.deny)"
         for text in allowed:
-            yield f"allow exactly  {exposed(one_line(text, LINE))}  (command_allowlist)"
+            yield f"allow exactly  {escape_invisible(one_line(text, LINE))}  (command_allowlist)"
         for rule in own:
             people = ", ".join((*rule.who, *rule.where))
-            yield f"{rule.decision:5} {rule.effect:7}  {exposed(rule.match)}  {people}".rstrip()
+            match = escape_invisible(rule.match)
+            yield f"{rule.decision:5} {rule.effect:7}  {match}  {people}".rstrip()
         if not own:
             yield f"No rules of your own in {file}."
         yield ""
@@ -103,26 +104,26 @@ def rules(ctx: click.Context) -> Output:
 @json_output(with_app)
 async def log(app: App, session: str | None, limit: int, only: str | None) -> Output:
     if session:
-        ids = [await app.library.find(session)]
+        ids = [await app.archive.find(session)]
     else:
-        recent = await app.library.recent(SessionFilter(archived=None), limit=limit)
+        recent = await app.archive.recent(SessionFilter(archived=None), limit=limit)
         ids = [info.id for info in recent]
-    found: list[Decided] = []
+    found: list[DecisionRecord] = []
     for session_id in ids:
-        rows = decided(session_id, await app.library.records(session_id))
+        rows = decision_records(session_id, await app.archive.records(session_id))
         found += [row for row in rows if only in (None, row.decision)]
     found = sorted(found, key=lambda row: (row.at, row.n))[-limit:]
     return Output(found, _log_lines(found))
 
 
-def _log_lines(found: list[Decided]) -> Iterator[str]:
+def _log_lines(found: list[DecisionRecord]) -> Iterator[str]:
     if not found:
         yield "There are no decisions yet."
     for row in found:
         by = f" — {row.answer} by {row.by}" if row.answer else ""
         by = by or (f" — by the {row.decided_by}" if row.decided_by != "policy" else "")
-        word = styled(f"{row.decision:5}", MARKS[row.decision])
-        yield f"{moment(row.at)}  {word}  {exposed(one_line(row.subject, LINE))}{by}"
+        word = apply_style(f"{row.decision:5}", MARKS[row.decision])
+        yield f"{format_time(row.at)}  {word}  {escape_invisible(one_line(row.subject, LINE))}{by}"
         if row.decision != "allow":
             yield f"{'':26}{one_line(row.reason, LINE)}"
 

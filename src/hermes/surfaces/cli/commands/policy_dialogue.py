@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from hermes.codec.values import JsonObject
-from hermes.policy.inquiries import redacted, scanned
+from hermes.policy.inquiries import answer_redact, answer_scan
 from hermes.surfaces.cli.output import print_json
 from hermes.surfaces.cli.place import config_of
 
@@ -31,7 +31,7 @@ def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
 @click.pass_context
 def redact(ctx: click.Context, as_json: bool) -> None:
     config = config_of(ctx)
-    answer_lines(lambda line: redacted(config, line))
+    answer_lines(lambda line: answer_redact(config, line))
 
 
 @click.command(
@@ -40,4 +40,4 @@ def redact(ctx: click.Context, as_json: bool) -> None:
 )
 @always_json
 def scan(as_json: bool) -> None:
-    answer_lines(scanned)
+    answer_lines(answer_scan)

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from hermes.config.home import root_home
-from hermes.config.secrets import environment
+from hermes.config.secrets import process_environment
 from hermes.core.errors import ConfigError, UsageError
 from hermes.homes.aliases import Aliases
 from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.surfaces.cli.asking import confirm_by_name, yes_option
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 
 @click.group(help="Profiles: separate settings, keys, memory and sessions under one install.")
@@ -39,9 +39,9 @@ def list_(ctx: click.Context) -> Output:
     for info in found:
         line = f"{'*' if info.active else ' '} {info.name:<20} {_model(info)}"
         line += f"  {info.description}" if info.description else ""
-        lines.append(styled(line, "bold") if info.active else line)
+        lines.append(apply_style(line, "bold") if info.active else line)
     if len(found) == 1:
-        lines.append(styled("`hermes profile create NAME` adds another.", "dim"))
+        lines.append(apply_style("`hermes profile create NAME` adds another.", "dim"))
     return Output(found, lines)
 
 
@@ -54,7 +54,7 @@ def show(ctx: click.Context, name: str) -> Output:
 
 
 def _profile_lines(info: ProfileInfo) -> Iterator[str]:
-    yield f"{styled(info.name, 'bold')}{'  (in use)' if info.active else ''}"
+    yield f"{apply_style(info.name, 'bold')}{'  (in use)' if info.active else ''}"
     if info.description:
         yield f"  for       {info.description}"
     yield f"  home      {info.home}"
@@ -154,7 +154,7 @@ def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator
 
 def _aliases() -> Aliases:
     program = Path(sys.argv[0]).absolute()
-    return Aliases(Path.home(), environment().get("PATH", ""), str(program))
+    return Aliases(Path.home(), process_environment().get("PATH", ""), str(program))
 
 
 @command.command(help="Rename a profile.")
@@ -203,6 +203,6 @@ def import_(ctx: click.Context, file: Path, name: str) -> str:
     wanted = name or file.stem.removeprefix("hermes-profile-")
     if not wanted:
         raise UsageError("Give it a name with --name.")
-    home = profiles_of(ctx).take_in(file, wanted)
+    home = profiles_of(ctx).import_archive(file, wanted)
     advice = f"`hermes -p {wanted} auth add …` adds keys"
     return f"{mark('ok')} {wanted} is at {home.root}; {advice}."

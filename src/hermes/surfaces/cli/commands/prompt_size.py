@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.prompt_size import prompt_sizes
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.output import Output, json_output, table, with_app
 
 
@@ -14,7 +14,7 @@ from hermes.surfaces.cli.output import Output, json_output, table, with_app
 @json_output()
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not (ctx.find_root().obj or {}).get("ignore_rules")
-    opening = Opening(source="cli", attended=True, platform=platform, rules=rules)
+    opening = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
     sizes = with_app(ctx, lambda app: prompt_sizes(app, opening))
     tokens, size = sum(each.tokens for each in sizes), sum(each.bytes for each in sizes)
     rows = [(each.part, each.name, str(each.bytes), str(each.tokens)) for each in sizes]

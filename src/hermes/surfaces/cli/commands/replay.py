@@ -12,11 +12,11 @@ from hermes.app.build import App
 from hermes.app.replay import replay
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
-from hermes.replay.gathering import gather
-from hermes.replay.replay import Overrides
+from hermes.replay.gathering import collect_recording
+from hermes.replay.replay import ReplayOverrides
 from hermes.replay.report import Divergence, Report
 from hermes.surfaces.cli.output import Output, fields, json_output, with_app
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.style import apply_style
 
 LONGEST = 400
 WHERE = {
@@ -39,11 +39,13 @@ WHERE = {
 )
 @json_output()
 def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
-    overrides, file = Overrides(mode=tools), Path(session)
+    overrides, file = ReplayOverrides(mode=tools), Path(session)
 
     async def work(app: App) -> Report:
         try:
-            recording = await gather(app.run, app.journal, await app.library.find(session))
+            recording = await collect_recording(
+                app.run, app.journal, await app.archive.find(session)
+            )
         except NotFound as error:
             raise UsageError(f"{error} There is no file of that name either.") from error
         return await replay(recording, overrides, env=app.env)
@@ -58,10 +60,10 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
 
 def _lines(report: Report) -> Iterator[str]:
     for words in report.words:
-        yield styled(one_line(words), "dim")
+        yield apply_style(one_line(words), "dim")
     if report.restarts:
         places = ", ".join(map(str, report.restarts))
-        yield styled(f"Another process continued after record {places}.", "dim")
+        yield apply_style(f"Another process continued after record {places}.", "dim")
     if report.divergence is not None:
         yield from _divergence_lines(report, report.divergence)
         return

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import clean, one_line
+from hermes.commands.visible import one_line, sanitize
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
-from hermes.journal.archive import Hit, Lineage, SessionFilter, SessionInfo
+from hermes.journal.archive import Lineage, SearchHit, SessionFilter, SessionInfo
 from hermes.surfaces.cli.commands.session_filters import (
     filter_options,
     is_narrowed,
@@ -22,8 +22,16 @@ from hermes.surfaces.cli.commands.sessions_archive import archive, unarchive
 from hermes.surfaces.cli.commands.sessions_browse import browse
 from hermes.surfaces.cli.commands.sessions_files import export, import_, repair, verify
 from hermes.surfaces.cli.commands.sessions_removal import delete, optimize, prune
-from hermes.surfaces.cli.output import Output, ago, fields, json_output, moment, table, with_app
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.output import (
+    Output,
+    ago,
+    fields,
+    format_time,
+    json_output,
+    table,
+    with_app,
+)
+from hermes.surfaces.cli.style import apply_style
 
 LINE = 160
 NONE_YET = "No sessions yet; start one with `hermes`."
@@ -47,7 +55,7 @@ def command() -> None:
 async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output:
     now = app.world.clock.now()
     wanted = parse_filter({**given, "archived": archived}, now)
-    found = await app.library.recent(wanted, limit=limit)
+    found = await app.archive.recent(wanted, limit=limit)
     if found:
         rows = [
             (info.title or "—", info.preview, ago(now - info.last_at), info.source, info.id)
@@ -57,7 +65,7 @@ async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output
         return Output(found, table([head, *rows], (32, 40, 11, 8)))
     if archived or is_narrowed(given):
         return Output(found, "No session matches.")
-    hidden = await app.library.recent(SessionFilter(archived=True), limit=1)
+    hidden = await app.archive.recent(SessionFilter(archived=True), limit=1)
     return Output(found, ALL_ARCHIVED if hidden else NONE_YET)
 
 
@@ -65,11 +73,11 @@ async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output
 @click.argument("session")
 @json_output(with_app)
 async def show(app: App, session: str) -> Output:
-    session_id = await app.library.find(session)
-    info = await app.library.info(session_id)
-    lineage = await app.library.lineage(session_id)
-    messages = await app.library.conversation(session_id)
-    transcript = fold(await app.library.records(session_id))
+    session_id = await app.archive.find(session)
+    info = await app.archive.info(session_id)
+    lineage = await app.archive.lineage(session_id)
+    messages = await app.archive.conversation(session_id)
+    transcript = fold(await app.archive.records(session_id))
     data = {**fields(info), "lineage": lineage, "messages": messages}
     return Output(data, _session_lines(info, lineage, transcript.messages))
 
@@ -77,9 +85,9 @@ async def show(app: App, session: str) -> Output:
 def _session_lines(
     info: SessionInfo, lineage: Lineage, messages: Iterable[Message]
 ) -> Iterator[str]:
-    yield styled(one_line(info.title or info.preview or info.id), "bold")
+    yield apply_style(one_line(info.title or info.preview or info.id), "bold")
     archived = "  (archived)" if info.archived else ""
-    yield f"{info.id}  {moment(info.started_at)}  from {info.source}{archived}"
+    yield f"{info.id}  {format_time(info.started_at)}  from {info.source}{archived}"
     if info.model:
         yield one_line(f"{info.model} ({info.provider}) in {info.cwd}")
     if lineage.ancestors:
@@ -93,17 +101,17 @@ def _session_lines(
 def _message_lines(message: Message) -> Iterator[str]:
     match message:
         case UserMessage():
-            yield f"\n{styled('❯', 'bold')} {clean(message.text)}"
+            yield f"\n{apply_style('❯', 'bold')} {sanitize(message.text)}"
         case AssistantMessage():
             for call in message.calls:
-                yield styled(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim")
+                yield apply_style(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim")
             if message.text:
-                yield f"\n{clean(message.text)}"
+                yield f"\n{sanitize(message.text)}"
         case ToolMessage():
             for result in message.results:
                 first = result.text.strip().partition("\n")[0]
                 sign = "✗ " if result.failed else ""
-                yield styled(one_line(f"┊   {sign}{first}", LINE), "dim")
+                yield apply_style(one_line(f"┊   {sign}{first}", LINE), "dim")
 
 
 @command.command(help="Search all past sessions; “quoted” words are a phrase.")
@@ -114,17 +122,17 @@ def _message_lines(message: Message) -> Iterator[str]:
 @click.option("--session", help="Only in this session.")
 @json_output(with_app)
 async def search(app: App, query: tuple[str, ...], limit: int, session: str | None) -> Output:
-    inside = (await app.library.find(session),) if session else None
-    hits = await app.library.search(" ".join(query), limit=limit, inside=inside)
+    inside = (await app.archive.find(session),) if session else None
+    hits = await app.archive.search(" ".join(query), limit=limit, inside=inside)
     lines = []
     for hit in hits:
-        lines.append(f"{styled(_place(hit), 'bold')}  {hit.role}  {moment(hit.at)}")
+        lines.append(f"{apply_style(_place(hit), 'bold')}  {hit.role}  {format_time(hit.at)}")
         lines.append(f"  {one_line(hit.snippet)}")
     data = [{**fields(hit), "message_id": _place(hit)} for hit in hits]
     return Output(data, lines or "Nothing found.")
 
 
-def _place(hit: Hit) -> str:
+def _place(hit: SearchHit) -> str:
     return f"{hit.session_id}:{hit.n}"
 
 
@@ -147,12 +155,14 @@ def fork(
     provider: str | None,
 ) -> Output:
     async def work(app: App) -> SessionInfo:
-        session_id = await app.library.find(session)
-        made = await app.library.fork(session_id, at=at, title=title)
-        if app.models.asked_for():
+        session_id = await app.archive.find(session)
+        made = await app.archive.fork(session_id, at=at, title=title)
+        if app.models.is_explicit():
             # Opening the session switches it to the requested model.
-            await app.leave(await app.open(Opening(source="cli", attended=False, resume=made)))
-        return await app.library.info(made)
+            await app.close_session(
+                await app.open(SessionRequest(source="cli", attended=False, resume=made))
+            )
+        return await app.archive.info(made)
 
     root = ctx.find_root()
     given = {"model": model, "provider": provider}
@@ -167,8 +177,8 @@ def fork(
 @click.argument("title")
 @json_output(with_app)
 async def rename(app: App, session: str, title: str) -> Output:
-    session_id = await app.library.find(session)
-    given = await app.library.rename(session_id, title)
+    session_id = await app.archive.find(session)
+    given = await app.archive.rename(session_id, title)
     words = f"is now called “{given}”." if given else "has no title."
     return Output({"session_id": session_id, "title": given}, f"{session_id} {words}")
 
@@ -176,7 +186,7 @@ async def rename(app: App, session: str, title: str) -> Output:
 @command.command(help="Count sessions, messages and records.")
 @json_output(with_app)
 async def stats(app: App) -> Output:
-    found = await app.library.stats()
+    found = await app.archive.stats()
     lines = [
         f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)",
         *(f"  {count} from {one_line(source)}" for source, count in found.by_source.items()),

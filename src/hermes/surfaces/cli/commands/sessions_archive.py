@@ -18,7 +18,7 @@ async def archive(app: App, sessions: tuple[str, ...], to_file: bool) -> Output:
         data: object = [{"session_id": each, "archived": True} for each in ids]
         restore = {each: f"unarchive {each}" for each in ids}
     else:
-        files = {each: str(await app.library.archive(each)) for each in await _find(app, sessions)}
+        files = {each: str(await app.archive.archive(each)) for each in await _find(app, sessions)}
         data = [{"session_id": each, "file": file} for each, file in files.items()]
         restore = {each: f"import {file}" for each, file in files.items()}
     lines = [
@@ -40,10 +40,10 @@ async def unarchive(app: App, sessions: tuple[str, ...]) -> Output:
 async def _set_archived(app: App, sessions: tuple[str, ...], *, archived: bool) -> tuple[str, ...]:
     found = await _find(app, sessions)
     for session_id in found:
-        await app.library.put_away(session_id, away=archived)
+        await app.archive.set_archived(session_id, away=archived)
     return found
 
 
 async def _find(app: App, sessions: tuple[str, ...]) -> tuple[str, ...]:
     """All names are resolved before anything changes."""
-    return tuple(dict.fromkeys([await app.library.find(each) for each in sessions]))
+    return tuple(dict.fromkeys([await app.archive.find(each) for each in sessions]))

@@ -25,7 +25,7 @@ WITHOUT_TERMINAL = (
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
     async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
-        return await app.library.recent(limit=limit), app.world.clock.now()
+        return await app.archive.recent(limit=limit), app.world.clock.now()
 
     found, now = with_app(ctx, work)
     if not found:
@@ -44,10 +44,10 @@ def browse(ctx: click.Context, limit: int) -> int:
 
 def _pick(found: tuple[SessionInfo, ...], now: float) -> str | None:
     # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, Row
+    from hermes.surfaces.cli.picker import Picker, PickerRow
 
     rows = [
-        Row(
+        PickerRow(
             text=info.title or info.preview or info.id,
             value=info.id,
             note=" · ".join(

@@ -11,10 +11,10 @@ import click
 
 from hermes.app.build import App
 from hermes.core.errors import UsageError
-from hermes.journal.archive import Problem
+from hermes.journal.archive import VerifyProblem
 from hermes.journal.html_export import html_page, prompts
-from hermes.replay.file import packed
-from hermes.replay.gathering import gather
+from hermes.replay.file import pack_recording
+from hermes.replay.gathering import collect_recording
 from hermes.surfaces.cli.commands.session_filters import (
     filter_options,
     is_narrowed,
@@ -55,11 +55,11 @@ def export(
         raise UsageError("--session-id names the sessions; leave out the filters.")
 
     async def work(app: App) -> int:
-        ids = [await app.library.find(each) for each in session]
+        ids = [await app.archive.find(each) for each in session]
         if is_narrowed(given):
             wanted = parse_filter(given, app.world.clock.now())
             # Oldest first: parents come before their forks.
-            found = await app.library.recent(wanted, limit=None)
+            found = await app.archive.recent(wanted, limit=None)
             ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
         everything = not session and not is_narrowed(given)
         lines = await _lines(app, None if everything else ids, only or form, masked=not no_redact)
@@ -83,14 +83,14 @@ async def _lines(
 ) -> AsyncIterator[bytes]:
     redact = app.secrecy.line if masked else None
     if form == "user-prompts":
-        return prompts(app.library, app.journal, ids, redact)
+        return prompts(app.archive, app.journal, ids, redact)
     if form == "jsonl" or ids is None:
-        return await app.library.export(ids, redact=redact)
+        return await app.archive.export(ids, redact=redact)
     if form == "replay":
-        return _one(packed(await gather(app.run, app.journal, ids[0])))
+        return _one(pack_recording(await collect_recording(app.run, app.journal, ids[0])))
     if form == "html":
-        return _one((await html_page(app.library, app.journal, ids[0], redact)).encode())
-    return _one((await app.library.markdown(ids[0], redact=redact)).encode())
+        return _one((await html_page(app.archive, app.journal, ids[0], redact)).encode())
+    return _one((await app.archive.markdown(ids[0], redact=redact)).encode())
 
 
 async def _one(data: bytes) -> AsyncIterator[bytes]:
@@ -106,9 +106,9 @@ async def _one(data: bytes) -> AsyncIterator[bytes]:
 @json_output(with_app)
 async def import_(app: App, file: Path) -> Output:
     if str(file) == "-":
-        done = await app.library.take_in_lines(sys.stdin.buffer)
+        done = await app.archive.import_lines(sys.stdin.buffer)
     else:
-        done = await app.library.take_in(file)
+        done = await app.archive.import_file(file)
     words = f"{done.sessions} session(s), {done.messages} message(s) added"
     return Output(done, f"{words}; {done.skipped} were there already.")
 
@@ -117,8 +117,8 @@ async def import_(app: App, file: Path) -> Output:
 @click.argument("session", required=False)
 @json_output(with_app)
 async def verify(app: App, session: str | None) -> Output:
-    session_id = await app.library.find(session) if session else None
-    return _integrity_output(await app.library.verify(session_id))
+    session_id = await app.archive.find(session) if session else None
+    return _integrity_output(await app.archive.verify(session_id))
 
 
 @click.command(help="Repair the journal file and rebuild the search index.")
@@ -126,11 +126,11 @@ async def verify(app: App, session: str | None) -> Output:
 @json_output(with_app)
 async def repair(app: App, check_only: bool) -> Output:
     if check_only:
-        return _integrity_output(await app.library.verify())
-    return _integrity_output(await app.library.repair(), " The search index was rebuilt.")
+        return _integrity_output(await app.archive.verify())
+    return _integrity_output(await app.archive.repair(), " The search index was rebuilt.")
 
 
-def _integrity_output(problems: tuple[Problem, ...], more: str = "") -> Output:
+def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Output:
     lines = [
         f"✗ {f'session {each.session_id} record {each.n}' if each.session_id else 'the file'}: "
         f"{each.why}"

@@ -13,14 +13,14 @@ import click
 from hermes.config.edit import set_from_text
 from hermes.config.home import Home
 from hermes.config.load import Config
-from hermes.config.schema import describe
-from hermes.config.secrets import environment, shown
+from hermes.config.schema import describe_type
+from hermes.config.secrets import display_value, process_environment
 from hermes.core.errors import HermesError
-from hermes.surfaces.cli.commands.model_access import Manner
+from hermes.surfaces.cli.commands.model_access import WizardOptions
 from hermes.surfaces.cli.commands.model_wizard import run_wizard
 from hermes.surfaces.cli.commands.tools import choose
 from hermes.surfaces.cli.place import config_of, home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 QUESTIONS = {
     "terminal": ("terminal.backend", "terminal.cwd", "terminal.timeout"),
@@ -70,16 +70,18 @@ def command(
         print(WITHOUT_QUESTIONS)
         return
     if copy := _back_up_config(home, aside=reset):
-        print(styled(f"The previous settings are in {copy}.", "dim"))
+        print(apply_style(f"The previous settings are in {copy}.", "dim"))
     elif claw := _other_agent():
         print(f"{claw} exists: `hermes claw migrate` imports its memory and skills.")
-    for name in (section,) if section else _wanted(config_of(ctx), quick=quick):
-        print(styled(f"\n{name}", "bold") + styled("  (Enter keeps, Ctrl+C quits)", "dim"))
+    for name in (section,) if section else _sections(config_of(ctx), quick=quick):
+        print(
+            apply_style(f"\n{name}", "bold") + apply_style("  (Enter keeps, Ctrl+C quits)", "dim")
+        )
         _ask_section(ctx, name)
     _summary(config_of(ctx))
 
 
-def _wanted(config: Config, *, quick: bool) -> tuple[str, ...]:
+def _sections(config: Config, *, quick: bool) -> tuple[str, ...]:
     """With --quick, only the model: it is the one setting without a good default."""
     if not quick:
         return SECTIONS
@@ -99,13 +101,13 @@ def _back_up_config(home: Home, *, aside: bool) -> str:
 
 
 def _other_agent() -> str:
-    place = Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
+    place = Path(process_environment().get("HOME", "~")).expanduser() / ".openclaw"
     return str(place) if place.is_dir() else ""
 
 
 def _ask_section(ctx: click.Context, name: str) -> None:
     if name == "model":
-        run_wizard(ctx, Manner())
+        run_wizard(ctx, WizardOptions())
     elif name == "tools":
         choose(ctx)
     else:
@@ -123,8 +125,8 @@ def _keys(ctx: click.Context, section: str) -> Iterator[str]:
 def _ask(ctx: click.Context, key: str) -> None:
     """Ask until the answer is valid. It is saved at once, so that Ctrl+C loses nothing."""
     held = config_of(ctx).explain(key)
-    now = shown(held.value, secret=held.setting.secret)
-    print(f"  {held.setting.meaning} {styled(describe(held.setting.kind), 'dim')}")
+    now = display_value(held.value, secret=held.setting.secret)
+    print(f"  {held.setting.meaning} {apply_style(describe_type(held.setting.kind), 'dim')}")
     while True:
         text = click.prompt(f"  {key}", default=_word(now), show_default=True)
         if text == _word(now):

@@ -10,8 +10,8 @@ import click
 from hermes.app.build import App
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.skill_lines import shelf_lines
-from hermes.commands.visible import clean, one_line
+from hermes.commands.skill_lines import skill_list_lines
+from hermes.commands.visible import one_line, sanitize
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.skills_hub import HUB_COMMANDS
@@ -27,10 +27,10 @@ from hermes.surfaces.cli.commands.skills_versions import (
 )
 from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, with_app
 from hermes.surfaces.cli.place import config_of, home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
-    from hermes.skills.scan import Entry
+    from hermes.skills.scan import SkillEntry
 
 SOURCES = ("all", "hub", "builtin", "agent", "local")
 _ORIGINS = {
@@ -56,15 +56,15 @@ def here() -> str:
 async def list_(app: App, source: str) -> Output:
     skills = app.skills(here())
     skills.seed()
-    scanned, off = skills.shelf.look(), skills.here("cli").disabled
+    scanned, off = skills.shelf.scan(), skills.here("cli").disabled
     origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
     wanted = [e for e in scanned.entries if source == "all" or origins[e.name] in _ORIGINS[source]]
-    lines = shelf_lines(replace(scanned, entries=tuple(wanted)), off)
+    lines = skill_list_lines(replace(scanned, entries=tuple(wanted)), off)
     data = [_facts(entry, origins[entry.name], off) for entry in wanted]
     return Output(data, lines or "No skill matches.")
 
 
-def _facts(entry: Entry, origin: str, off: tuple[str, ...]) -> JsonObject:
+def _facts(entry: SkillEntry, origin: str, off: tuple[str, ...]) -> JsonObject:
     return {
         "name": entry.name,
         "category": entry.category,
@@ -85,8 +85,10 @@ async def view(app: App, name: str, file: str) -> Output:
     entry = skills.shelf.find(name)
     facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
     text, files = skills.text(entry, file), skills.files(entry)
-    paths = [styled(f"{entry.folder}/{each}", "dim") for names in files.values() for each in names]
-    return Output({**facts, "content": text, "files": files}, [clean(text), *paths])
+    paths = [
+        apply_style(f"{entry.folder}/{each}", "dim") for names in files.values() for each in names
+    ]
+    return Output({**facts, "content": text, "files": files}, [sanitize(text), *paths])
 
 
 @command.command(help="Show the use of skills: views, uses, and how the turns ended.")
@@ -150,7 +152,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
             "description": each.description,
             "value": held.get(each.key, each.default),
         }
-        for entry in app.skills(here()).shelf.look().entries
+        for entry in app.skills(here()).shelf.scan().entries
         for each in entry.skill.options
         if not name or entry.name == name
     ]
@@ -161,7 +163,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
         return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
     lines = [
         f"{row['skill']}: {row['key']} = {row['value']}  "
-        f"{styled(one_line(str(row['description'])), 'dim')}"
+        f"{apply_style(one_line(str(row['description'])), 'dim')}"
         for row in rows
     ]
     return Output(rows, lines or "No skill declares a setting.")
@@ -182,7 +184,7 @@ def setup(ctx: click.Context, name: str) -> None:
     wanted, rest = with_app(ctx, work)
     for variable, prompt, words in wanted:
         if words:
-            print(styled(one_line(words), "dim"))
+            print(apply_style(one_line(words), "dim"))
         value = click.prompt(one_line(prompt), hide_input=True, default="", show_default=False)
         if value:
             set_from_text(home_of(ctx), variable, value)

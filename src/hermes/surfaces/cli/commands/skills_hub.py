@@ -13,7 +13,7 @@ import click
 from hermes.app.build import App
 from hermes.codec.json import encode, plain
 from hermes.commands.skill_lines import listing_lines, tree_difference
-from hermes.commands.visible import clean, exposed, one_line
+from hermes.commands.visible import escape_invisible, one_line, sanitize
 from hermes.core.errors import HermesError, UsageError
 from hermes.surfaces.cli.asking import yes_option
 from hermes.surfaces.cli.output import (
@@ -25,12 +25,12 @@ from hermes.surfaces.cli.output import (
     warn,
     with_app,
 )
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
-    from hermes.skills.hub.hub import Prepared
-    from hermes.skills.hub.lock import Installed
-    from hermes.skills.hub.trust import Finding
+    from hermes.skills.hub.hub import PreparedInstall
+    from hermes.skills.hub.lock import InstalledSkill
+    from hermes.skills.hub.trust import SkillFinding
 
 TEXT_ROWS = 40
 
@@ -61,8 +61,8 @@ async def browse(app: App, source: str, limit: int) -> Output:
 async def _search(app: App, query: str, source: str, limit: int) -> Output:
     found, problems = await app.skills().hub.search(query, source=source, limit=limit)
     for problem in problems:
-        warn(clean(problem))
-    return Output(found, clean("\n".join(listing_lines(found))) or "Nothing found.")
+        warn(sanitize(problem))
+    return Output(found, sanitize("\n".join(listing_lines(found))) or "Nothing found.")
 
 
 @click.command(help="Inspect a skill before installing it: files, scan, text.")
@@ -85,7 +85,7 @@ async def inspect(app: App, identifier: str) -> Output:
             "reason": prepared.ruling.reason,
             "content_hash": f"sha256:{prepared.digest}",
         },
-        (*_prepared_lines(prepared), *exposed(text).split("\n")[:TEXT_ROWS]),
+        (*_prepared_lines(prepared), *escape_invisible(text).split("\n")[:TEXT_ROWS]),
     )
 
 
@@ -106,7 +106,7 @@ def install(
     yes: bool,
     as_json: bool,
 ) -> int:
-    async def work(app: App) -> Installed | None:
+    async def work(app: App) -> InstalledSkill | None:
         return await app.skills().hub.install(
             identifier,
             lambda prepared: _confirm(prepared, yes, quiet=as_json),
@@ -122,7 +122,7 @@ def install(
     return print_output(Output(done, line), as_json=as_json)
 
 
-def _confirm(prepared: Prepared, yes: bool, *, quiet: bool = False) -> bool:
+def _confirm(prepared: PreparedInstall, yes: bool, *, quiet: bool = False) -> bool:
     if not quiet:
         print("\n".join(_prepared_lines(prepared)))
     if yes:
@@ -132,26 +132,27 @@ def _confirm(prepared: Prepared, yes: bool, *, quiet: bool = False) -> bool:
     return click.confirm(f"{'Update' if prepared.before else 'Install'} it?")
 
 
-def _prepared_lines(prepared: Prepared) -> Iterator[str]:
+def _prepared_lines(prepared: PreparedInstall) -> Iterator[str]:
     listing = prepared.package.listing
-    yield f"{styled(prepared.name, 'bold')} {one_line(listing.description)}"
+    yield f"{apply_style(prepared.name, 'bold')} {one_line(listing.description)}"
     yield f"from {one_line(listing.identifier)} ({listing.trust})  {listing.url}"
     for path, data in sorted(prepared.package.files.items()):
-        yield f"  {exposed(path)}  {len(data)} bytes"
+        yield f"  {escape_invisible(path)}  {len(data)} bytes"
     for note in prepared.package.notes:
-        yield f"{mark('warn')} {clean(note)}"
+        yield f"{mark('warn')} {sanitize(note)}"
     yield f"scan: {prepared.scan.verdict}"
     for finding in prepared.scan.findings:
         yield f"  {_finding(finding)}"
     if not prepared.ruling.allowed:
         yield f"{mark('error')} {prepared.ruling.reason}"
     if prepared.before:
-        yield exposed(tree_difference(prepared.before, prepared.package.files))
+        yield escape_invisible(tree_difference(prepared.before, prepared.package.files))
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: SkillFinding) -> str:
     where = f"{finding.file or 'SKILL.md'}:{finding.line}"
-    return f"{finding.severity:<8} {finding.id} at {exposed(where)}  {exposed(finding.text)}"
+    place, text = escape_invisible(where), escape_invisible(finding.text)
+    return f"{finding.severity:<8} {finding.id} at {place}  {text}"
 
 
 @click.command(help="Remove an installed skill; its files stay in the history.")
@@ -168,7 +169,7 @@ async def uninstall(app: App, name: str, force: bool) -> str:
 @json_output(with_app)
 async def check(app: App, names: tuple[str, ...]) -> Output:
     found = await app.skills().hub.check(names)
-    lines = [f"{each.name:<28} {each.condition}  {clean(each.words)}".rstrip() for each in found]
+    lines = [f"{each.name:<28} {each.condition}  {sanitize(each.words)}".rstrip() for each in found]
     return Output(found, lines or "Nothing is installed.")
 
 
@@ -179,13 +180,13 @@ async def check(app: App, names: tuple[str, ...]) -> Output:
 @text_output(with_app)
 async def update(app: App, names: tuple[str, ...], force: bool, yes: bool) -> Output:
     hub, failed = app.skills().hub, False
-    for name in names or tuple(hub.ledger.installed()):
+    for name in names or tuple(hub.ledger.list_installed()):
         try:
             done = await hub.update(name, lambda p: _confirm(p, yes), force=force)
             print(f"{name:<28} {done}")
         except HermesError as error:
             failed = True
-            print(f"{mark('error')} {name}: {clean(str(error))}")
+            print(f"{mark('error')} {name}: {sanitize(str(error))}")
     return Output(None, code=failed)
 
 
@@ -197,7 +198,7 @@ async def audit(app: App, deep: bool, show_log: bool) -> Output:
     hub = app.skills().hub
     if show_log:
         log = hub.ledger.log()
-        return Output(list(log), clean("\n".join(log)) or "Nothing was installed yet.")
+        return Output(list(log), sanitize("\n".join(log)) or "Nothing was installed yet.")
     found = await asyncio.to_thread(hub.audit, deep=deep)
     lines = []
     for each in found:
@@ -274,7 +275,7 @@ async def snapshot_import(app: App, file: BinaryIO, force: bool, yes: bool) -> O
             print(f"{each.name:<28} {state}")
         except HermesError as error:
             failed = True
-            print(f"{mark('error')} {each.name}: {clean(str(error))}")
+            print(f"{mark('error')} {each.name}: {sanitize(str(error))}")
     return Output(None, code=failed)
 
 

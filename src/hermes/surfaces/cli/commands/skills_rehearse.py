@@ -10,18 +10,18 @@ import click
 from hermes.app.build import App
 from hermes.app.replay import learning_deps
 from hermes.codec.json import plain
-from hermes.commands.visible import clean
+from hermes.commands.visible import sanitize
 from hermes.config.findings import Level
 from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
-from hermes.core.session_request import Opening
+from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.output import Output, json_output, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.learning.verdicts import Verdict
     from hermes.skills.history import Version
-    from hermes.skills.library import Skilled
+    from hermes.skills.library import SkillLibrary
 
 SIGNS: dict[Verdict, Level] = {
     "promote": "ok",
@@ -56,27 +56,27 @@ async def rehearse(
 
     skills = app.skills(str(Path.cwd().resolve()))
     wanted = _find_version(skills, name, version)
-    only = await app.library.find(session) if session else ""
+    only = await app.archive.find(session) if session else ""
     # A session of its own accounts for the cost.
-    own = await app.open(Opening(source="tool", attended=False))
+    own = await app.open(SessionRequest(source="tool", attended=False))
     done = await Rehearsals(learning_deps(app), skills, own.meter).rehearse(
         wanted, most=most or app.settings.skills.rehearse, session=only
     )
     if any(not trial.problem for trial in done.trials):
-        title = await app.library.free_title(f"Rehearsal of {wanted.name}")
+        title = await app.archive.free_title(f"Rehearsal of {wanted.name}")
         await own.send(Retitle(title=title))
     words = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
     trials = [{**plain(trial), "judgement": trial.judgement} for trial in done.trials]
     verdict = f"{SAYS[done.verdict]} {words}".rstrip()
     lines = [
-        clean("\n".join(map(str, done.trials))),
+        sanitize("\n".join(map(str, done.trials))),
         f"{mark(SIGNS[done.verdict])} {done.skill} {done.version}: {verdict}",
     ]
     data = {**plain(done), "trials": trials, "verdict": done.verdict}
     return Output(data, lines, code=done.verdict == "refuse")
 
 
-def _find_version(skills: Skilled, name: str, version: str) -> Version:
+def _find_version(skills: SkillLibrary, name: str, version: str) -> Version:
     """The named version, else the newest pending change."""
     if version:
         return skills.shelf.version(name, version)

@@ -22,7 +22,7 @@ async def reset(app: App, name: str, restore: bool) -> str:
 @json_output(with_app)
 async def list_modified(app: App) -> Output:
     seeds = app.skills().seeds
-    edited, removed = seeds.modified(), seeds.missing()
+    edited, removed = seeds.list_modified(), seeds.list_removed()
     lines = [
         *(f"{name}  edited; see `hermes skills diff {name}`" for name in edited),
         *(f"{name}  removed; see `hermes skills reset {name} --restore`" for name in removed),

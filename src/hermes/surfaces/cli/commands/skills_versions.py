@@ -16,16 +16,16 @@ from hermes.commands.skill_lines import (
     tree_difference,
     version_lines,
 )
-from hermes.commands.visible import clean
+from hermes.commands.visible import sanitize
 from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.skills.history import Version
-    from hermes.skills.library import Skilled
+    from hermes.skills.library import SkillLibrary
 
 
-def _skills(app: App) -> Skilled:
+def _skills(app: App) -> SkillLibrary:
     return app.skills(str(Path.cwd().resolve()))
 
 
@@ -41,7 +41,7 @@ async def history(app: App, name: str) -> Output:
     versions = skills.shelf.history(name)
     if not versions:
         skills.shelf.find(name)
-    lines = clean("\n".join(version_lines(versions)))
+    lines = sanitize("\n".join(version_lines(versions)))
     return Output([*map(_facts, versions)], lines or "It has no changes.")
 
 
@@ -54,13 +54,13 @@ async def diff(app: App, name: str, version: str, other: str) -> str:
     skills = _skills(app)
     if version:
         second = skills.shelf.version(name, other) if other else None
-        return clean(difference(skills.shelf, skills.shelf.version(name, version), second))
+        return sanitize(difference(skills.shelf, skills.shelf.version(name, version), second))
     versions = [each for each in skills.shelf.history(name) if not each.removed]
     if name in skills.seeds.manifest():
         before = skills.seeds.tree(name)[0]
     else:
         before = skills.shelf.tree(versions[0]) if versions else {}
-    return clean(tree_difference(before, skills.tree(name)))
+    return sanitize(tree_difference(before, skills.tree(name)))
 
 
 @click.command(help="Restore an older version of a skill, even of a deleted one.")
@@ -69,7 +69,7 @@ async def diff(app: App, name: str, version: str, other: str) -> str:
 @json_output(with_app)
 async def revert(app: App, name: str, version: str) -> Output:
     skills = _skills(app)
-    done = skills.revert(name, version or skills.before(name))
+    done = skills.revert(name, version or skills.previous_version(name))
     line = f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}."
     return Output(_facts(done), line)
 
@@ -78,7 +78,7 @@ async def revert(app: App, name: str, version: str) -> Output:
 @json_output(with_app)
 async def pending(app: App) -> Output:
     waiting = _skills(app).shelf.proposals()
-    lines = clean("\n".join(map(proposal_line, waiting)))
+    lines = sanitize("\n".join(map(proposal_line, waiting)))
     return Output([*map(_facts, waiting)], lines or "No changes are pending.")
 
 

@@ -17,15 +17,17 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
     if whole or deep:
         # Only these two options need the slower checks.
-        from hermes.homes.status_checks import everything, tried
+        from hermes.homes.status_checks import deep_checks, full_status
 
-        more = await everything(app, await _plugin_states(app)) if whole else {}
-        page = {**page, **more, **(await tried(app) if deep else {})}
+        more = await full_status(app, await _plugin_states(app)) if whole else {}
+        page = {**page, **more, **(await deep_checks(app) if deep else {})}
     return Output(page, page_lines(page))
 
 
 async def _plugin_states(app: App) -> dict[str, str]:
-    from hermes.plugins.admin import Desk
+    from hermes.plugins.admin import PluginAdmin
 
-    await app.plugged.offer()
-    return {row.key: row.fault or row.state for row in Desk(app.run, app.plugged.plugins).rows()}
+    await app.plugins.offer()
+    return {
+        row.key: row.fault or row.state for row in PluginAdmin(app.run, app.plugins.plugins).rows()
+    }

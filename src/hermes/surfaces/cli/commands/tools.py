@@ -10,11 +10,11 @@ import click
 
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
-from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, states
+from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, toolset_states
 from hermes.surfaces.cli.commands.tools_images import choose_images, images
 from hermes.surfaces.cli.output import Output, json_output, text_output
 from hermes.surfaces.cli.place import config_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import wanted_names
 
@@ -49,28 +49,29 @@ def command(ctx: click.Context, summary: bool) -> None:
 def _summarize(ctx: click.Context) -> None:
     config = config_of(ctx)
     for platform in PLATFORMS:
-        found = states(config.settings, platform, home=config.home)
+        found = toolset_states(config.settings, platform, home=config.home)
         names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
         wanted = wanted_names(config.settings, platform=platform)
         count = sum(not declarations()[name].conditional for name in wanted)
         later = f" and {len(wanted) - count} once a provider is set up" if wanted[count:] else ""
         words = f"{count} tools{later}: {', '.join(names) or 'none'}"
-        print(f"{styled(f'{platform:<4}', 'bold')} {words}")
+        print(f"{apply_style(f'{platform:<4}', 'bold')} {words}")
 
 
 def choose(ctx: click.Context) -> None:
     """Enter switches the selected toolset; each change is saved at once."""
     # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, Row
+    from hermes.surfaces.cli.picker import Picker, PickerRow
 
     chosen = ""
     while True:
         config = config_of(ctx)
-        found = states(config.settings, home=config.home)
+        found = toolset_states(config.settings, home=config.home)
         rows = [
-            Row(text=_line(each), value=each.name, note=", ".join(each.tools)) for each in found
+            PickerRow(text=_line(each), value=each.name, note=", ".join(each.tools))
+            for each in found
         ]
-        rows.append(Row(text="  Image generation …", value=IMAGES, note="the image provider"))
+        rows.append(PickerRow(text="  Image generation …", value=IMAGES, note="the image provider"))
         picked = asyncio.run(Picker("Toolsets (Enter switches)", rows, chosen=chosen).run())
         if picked is None:
             return
@@ -94,12 +95,12 @@ def _line(state: ToolsetState) -> str:
 @json_output()
 def list_(ctx: click.Context, platform: str | None) -> Output:
     config = config_of(ctx)
-    found = states(config.settings, platform or "", home=config.home)
+    found = toolset_states(config.settings, platform or "", home=config.home)
 
     def lines() -> Iterator[str]:
         for each in found:
             line = f"{_line(each):<20} {', '.join(each.tools)}"
-            yield line if each.enabled or each.partly else styled(line, "dim")
+            yield line if each.enabled or each.partly else apply_style(line, "dim")
 
     return Output(found, lines())
 

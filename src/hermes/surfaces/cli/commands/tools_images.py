@@ -9,10 +9,10 @@ import click
 
 from hermes.app.build import App
 from hermes.config.edit import set_from_text, write_settings
-from hermes.images.setup import ImageRow, chosen, image_row, image_rows
+from hermes.images.setup import ImageRow, image_row, image_rows, settings_for_choice
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import mark, styled
+from hermes.surfaces.cli.style import apply_style, mark
 
 
 @click.command(help="List the image providers, or use PROVIDER in new sessions.")
@@ -30,18 +30,18 @@ def images(ctx: click.Context, provider: str | None, model: str, as_json: bool) 
     else:
         for row in _rows(ctx):
             line = f"{'✓' if row.used else ' '} {row.name:<18} {_state(row)}"
-            print(line if row.available else styled(line, "dim"))
+            print(line if row.available else apply_style(line, "dim"))
 
 
 def choose_images(ctx: click.Context) -> None:
     """Pick a provider and a model; ask for missing variables."""
     # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, Row
+    from hermes.surfaces.cli.picker import Picker, PickerRow
 
     rows = _rows(ctx)
     now = next((row.name for row in rows if row.used), "")
     lines = [
-        Row(text=each.label, value=each.name, note=_state(each), faint=not each.available)
+        PickerRow(text=each.label, value=each.name, note=_state(each), faint=not each.available)
         for each in rows
     ]
     picked = asyncio.run(Picker("Image generation", lines, chosen=now).run())
@@ -52,7 +52,7 @@ def choose_images(ctx: click.Context) -> None:
     model = ""
     if len(row.models) > 1:
         choices = [
-            Row(text=str(each["id"]), value=str(each["id"]), note=_about(each))
+            PickerRow(text=str(each["id"]), value=str(each["id"]), note=_about(each))
             for each in row.models
         ]
         model = asyncio.run(Picker(f"{row.label}: model", choices, chosen=row.model).run()) or ""
@@ -61,10 +61,10 @@ def choose_images(ctx: click.Context) -> None:
 
 def take(ctx: click.Context, provider: str, model: str) -> None:
     async def work(app: App) -> ImageRow:
-        return image_row(app.imaging, provider)
+        return image_row(app.images, provider)
 
     row = with_app(ctx, work)
-    write_settings(home_of(ctx), chosen(row, model))
+    write_settings(home_of(ctx), settings_for_choice(row, model))
     words = f"{row.label} generates images" + (f" with {model}" if model else "")
     print(f"{mark('ok')} {words} in new sessions.")
     for variable in row.variables:
@@ -76,7 +76,7 @@ def _ask_variables(ctx: click.Context, row: ImageRow) -> None:
     for variable in row.variables:
         if variable.known:
             continue
-        where = styled(f" ({variable.url})", "dim") if variable.url else ""
+        where = apply_style(f" ({variable.url})", "dim") if variable.url else ""
         print(f"{variable.prompt}{where}")
         text = click.prompt(
             f"  {variable.key}", default="", show_default=False, hide_input=variable.secret
@@ -87,7 +87,7 @@ def _ask_variables(ctx: click.Context, row: ImageRow) -> None:
 
 def _rows(ctx: click.Context) -> tuple[ImageRow, ...]:
     async def work(app: App) -> tuple[ImageRow, ...]:
-        return image_rows(app.imaging)
+        return image_rows(app.images)
 
     return with_app(ctx, work)
 

@@ -39,8 +39,8 @@ from hermes.core.events import (
     Withdrawn,
 )
 from hermes.surfaces.cli.event_lines import event_line
-from hermes.surfaces.cli.output import as_json_option, moment, print_json, with_app
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.output import as_json_option, format_time, print_json, with_app
+from hermes.surfaces.cli.style import apply_style
 
 LINE = 120
 
@@ -51,14 +51,14 @@ LINE = 120
 @click.pass_context
 def trace_command(ctx: click.Context, session: str, as_json: bool) -> None:
     async def work(app: App) -> tuple[Record, ...]:
-        return await app.library.records(await app.library.find(session))
+        return await app.archive.records(await app.archive.find(session))
 
     for record in with_app(ctx, work):
         if as_json:
             print_json(event_line(record))
             continue
         for words in describe(record.event):
-            stamp = styled(f"{record.n:5}  {moment(record.at)}", "dim")
+            stamp = apply_style(f"{record.n:5}  {format_time(record.at)}", "dim")
             print(f"{stamp}  {words}")
 
 
@@ -116,7 +116,7 @@ def describe(event: Event) -> Iterator[str]:
         case Overlaid():
             yield f"personality: {event.name or 'none'}"
         case Tuned():
-            yield f"set: {_tuned(event)}"
+            yield f"set: {_describe_tuning(event)}"
         case Withdrawn():
             yield f"message {event.n} withdrawn before its turn"
         case Rewound():
@@ -142,7 +142,7 @@ def _decision(decision: Allow | Ask | Deny) -> str:
             return f"denied: {decision.reason}"
 
 
-def _tuned(event: Tuned) -> str:
+def _describe_tuning(event: Tuned) -> str:
     tier = "default" if event.tier == "" else event.tier
     facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
     said = (f"{name} {value}" for name, value in facts if value is not None)

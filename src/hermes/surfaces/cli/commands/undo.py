@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from hermes.app.build import App
-from hermes.commands.rollback import line_of, previewed, told
+from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import Output, json_output, with_app
-from hermes.undo.service import undoing
+from hermes.undo.service import make_undo_service
 
 SHARED = ("kept", "lost", "notes")
 
@@ -40,9 +40,9 @@ async def undo_command(
 ) -> Output:
     if number and turn:
         raise UsageError("Give a number or --to TURN, not both.")
-    undo = undoing(app.run)
+    undo = make_undo_service(app.run)
     here = str(Path.cwd())
-    session_id = await app.library.find(session) if session else await undo.session_of(here)
+    session_id = await app.archive.find(session) if session else await undo.session_of(here)
     if only_list:
         found = await undo.checkpoints(session_id)
         now = app.world.clock.now()
@@ -61,9 +61,9 @@ async def undo_command(
             "deleted": [step.path for step in plan.steps if step.target is None],
             **{name: getattr(plan, name) for name in SHARED},
         }
-        text = previewed(plan, here)
+        text = preview_lines(plan, here)
     else:
-        done = await undo.carry_out(plan, session=session_id, whole=not path)
+        done = await undo.restore(plan, session=session_id, whole=not path)
         data = {name: getattr(done, name) for name in ("restored", "deleted", *SHARED)}
-        text = told(done, here)
+        text = result_lines(done, here)
     return Output({"session": session_id, "turns": plan.turns, "preview": preview, **data}, text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hermes.config.home import Home, profile_home, root_home, unwritable
+from hermes.config.home import Home, profile_home, root_home, unwritable_error
 from hermes.core.errors import ConfigError
 from hermes.homes.backup import refuse_if_used
 from hermes.homes.profiles import Profiles
@@ -59,4 +59,4 @@ def _remove(home: Home) -> None:
     try:
         shutil.rmtree(home.root)
     except OSError as error:
-        raise unwritable(home.root, error) from error
+        raise unwritable_error(home.root, error) from error

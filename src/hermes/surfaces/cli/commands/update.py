@@ -9,7 +9,13 @@ import click
 
 from hermes.config.load import Config
 from hermes.homes.backup import back_up, snapshot
-from hermes.homes.updating import News, installation, migrate_settings, news, update
+from hermes.homes.updating import (
+    UpdateNotice,
+    check_for_update,
+    installation,
+    migrate_settings,
+    update,
+)
 from hermes.surfaces.cli.asking import confirm, yes_option
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import Output, as_json_option, print_output
@@ -31,7 +37,7 @@ def update_command(
     ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool
 ) -> None:
     here = installation()
-    found = run(news(here))
+    found = run(check_for_update(here))
     data = {"current": found.current, "newest": found.newest, "new": found.is_new}
     changes = list(found.changes)
     print_output(Output({**data, "changes": changes}, _news_lines(found)), as_json=as_json)
@@ -47,7 +53,7 @@ def update_command(
     click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
 
 
-def _news_lines(found: News) -> Iterator[str]:
+def _news_lines(found: UpdateNotice) -> Iterator[str]:
     if not found.is_new:
         yield f"{mark('ok')} This is the newest version ({found.current})."
         return

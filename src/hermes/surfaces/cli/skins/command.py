@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.codec.values import replace
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.surfaces.cli.skins.find import find_skin, skin_names
 
 
-async def skin(here: Here, argument: str) -> Outcome:
-    tuned, home = here.app.tuned[here.session.id], here.app.home.root
+async def skin(here: CommandContext, argument: str) -> Outcome:
+    tuned, home = here.app.controls[here.session.id], here.app.home.root
     if not argument:
         names = skin_names(home)
         lines = [
             f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
             for name, words in names.items()
         ]
-        return Shown(text="\n".join((*lines, "/skin NAME applies one.")))
+        return ShowText(text="\n".join((*lines, "/skin NAME applies one.")))
     found = find_skin(argument, home)
     tuned.display = replace(tuned.display, skin=argument)
     words = f" {found.description}" if found.description else ""
     keeps = f"`hermes config set display.skin {argument}` makes it permanent."
-    return Shown(text=f"{argument}:{words} {keeps}")
+    return ShowText(text=f"{argument}:{words} {keeps}")
 
 
-async def skins_like(here: Here, begun: str) -> Sequence[Suggestion]:
+async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     names = skin_names(here.app.home.root)
     return [
         Suggestion(text=name, words=words, replaces=len(begun))
@@ -42,6 +42,6 @@ COMMANDS = (
         arguments="[name]",
         category="look",
         surfaces=("cli",),
-        complete=skins_like,
+        complete=complete_skins,
     ),
 )

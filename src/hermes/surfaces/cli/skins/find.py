@@ -48,8 +48,8 @@ def read_skin(path: Path) -> Skin:
         name=path.stem,
         description=str(given.get("description") or ""),
         colors={name: value for name, value in _texts(given, "colors").items() if is_colour(value)},
-        spinner=_filled(Spinner, given.get("spinner")),
-        branding=_filled(Branding, given.get("branding")),
+        spinner=_read_section(Spinner, given.get("spinner")),
+        branding=_read_section(Branding, given.get("branding")),
         tool_prefix=prefix if isinstance(prefix, str) and prefix.strip() else DEFAULT.tool_prefix,
         tool_emojis=_texts(given, "tool_emojis"),
         words=given.get("words") is True,
@@ -63,7 +63,7 @@ def _texts(given: dict[str, Any], name: str) -> dict[str, str]:
     return {str(key): value for key, value in section.items() if isinstance(value, str)}
 
 
-def _filled(kind: type[V], raw: object) -> V:
+def _read_section(kind: type[V], raw: object) -> V:
     """A section with its valid values."""
     given = raw if isinstance(raw, dict) else {}
     usual, values = kind(), dict[str, object]()

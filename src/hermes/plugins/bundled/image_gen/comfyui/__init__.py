@@ -10,11 +10,11 @@ from urllib.parse import quote, urlencode
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, Order, OwnServer
-from hermes.images.line import Line, abandoned
+from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
+from hermes.images.line import ImageServerClient, cancel_request
 from hermes.images.multipart import Upload
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed
+from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
 from hermes.plugins.bundled.image_gen.comfyui.workflows import changing, drawing
 
@@ -23,29 +23,29 @@ POLL_SECONDS = 0.5
 _LOADER = "CheckpointLoaderSimple"
 
 
-class ComfyProvider(OwnServer):
+class ComfyProvider(SelfHostedProvider):
     NAME = "comfyui"
     LABEL = "ComfyUI"
     URL = "http://127.0.0.1:8188"
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         workflow = await self._workflow(order, line)
         client = self.studio.world.new_id("hermes")
         begun = await line.post("prompt", {"prompt": workflow, "client_id": client})
         id = str(begun.get("prompt_id") or "")
         if not id or begun.get("node_errors"):
-            raise failed(self.LABEL, begun.get("node_errors") or begun.get("error"))
+            raise error_from_message(self.LABEL, begun.get("node_errors") or begun.get("error"))
         try:
             image = await self._waited(id, line)
         except BaseException:
-            await abandoned(line, "POST", "interrupt")
+            await cancel_request(line, "POST", "interrupt")
             raise
         query = urlencode({key: image.get(key, "") for key in ("filename", "subfolder", "type")})
-        data = await line.picture(f"view?{query}")
+        data = await line.download_image(f"view?{query}")
         model = str(workflow.get("4", {}).get("inputs", {}).get("ckpt_name") or order.model)
-        return Drawn(data=data, model=model)
+        return GeneratedImage(data=data, model=model)
 
-    async def _workflow(self, order: Order, line: Line) -> JsonObject:
+    async def _workflow(self, order: HostedRequest, line: ImageServerClient) -> JsonObject:
         width, height = SIZES[order.aspect]
         seed = order.seed
         values: JsonObject = {
@@ -70,7 +70,7 @@ class ComfyProvider(OwnServer):
         values["model"] = order.model or await self._first_checkpoint(line)
         return changing(values) if order.sources else drawing(values)
 
-    async def _uploaded(self, source: str, line: Line) -> str:
+    async def _uploaded(self, source: str, line: ImageServerClient) -> str:
         data, name = await aload_source_image(source)
         answer = await line.post_form(
             "upload/image", {"overwrite": "true"}, [Upload(field="image", name=name, data=data)]
@@ -78,7 +78,7 @@ class ComfyProvider(OwnServer):
         folder = str(answer.get("subfolder") or "")
         return f"{folder}/{answer.get('name')}" if folder else str(answer.get("name"))
 
-    async def _first_checkpoint(self, line: Line) -> str:
+    async def _first_checkpoint(self, line: ImageServerClient) -> str:
         info = (await line.get(f"object_info/{_LOADER}")).get(_LOADER) or {}
         required = (info.get("input") or {}).get("required") or {}
         names = (required.get("ckpt_name") or [[]])[0]
@@ -89,13 +89,13 @@ class ComfyProvider(OwnServer):
             )
         return str(names[0])
 
-    async def _waited(self, id: str, line: Line) -> JsonObject:
+    async def _waited(self, id: str, line: ImageServerClient) -> JsonObject:
         while True:
             entry = (await line.get(f"history/{quote(id)}")).get(id)
             if isinstance(entry, dict):
                 status = entry.get("status") or {}
                 if status.get("status_str") == "error":
-                    raise failed(self.LABEL, _why(status))
+                    raise error_from_message(self.LABEL, _why(status))
                 for output in (entry.get("outputs") or {}).values():
                     for image in output.get("images") or ():
                         if image.get("type") != "temp":

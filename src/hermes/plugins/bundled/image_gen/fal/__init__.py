@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject, replace
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order
-from hermes.images.line import Line, abandoned
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
+from hermes.images.line import ImageServerClient, cancel_request
 from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed
+from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
 from hermes.plugins.bundled.image_gen.fal.catalogue import MODELS
 
@@ -42,7 +42,7 @@ class FalProvider(HostedProvider):
     async def headers(self) -> dict[str, str]:
         return {"authorization": f"Key {self.studio.key(self.KEY)}"}
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         model = MODELS[order.model]
         wanted: JsonObject = {"prompt": order.prompt, **model.size(order.aspect), **model.fixed}
         if order.seed is not None:
@@ -55,7 +55,7 @@ class FalProvider(HostedProvider):
         drawn = self._drawn(await self._queued(endpoint, wanted, line))
         return await self._upscaled(drawn, line) if order.upscale else drawn
 
-    async def _upscaled(self, drawn: Drawn, line: Line) -> Drawn:
+    async def _upscaled(self, drawn: GeneratedImage, line: ImageServerClient) -> GeneratedImage:
         """Twice as large; the picture as it was where that does not work."""
         try:
             answer = await self._queued(UPSCALER, {"image_url": drawn.url, **UPSCALING}, line)
@@ -65,7 +65,9 @@ class FalProvider(HostedProvider):
             return replace(drawn, extra={**drawn.extra, "upscaled": False, "warning": why})
         return replace(larger, extra={**larger.extra, "upscaled": True})
 
-    async def _queued(self, endpoint: str, wanted: JsonObject, line: Line) -> JsonObject:
+    async def _queued(
+        self, endpoint: str, wanted: JsonObject, line: ImageServerClient
+    ) -> JsonObject:
         begun = await line.post(endpoint, wanted)
         id = str(begun.get("request_id") or "")
         if not id:
@@ -75,41 +77,43 @@ class FalProvider(HostedProvider):
         try:
             await self._done(_own(begun.get("status_url"), f"{here}/status", line), line)
         except BaseException:
-            await abandoned(line, "PUT", _own(begun.get("cancel_url"), f"{here}/cancel", line))
+            await cancel_request(line, "PUT", _own(begun.get("cancel_url"), f"{here}/cancel", line))
             raise
         return await line.get(_own(begun.get("response_url"), here, line))
 
-    async def _done(self, status_url: str, line: Line) -> None:
+    async def _done(self, status_url: str, line: ImageServerClient) -> None:
         wait = POLL_SECONDS
         while True:
             state = await line.get(status_url)
             match state.get("status"):
                 case "COMPLETED":
                     if state.get("error"):
-                        raise failed(self.LABEL, state["error"])
+                        raise error_from_message(self.LABEL, state["error"])
                     return
                 case "IN_QUEUE" | "IN_PROGRESS":
                     await self.studio.world.clock.sleep(wait)
                     wait = min(LONGEST_POLL, wait * 1.5)
                 case other:
-                    raise failed(self.LABEL, state.get("error") or f"its state is {other}")
+                    raise error_from_message(
+                        self.LABEL, state.get("error") or f"its state is {other}"
+                    )
 
-    def _drawn(self, answer: JsonObject) -> Drawn:
+    def _drawn(self, answer: JsonObject) -> GeneratedImage:
         images = answer.get("images") or [answer.get("image") or {}]
         image = images[0] if isinstance(images[0], dict) else {"url": images[0]}
         url = image.get("url")
         if not isinstance(url, str) or not url:
-            raise failed(self.LABEL, answer, kind="api_error")
+            raise error_from_message(self.LABEL, answer, kind="api_error")
         flags = answer.get("has_nsfw_concepts")
         if isinstance(flags, list) and flags and flags[0] is True:
-            raise failed(self.LABEL, "the picture was flagged by the safety checker")
+            raise error_from_message(self.LABEL, "the picture was flagged by the safety checker")
         extra = {key: image[key] for key in ("width", "height") if isinstance(image.get(key), int)}
         if isinstance(answer.get("seed"), int):
             extra["seed"] = answer["seed"]
-        return Drawn(url=url, extra=extra)
+        return GeneratedImage(url=url, extra=extra)
 
 
-def _own(told: object, usual: str, line: Line) -> str:
+def _own(told: object, usual: str, line: ImageServerClient) -> str:
     """The address that the server told, if it is its own: the key goes there."""
     return told if isinstance(told, str) and line.owns(told) else usual
 

@@ -15,7 +15,7 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.registry import BundledContext
-from hermes.images.studio import Studio, finished
+from hermes.images.studio import Studio, run_sync
 from hermes.plugins.bundled.image_gen.local_test.drawing import picture
 
 MODEL = "checker"
@@ -75,7 +75,7 @@ class LocalTestProvider(ImageGenProvider):
         try:
             if not text:
                 raise ImageFault("There is no prompt.", kind="invalid_argument")
-            seen = sum(len(finished(self._studio.source(each))[0]) for each in sources)
+            seen = sum(len(run_sync(self._studio.source(each))[0]) for each in sources)
             words = f"{text} + {len(sources)} ({seen} bytes)" if sources else text
             path = self._studio.cache.keep(picture(words, *SIZES[aspect]), prefix=self.name)
         except ImageFault as fault:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
-from hermes.images.hosted import Drawn, HostedProvider, Order, drawn_like_openai
-from hermes.images.line import Line
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
+from hermes.images.line import ImageServerClient
 from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 
@@ -58,7 +58,7 @@ class OpenAIProvider(HostedProvider):
         elsewhere = self.url != self.URL and self.studio.wanted != self.NAME
         return bool(self.studio.key(self.KEY)) and not elsewhere
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         fields: JsonObject = {
             "model": API_MODEL,
             "prompt": order.prompt,
@@ -66,7 +66,7 @@ class OpenAIProvider(HostedProvider):
             "quality": quality_of(order.model),
             "n": 1,
         }
-        return await drawn_like_openai(order, line, fields, self.LABEL, part="image[]")
+        return await generate_like_openai(order, line, fields, self.LABEL, part="image[]")
 
 
 def register(ctx: BundledContext) -> None:

@@ -8,15 +8,15 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ProviderError
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order
-from hermes.images.line import Line
-from hermes.images.pictures import data_url, decoded
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
+from hermes.images.line import ImageServerClient
+from hermes.images.pictures import data_url, decode_base64
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed, refusal, unreachable
+from hermes.images.refusals import error_from_message, error_from_response, unreachable_error
 from hermes.images.registry import BundledContext
 from hermes.plugins.bundled.image_gen.openai import API_MODEL, SIZES, quality_of, rows
-from hermes.providers.http import Answer
-from hermes.providers.sse import SseReader
+from hermes.providers.http import HttpResponse
+from hermes.providers.sse import SseParser
 
 ACCOUNT = "openai-codex"
 # It only passes the wish on to the tool.
@@ -60,7 +60,7 @@ class CodexProvider(HostedProvider):
             **credential.headers,
         }
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         content: list[JsonObject] = [{"type": "input_text", "text": order.prompt}]
         for source in order.sources:
             data, _ = await aload_source_image(source)
@@ -89,13 +89,15 @@ class CodexProvider(HostedProvider):
                 if answer.status >= 400:
                     hide = line.headers.get("authorization", "").partition(" ")[2]
                     said = await answer.read_error()
-                    raise refusal(self.LABEL, answer.status, said, answer.headers, hide=hide)
+                    raise error_from_response(
+                        self.LABEL, answer.status, said, answer.headers, hide=hide
+                    )
                 return await self._heard(answer)
         except ProviderError as error:
-            raise unreachable(self.LABEL, error) from error
+            raise unreachable_error(self.LABEL, error) from error
 
-    async def _heard(self, answer: Answer) -> Drawn:
-        reader = SseReader(MAX_EVENT_BYTES)
+    async def _heard(self, answer: HttpResponse) -> GeneratedImage:
+        reader = SseParser(MAX_EVENT_BYTES)
         async with aclosing(answer.chunks()) as chunks:
             async for chunk in chunks:
                 for event in reader.feed(chunk):
@@ -103,7 +105,7 @@ class CodexProvider(HostedProvider):
                         return drawn
         raise ImageFault(f"{self.LABEL} ended without a picture.", kind="api_error")
 
-    def _picture(self, data: bytes) -> Drawn | None:
+    def _picture(self, data: bytes) -> GeneratedImage | None:
         try:
             said = decode(JsonObject, data)
         except DecodeError:
@@ -112,10 +114,10 @@ class CodexProvider(HostedProvider):
         if kind == "response.output_item.done" and item.get("type") == "image_generation_call":
             revised = item.get("revised_prompt")
             extra = {"revised_prompt": revised} if revised else {}
-            return Drawn(data=decoded(str(item.get("result") or "")), extra=extra)
+            return GeneratedImage(data=decode_base64(str(item.get("result") or "")), extra=extra)
         if kind in ("response.failed", "error"):
             response = said.get("response") or said
-            raise failed(self.LABEL, response.get("error") or response)
+            raise error_from_message(self.LABEL, response.get("error") or response)
         return None
 
 

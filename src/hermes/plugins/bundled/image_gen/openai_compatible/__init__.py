@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order, drawn_like_openai
-from hermes.images.line import Line
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
+from hermes.images.line import ImageServerClient
 from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 
@@ -49,13 +49,13 @@ class CompatibleProvider(HostedProvider):
     async def headers(self) -> dict[str, str]:
         return await super().headers() if self.studio.key(self.KEY) else {}
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         sizes = {**SIZES, **(self.options.get("size_by_aspect") or {})}
         fields: JsonObject = {"prompt": order.prompt, "size": sizes[order.aspect], "n": 1}
         if order.model:
             fields["model"] = order.model
         fields |= self.options.get("params") or {}
-        return await drawn_like_openai(order, line, fields, self.LABEL, part="image")
+        return await generate_like_openai(order, line, fields, self.LABEL, part="image")
 
 
 def register(ctx: BundledContext) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order
-from hermes.images.line import Line
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
+from hermes.images.line import ImageServerClient
 from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed, is_policy
+from hermes.images.refusals import error_from_message, is_policy
 from hermes.images.registry import BundledContext
 
 RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
@@ -44,7 +44,7 @@ class OpenRouterProvider(HostedProvider):
     async def headers(self) -> dict[str, str]:
         return {**await super().headers(), "x-title": "Hermes Agent"}
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         content: list[JsonObject] = [{"type": "text", "text": order.prompt}]
         for source in order.sources:
             data, _ = await aload_source_image(source)
@@ -58,9 +58,9 @@ class OpenRouterProvider(HostedProvider):
         }
         return self._drawn(await line.post("chat/completions", body))
 
-    def _drawn(self, answer: JsonObject) -> Drawn:
+    def _drawn(self, answer: JsonObject) -> GeneratedImage:
         if answer.get("error"):
-            raise failed(self.LABEL, answer["error"])
+            raise error_from_message(self.LABEL, answer["error"])
         choices = answer.get("choices") or [{}]
         message = choices[0].get("message") or {}
         usage = answer.get("usage") or {}
@@ -70,7 +70,7 @@ class OpenRouterProvider(HostedProvider):
         for image in message.get("images") or ():
             url = (image.get("image_url") or {}).get("url")
             if isinstance(url, str) and url:
-                return Drawn(url=url, extra=extra)
+                return GeneratedImage(url=url, extra=extra)
         words = str(message.get("refusal") or message.get("content") or "").strip()
         filtered = choices[0].get("finish_reason") == "content_filter" or is_policy(words)
         kind = "content_policy" if filtered else "api_error"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order
-from hermes.images.line import Line, abandoned
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
+from hermes.images.line import ImageServerClient, cancel_request
 from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed
+from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
 
 RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
@@ -54,7 +54,7 @@ class ReplicateProvider(HostedProvider):
             return 0
         return 8 if _INPUTS[model][1] else 1
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         wanted: JsonObject = {"prompt": order.prompt, "aspect_ratio": RATIOS[order.aspect]}
         if order.seed is not None:
             wanted["seed"] = order.seed
@@ -66,9 +66,9 @@ class ReplicateProvider(HostedProvider):
             f"models/{order.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
         )
         found = await self._waited(begun, line)
-        return Drawn(url=_first_url(found.get("output")))
+        return GeneratedImage(url=_first_url(found.get("output")))
 
-    async def _waited(self, prediction: JsonObject, line: Line) -> JsonObject:
+    async def _waited(self, prediction: JsonObject, line: ImageServerClient) -> JsonObject:
         id = str(prediction.get("id") or "")
         try:
             while prediction.get("status") not in _OVER:
@@ -77,10 +77,10 @@ class ReplicateProvider(HostedProvider):
                 await self.studio.world.clock.sleep(POLL_SECONDS)
                 prediction = await line.get(f"predictions/{id}")
         except BaseException:
-            await abandoned(line, "POST", f"predictions/{id}/cancel")
+            await cancel_request(line, "POST", f"predictions/{id}/cancel")
             raise
         if prediction["status"] != "succeeded":
-            raise failed(self.LABEL, prediction.get("error") or prediction["status"])
+            raise error_from_message(self.LABEL, prediction.get("error") or prediction["status"])
         return prediction
 
 

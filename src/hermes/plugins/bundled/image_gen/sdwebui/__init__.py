@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 
 from hermes.codec.values import JsonObject
-from hermes.images.hosted import Drawn, Order, OwnServer
-from hermes.images.line import Line
-from hermes.images.pictures import decoded
+from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
+from hermes.images.line import ImageServerClient
+from hermes.images.pictures import decode_base64
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import failed
+from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
 
 SIZES = {"landscape": (1152, 768), "square": (1024, 1024), "portrait": (768, 1152)}
 LOGIN = "SDWEBUI_CREDENTIALS"
 
 
-class WebUiProvider(OwnServer):
+class WebUiProvider(SelfHostedProvider):
     NAME = "sdwebui"
     LABEL = "Stable Diffusion web UI"
     URL = "http://127.0.0.1:7860"
@@ -37,7 +37,7 @@ class WebUiProvider(OwnServer):
             return {}
         return {"authorization": "Basic " + base64.b64encode(login.encode()).decode()}
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         width, height = SIZES[order.aspect]
         body: JsonObject = {
             "prompt": order.prompt,
@@ -59,11 +59,11 @@ class WebUiProvider(OwnServer):
         body["init_images"] = [base64.b64encode(data).decode()]
         return self._drawn(await line.post("sdapi/v1/img2img", body))
 
-    def _drawn(self, answer: JsonObject) -> Drawn:
+    def _drawn(self, answer: JsonObject) -> GeneratedImage:
         images = answer.get("images")
         if not isinstance(images, list) or not images or not isinstance(images[0], str):
-            raise failed(self.LABEL, answer, kind="api_error")
-        return Drawn(data=decoded(images[0]))
+            raise error_from_message(self.LABEL, answer, kind="api_error")
+        return GeneratedImage(data=decode_base64(images[0]))
 
 
 def register(ctx: BundledContext) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
-from hermes.images.hosted import Drawn, HostedProvider, Order, first_picture
-from hermes.images.line import Line
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, first_image
+from hermes.images.line import ImageServerClient
 from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
 from hermes.images.registry import BundledContext
@@ -41,7 +41,7 @@ class XaiProvider(HostedProvider):
         },
     )
 
-    async def draw(self, order: Order, line: Line) -> Drawn:
+    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         wanted = str(self.options.get("resolution") or RESOLUTIONS[0]).lower()
         body: JsonObject = {
             "model": order.model,
@@ -51,10 +51,10 @@ class XaiProvider(HostedProvider):
             "resolution": wanted if wanted in RESOLUTIONS else RESOLUTIONS[0],
         }
         if not order.sources:
-            return first_picture(await line.post("images/generations", body), self.LABEL)
+            return first_image(await line.post("images/generations", body), self.LABEL)
         images = [await _shown(source) for source in order.sources]
         body |= {"image": images[0]} if len(images) == 1 else {"images": images}
-        return first_picture(await line.post("images/edits", body), self.LABEL)
+        return first_image(await line.post("images/edits", body), self.LABEL)
 
 
 async def _shown(source: str) -> JsonObject:
