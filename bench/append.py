@@ -23,8 +23,8 @@ from hermes.core.events import MessageReceived, SessionOpened
 from hermes.core.messages import user_says
 from hermes.core.ports import Lease
 from hermes.core.world import World
+from hermes.journal.body_templates import encode_event
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.shapes import encode_event
 
 TEXT = "What changed in this folder today, and which of the tests should I look at first? " * 2
 TURN = "turn_0123456789ab"

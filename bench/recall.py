@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 from bench.measure import report
 from hermes.core.world import World
-from hermes.journal.index.lexicon import is_stop_word
+from hermes.journal.import_ import import_lines
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
-from hermes.journal.intake import import_lines
+from hermes.journal.index.terms import is_stop_word
 from hermes.journal.journal import SqliteJournal
 from hermes.recall.archive import PastSessions, SearchFilter
-from hermes.recall.page import format_results
+from hermes.recall.results import format_results
 from tests.recall import chats, dialogues, friends, lives
 from tests.recall.dialogues import Dialogue, Question, moment
 

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from hermes.codec.json import encode
 from hermes.core.world import World
+from hermes.journal.import_ import import_lines
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
-from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
 
 COMMON = """

@@ -25,9 +25,9 @@ from hermes.core.ports import Workspace
 from hermes.core.world import World
 from hermes.undo.coverage import Coverage, Retention
 from hermes.undo.history import CheckpointHistory
-from hermes.undo.protection import UndoRecorder
+from hermes.undo.recorder import UndoRecorder
 from hermes.undo.store import CheckpointStore
-from hermes.undo.undoable import UndoableWorkspace
+from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 
 ROUNDS = 7

@@ -9,10 +9,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.config.secrets import process_environment
+from hermes.config.environment import process_environment
 from hermes.core.errors import NotFound
-from hermes.providers.embedded.install import install, installed_path
-from hermes.providers.embedded.installable import find_installable
+from hermes.providers.embedded.install import find_installable, install, installed_path
 
 MODEL = "smollm2"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.codec.json import encode
-from hermes.providers.vendor import PACKED, parse_catalogue
+from hermes.providers.catalogue import PACKED, parse_catalogue
 
 SOURCES = ("vendors.toml", "models.toml")
 

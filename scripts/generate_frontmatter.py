@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from hermes.skills.frontmatter import COMPILED, digest, parse_yaml, split_frontmatter
-from hermes.skills.scan import CATEGORY_FILE
+from hermes.skills.catalogue import CATEGORY_FILE
 from hermes.skills.seeding import BUNDLED_SKILLS
-from hermes.skills.skill import MAIN
+from hermes.skills.skill import COMPILED, MAIN, digest, parse_yaml, split_frontmatter
 
 
 def compiled() -> str:

@@ -17,7 +17,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import SlashCommand
-from hermes.config.migrate import newest_version
+from hermes.config.migrations import newest_version
 from hermes.config.schema import (
     ANY_NAME,
     Setting,
@@ -31,11 +31,11 @@ from hermes.config.schema import (
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
-from hermes.providers.vendor import Vendor, shipped_catalogue
+from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.surfaces.cli.root import root
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
-from hermes.tools.toolsets import EVERYTHING, resolve_toolsets, toolsets_by_name
+from hermes.tools.toolbox import EVERYTHING, resolve_toolsets, toolsets_by_name
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/generate_reference.py; change the program, not this page. -->"

@@ -15,10 +15,10 @@ import click
 import pytest
 
 from hermes.commands.catalogue import COMMANDS as SLASH_COMMANDS
-from hermes.providers.vendor import shipped_catalogue
+from hermes.providers.catalogue import shipped_catalogue
 from hermes.surfaces.cli.root import root
 from hermes.tools.catalogue import declarations
-from hermes.tools.toolsets import toolsets_by_name
+from hermes.tools.toolbox import toolsets_by_name
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.identity import FEW, IdentityCache
+from hermes.codec.values import FEW, IdentityCache
 
 
 def test_the_same_object_is_worked_on_once_and_an_equal_one_again() -> None:

@@ -10,7 +10,7 @@ import gc, sys, threading
 from hermes.codec.json import encode
 from hermes.core.events import TurnEnded
 from hermes.core.messages import Usage
-from hermes.journal.versions import event_of
+from hermes.journal.body_templates import event_of
 
 sys.setswitchinterval(1e-6)
 gc.set_threshold(50)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.codec.whole_files import PRIVATE, replace_file, write_new
+from hermes.codec.atomic_files import PRIVATE, replace_file, write_new
 
 
 def mode_of(path: Path) -> int:

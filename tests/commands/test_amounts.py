@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.commands.amounts import format_count, format_duration, format_elapsed, format_money
+from hermes.commands.formatting import format_count, format_duration, format_elapsed, format_money
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.describe import CallDescription, describe_call, failure_reason
-from hermes.commands.paths import short_path
+from hermes.commands.formatting import short_path
+from hermes.commands.tool_calls import CallDescription, describe_call, failure_reason
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Text, ToolCall, ToolResult
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.commands.endings import explain_ending, is_error
+from hermes.commands.formatting import explain_ending, is_error
 from hermes.core.events import EndReason, TurnEnded
 from hermes.core.messages import Usage
 

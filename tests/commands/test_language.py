@@ -11,7 +11,7 @@ import pytest
 import hermes
 from hermes.codec.json import decode
 from hermes.commands.language import ENGLISH, FOLDER, LanguageFile, list_languages, load_language
-from hermes.config.display_settings import DisplaySettings
+from hermes.config.session_settings import DisplaySettings
 
 OTHERS = [name for name in list_languages() if name != "en"]
 SOURCE = Path(hermes.__file__).parent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.pictures import attach_image
+from hermes.commands.input import attach_image
 from hermes.core.errors import UsageError
 from tests.commands.conftest import Talk
 

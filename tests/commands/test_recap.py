@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands.recap import MessageCounts, RecapExchange, count_messages, exchanges
+from hermes.commands.history import MessageCounts, RecapExchange, count_messages, exchanges
 from hermes.core.messages import (
     AssistantMessage,
     Message,

@@ -9,8 +9,8 @@ import pytest
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, Outcome, SendMessage, ShowText
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
 from tests.commands.conftest import Talk
 from tests.skills.bench import skill_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands.unmade import FailedEdits
+from hermes.commands.tool_calls import FailedEdits
 from hermes.core.messages import Text, ToolCall, ToolResult
 
 

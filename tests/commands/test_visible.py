@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.commands.visible import escape_invisible, one_line, sanitize
+from hermes.commands.formatting import escape_invisible, one_line, sanitize
 
 
 def test_escape_sequences_lose_their_power_but_not_their_place() -> None:

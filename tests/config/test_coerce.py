@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from hermes.config.coerce import WrongType, from_data, from_text, guess_value
+from hermes.config.schema import WrongType, from_data, from_text, guess_value
 
 Bounded = Annotated[int, Meta(ge=1)]
 Choice = Literal["manual", "off"]

@@ -20,7 +20,7 @@ from hermes.config.edit import (
 )
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.config.migrate import REMOVED, Migration
+from hermes.config.migrations import REMOVED, Migration
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hermes.config.flags import flag_values
 from hermes.config.home import Home
+from hermes.config.layers import flag_values
 from hermes.config.load import load
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.config.legacy import translate_legacy
 from hermes.config.load import Config, load
+from hermes.config.migrations import translate_legacy
 
 LISTED = """
 custom_providers:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hermes.config.home import Home
 from hermes.config.layers import expand_variables
 from hermes.config.load import load
-from hermes.config.migrate import Migration
+from hermes.config.migrations import Migration
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 

@@ -20,10 +20,10 @@ from hermes.config.logs import (
     LineFormatter,
     Redact,
     RepeatFilter,
+    RotatingFile,
     session_tag,
     start_logging,
 )
-from hermes.config.rotation import RotatingFile
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ")
 log = logging.getLogger("hermes.test")
@@ -248,7 +248,7 @@ def test_processes_that_write_and_rotate_at_once_lose_no_line(home: Home) -> Non
         "import logging, sys\n"
         "from pathlib import Path\n"
         "from hermes.config.home import Home\n"
-        "from hermes.config.rotation import RotatingFile\n"
+        "from hermes.config.logs import RotatingFile\n"
         f"home = Home(Path({str(home.root)!r}))\n"
         "logger = logging.Logger('x')\n"
         "logger.addHandler(RotatingFile(home, home.logs / 'x.log', max_bytes=2000, backups=99))\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.config.migrate import (
+from hermes.config.migrations import (
     MIGRATIONS,
     REMOVED,
     VERSION_KEY,

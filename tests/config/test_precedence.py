@@ -24,7 +24,7 @@ from hermes.config.schema import (
     strip_bounds,
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
-from hermes.config.yaml_write import block_lines
+from hermes.config.settings_file import block_lines
 
 # Strongest first: the order that the documentation promises.
 PLACES: tuple[tuple[SourceKind, bool], ...] = (

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.config.model_settings import ProviderSettings
-from hermes.config.nearest import suggest_keys
+from hermes.config.provider_settings import ProviderSettings
 from hermes.config.schema import (
     all_settings,
     describe_type,
@@ -18,6 +17,7 @@ from hermes.config.schema import (
     parse_key,
 )
 from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
+from hermes.config.suggestions import suggest_keys
 from hermes.core.errors import UsageError
 
 

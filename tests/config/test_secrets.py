@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.config.home import Home
-from hermes.config.secrets import (
+from hermes.config.environment import (
     Secrets,
     display_value,
     format_env_line,
@@ -16,6 +15,7 @@ from hermes.config.secrets import (
     parse_env,
     read_env_file,
 )
+from hermes.config.home import Home
 
 
 def test_lines_are_read_with_quotes_exports_and_comments() -> None:

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.config.migrate import REMOVED, Changes
-from hermes.config.yaml_edit import apply_changes
-from hermes.config.yaml_read import BadYaml, parse_text, parse_yaml
-from hermes.config.yaml_write import block_lines, flow
+from hermes.config.migrations import REMOVED, Changes
+from hermes.config.settings_file import apply_changes, block_lines, flow
+from hermes.config.yaml_parser import BadYaml, parse_text, parse_yaml
 
 EXAMPLE = """\
 # My settings

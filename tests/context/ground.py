@@ -17,7 +17,7 @@ from hermes.core.events import Compacted, Record, TurnEnded
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
-from hermes.memory.nudges import FLUSH
+from hermes.memory.tools import FLUSH
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says

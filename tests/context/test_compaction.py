@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.context.budget import CompressionRules, EngineDeps, budget_for, messages_tokens
 from hermes.context.engine import BuiltInEngine
-from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
-from hermes.context.room import CompressionRules, budget_for
-from hermes.context.tokens import messages_tokens
-from hermes.context.watch import EngineDeps
+from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.commands import Compact, Rewind
 from hermes.core.errors import ProviderError, UsageError
 from hermes.core.events import (
@@ -44,7 +42,7 @@ from hermes.core.prompt import Prompt, Reply
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import CompactionRequest
 from hermes.core.world import SystemClock
-from hermes.testing.grammar.prompt import find_problems
+from hermes.testing.provider import find_problems
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, overflows, says
 from tests.context.ground import Stage, compactions, say, stage

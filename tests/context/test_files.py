@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.context.files import limit_for, project_context
+from hermes.context.project_files import limit_for, project_context
 
 
 def test_the_first_kind_wins_and_kinds_are_not_mixed(tmp_path: Path) -> None:

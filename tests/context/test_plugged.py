@@ -14,8 +14,7 @@ from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.context.plain import InvalidConversation, PlainMessages
-from hermes.context.plugged import PluginEngine
+from hermes.context.plugin_engine import InvalidConversation, PlainMessages, PluginEngine
 from hermes.core.commands import Say
 from hermes.core.events import Compacted
 from hermes.core.messages import (

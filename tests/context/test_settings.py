@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.context_engine import OFTEN
-from hermes.context.platforms import HINTS
+from hermes.context.system import HINTS
 from hermes.core.commands import Compact, SwitchModel
 from hermes.core.events import MessageReceived
 from hermes.core.prompt import Notice

@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from hermes.config.settings import Settings
-from hermes.context.personalities import BUILT_IN, find_personality, personality_text
 from hermes.context.personality_choice import overlay
-from hermes.context.platforms import platform_hint
 from hermes.context.soul import STARTER
 from hermes.context.system import (
+    BUILT_IN,
     DEFAULT_IDENTITY,
     SLOT_CHARS,
     PromptFacts,
     Slots,
+    find_personality,
     fit_block,
     join_layers,
     layers,
+    personality_text,
+    platform_hint,
 )
 from hermes.core.commands import Overlay
 from hermes.core.errors import NotFound

@@ -11,8 +11,8 @@ from hermes.core.events import ToolFinished, ToolIntended
 from hermes.core.prompt import ToolSpec
 from hermes.core.session_request import SessionRequest
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.testing.bill import estimated_tokens
 from hermes.testing.request import Request
+from hermes.testing.responder import estimated_tokens
 from hermes.testing.steps import Step, calls, says
 from hermes.tools.catalogue import CatalogueEntry
 from hermes.tools.discovery import rank_tools, signature

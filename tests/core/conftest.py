@@ -12,17 +12,14 @@ import pytest
 from hermes.core.commands import Command, Say
 from hermes.core.events import Event, Record, ReplyAdded, SessionOpened, ToolFinished, TurnEnded
 from hermes.core.messages import Message, ToolResult
-from hermes.core.meter import Budgeting
-from hermes.core.metered import Cost, Metered
-from hermes.core.parts import SessionDeps
+from hermes.core.metering import Budgeting, Cost, Metered
 from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.core.recorder import Recorder
+from hermes.core.recorder import Recorder, Subscription
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.core.tools import Tool
 from hermes.core.transcript import fold
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hermes.core.bell import Wakeup
+from hermes.core.concurrency import Wakeup
 
 
 async def heard(bell: Wakeup, rounds: int = 3) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.budget import StepBudget
+from hermes.core.caps import StepBudget
 
 
 def test_hints_come_once_at_seventy_and_once_at_ninety_percent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.gated import GatedProcesses, GatedWorkspace
+from hermes.core.delegating import GatedProcesses, GatedWorkspace
 from hermes.core.ports import Processes, Workspace
 
 # These tell where things are, or keep a tool's own bytes outside the project.

@@ -11,7 +11,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import BudgetReached, ProviderError
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage, user_says
-from hermes.core.metered import LEAST_OUTPUT, UNKNOWN_LIMIT, UNKNOWN_OUTPUT, Metered
+from hermes.core.metering import LEAST_OUTPUT, UNKNOWN_LIMIT, UNKNOWN_OUTPUT, Metered
 from hermes.core.ports import Provider
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.world import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hermes.core.pacing import Pacer
+from hermes.core.concurrency import Pacer
 
 
 async def test_few_pass_in_each_round_in_the_order_in_which_they_came() -> None:

@@ -21,17 +21,16 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import Usage
-from hermes.core.meter import STOP, Budgeting
-from hermes.core.metered import Metered
+from hermes.core.metering import STOP, Budgeting, Metered
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Notice
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
 from hermes.core.turn import TurnLimits
 from hermes.core.world import World
-from hermes.journal.spending import read_spending
-from hermes.providers.completing import CompletingProvider
-from hermes.providers.retrying import RetryingProvider
+from hermes.journal.listing import read_spending
+from hermes.providers.completion import CompletingProvider
+from hermes.providers.retry import RetryingProvider
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, costs, fails, says
 from tests.core.conftest import Run

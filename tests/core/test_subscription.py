@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.core.events import Event, Record, Titled, ToolProgress
 from hermes.core.prompt import ReasoningDelta, TextDelta
-from hermes.core.subscription import Subscription
+from hermes.core.recorder import Subscription
 
 
 def record(event: Event) -> Record:

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.config.model_settings import PoolStrategy
+from hermes.config.provider_settings import PoolStrategy
 from hermes.core.errors import ProviderError, Reason
 from hermes.core.world import World
-from hermes.credentials.entry import AuthEntry
-from hermes.credentials.held import borrowed_key
-from hermes.credentials.reactions import KeyCooldowns
-from hermes.credentials.wallet import BorrowedKeys, CredentialSettings, CredentialStore
-from hermes.providers.http import HttpClient
+from hermes.credentials.auth_file import AuthEntry
+from hermes.credentials.credential_store import BorrowedKeys, CredentialSettings, CredentialStore
+from hermes.credentials.key_health import KeyCooldowns
+from hermes.credentials.stored_key import borrowed_key
+from hermes.net.http import HttpClient
 from tests.credentials.authority import CLIENT
 
 START = 1_750_000_000.0

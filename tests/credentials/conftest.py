@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.config.home import Home
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
 from tests.credentials.authority import Authority
 from tests.credentials.bench import HandClock
 from tests.loopback import serving

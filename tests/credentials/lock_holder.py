@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.credentials.locks import HomeLock
+from hermes.credentials.auth_file import HomeLock
 
 
 async def main() -> None:

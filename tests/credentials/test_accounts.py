@@ -15,10 +15,10 @@ from hermes.config.load import load
 from hermes.core.errors import NotFound
 from hermes.core.world import World
 from hermes.credentials.accounts import Accounts, open_accounts, pool_name
-from hermes.credentials.pool import KeyPool
-from hermes.providers.http import HttpClient
+from hermes.credentials.key_pool import KeyPool
+from hermes.net.http import HttpClient
+from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.keys import SingleKey
-from hermes.providers.vendor import Vendor, shipped_catalogue
 
 PLAIN = """
 import sys
@@ -27,8 +27,8 @@ from hermes.credentials.accounts import Accounts
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.providers.http import Http
-from hermes.providers.vendor import shipped
+from hermes.net.http import Http
+from hermes.providers.catalogue import shipped
 
 config = load(Home(Path(sys.argv[1])), env={"OPENROUTER_API_KEY": "sk-or-1234"})
 accounts = Accounts(config, world=World(), http=Http(), env={})

@@ -12,9 +12,9 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import NotFound, ProviderError, UsageError
-from hermes.credentials.desk import AccountRow, CredentialAdmin
-from hermes.credentials.entry import AuthEntry
-from hermes.providers.http import HttpClient
+from hermes.credentials.admin import AccountRow, CredentialAdmin
+from hermes.credentials.auth_file import AuthEntry
+from hermes.net.http import HttpClient
 from tests.credentials.authority import Authority
 from tests.credentials.bench import START, Bench, HandClock, failed, write_login
 

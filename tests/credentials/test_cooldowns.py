@@ -7,16 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import Reason
-from hermes.credentials.reactions import (
+from hermes.credentials.key_health import (
     LONGEST_SECONDS,
     KeyCooldowns,
+    KeyState,
     accepts_key,
     cooldown_reason,
     cooldown_seconds,
+    drop_unused,
     lacks_permission,
 )
-from hermes.credentials.shortage import format_duration
-from hermes.credentials.states import KeyState, drop_unused
+from hermes.credentials.key_pool import format_duration
 from tests.credentials.bench import failed
 
 COOLDOWNS = KeyCooldowns()

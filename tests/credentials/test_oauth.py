@@ -12,12 +12,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, ProviderError
-from hermes.credentials.oauth.callback import RedirectResult, listen_for_redirect, parse_redirect
-from hermes.credentials.oauth.grants import discover_endpoints, exchange_token
-from hermes.credentials.oauth.login import log_in
-from hermes.credentials.oauth.logins import Login, LoginCatalogue
-from hermes.credentials.oauth.pkce import new_proof
-from hermes.credentials.oauth.tokens import (
+from hermes.credentials.oauth.client import (
     OAuthErrorResponse,
     TokenEndpoint,
     TokenSet,
@@ -25,7 +20,15 @@ from hermes.credentials.oauth.tokens import (
     refresh_tokens,
     request_tokens,
 )
-from hermes.providers.http import HttpClient, Timeouts
+from hermes.credentials.oauth.flows import log_in, new_proof
+from hermes.credentials.oauth.logins import (
+    Login,
+    LoginCatalogue,
+    discover_endpoints,
+    exchange_token,
+)
+from hermes.credentials.oauth.redirect import RedirectResult, listen_for_redirect, parse_redirect
+from hermes.net.http import HttpClient, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import START, HandClock, write_login
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.credentials.entry import AuthEntry
-from hermes.credentials.foreign import LOGIN_PROGRAMS, OtherPrograms
+from hermes.credentials.auth_file import AuthEntry
+from hermes.credentials.other_programs import LOGIN_PROGRAMS, OtherPrograms
 from tests.credentials.bench import START, Bench, failed
 
 CLAUDE = {"claudeAiOauth": {"accessToken": "sk-ant-oat-1", "expiresAt": (START + 3600) * 1000}}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError, Reason
-from hermes.credentials.entry import AuthEntry
-from hermes.credentials.held import StoredKey
-from hermes.credentials.reactions import PROBE_SECONDS, KeyCooldowns
+from hermes.credentials.auth_file import AuthEntry
+from hermes.credentials.key_health import PROBE_SECONDS, KeyCooldowns
+from hermes.credentials.stored_key import StoredKey
 from tests.credentials.bench import Bench, HandClock, failed
 
 

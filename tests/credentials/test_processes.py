@@ -19,9 +19,8 @@ from typing import Any
 import pytest
 
 from hermes.config.home import Home
-from hermes.credentials.entry import AuthEntry
-from hermes.credentials.store import AuthFile
-from hermes.providers.http import HttpClient, Timeouts
+from hermes.credentials.auth_file import AuthEntry, AuthFile
+from hermes.net.http import HttpClient, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import write_login
 from tests.credentials.quotas import WINDOW_SECONDS, Kind, Provider

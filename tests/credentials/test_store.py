@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.credentials.entry import AuthEntry, fingerprint_of, parse_time, read_entry, write_entry
-from hermes.credentials.locks import HomeLock
-from hermes.credentials.store import AuthDocument, AuthFile
+from hermes.credentials.auth_file import (
+    AuthDocument,
+    AuthEntry,
+    AuthFile,
+    HomeLock,
+    fingerprint_of,
+    parse_time,
+    read_entry,
+    write_entry,
+)
 
 
 async def test_what_is_put_is_read_back(home: Home) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.errors import ProviderError
-from hermes.credentials.entry import AuthEntry
-from hermes.providers.http import HttpClient
+from hermes.credentials.auth_file import AuthEntry
+from hermes.net.http import HttpClient
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import Bench, HandClock, failed, write_login
 

@@ -11,15 +11,13 @@ from typing import Any
 from hermes.config.home import Home
 from hermes.core.errors import ProviderError
 from hermes.core.world import World
-from hermes.credentials.held import borrowed_key
-from hermes.credentials.wallet import BorrowedKeys, CredentialStore
-from hermes.providers.direct import EndpointProvider
+from hermes.credentials.credential_store import BorrowedKeys, CredentialStore
+from hermes.credentials.stored_key import borrowed_key
+from hermes.net.http import HttpClient, Timeouts
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import HttpClient, Timeouts
-from hermes.providers.keys import Credential
-from hermes.providers.pooled import KeyRotatingProvider
-from hermes.providers.repairs import AdaptiveProfile
-from hermes.providers.retrying import RetryingProvider
+from hermes.providers.keys import Credential, KeyRotatingProvider
+from hermes.providers.pipeline import EndpointProvider
+from hermes.providers.retry import AdaptiveProfile, RetryingProvider
 from tests.credentials.authority import CLIENT
 from tests.providers.asking import ask
 

@@ -11,8 +11,8 @@ from hermes.core.events import Record, ToolFinished, ToolStarted
 from hermes.core.executor import UNKNOWN_OUTCOME
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from hermes.core.transcript import Transcript
-from hermes.testing.effects import EffectLog
 from hermes.testing.faults import paced
+from hermes.testing.observers import EffectLog
 from hermes.testing.request import Request
 from hermes.testing.steps import ScriptedCall, Step, calls, calls_many, says
 from tests.durability.observing import eventually, is_running

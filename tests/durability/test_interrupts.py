@@ -17,9 +17,8 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.testing.faults import hangs, paced
 from hermes.testing.request import Request
-from hermes.testing.script import Rule
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, calls, fails, says
+from hermes.testing.steps import Rule, Step, calls, fails, says
 from tests.durability.observing import eventually, is_running, running
 from tests.durability.scenarios import shape_of
 from tests.durability.stage import SECONDS, Ended, Stage, finished, line

@@ -14,8 +14,7 @@ from hermes.core.events import DurableEvent, HookAnswered, Record, ToolFinished,
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.hooks.catalogue import HOOKS
-from hermes.hooks.registry import Hooks
+from hermes.hooks.registry import HOOKS, Hooks
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
 

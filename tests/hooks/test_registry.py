@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import NotFound
-from hermes.hooks.answers import contexts, first_text, verdict
 from hermes.hooks.registry import Hooks
+from hermes.hooks.session import contexts, first_text, verdict
 
 HOOK = "pre_tool_call"
 

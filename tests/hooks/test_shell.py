@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.hooks.consent import HookAllowlist, hash_files
-from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed, parse_answer, run_hook
+from hermes.hooks.shell import (
+    HookAllowlist,
+    ShellCallback,
+    ShellHook,
+    hash_files,
+    is_allowed,
+    parse_answer,
+    run_hook,
+)
 from tests.durability.observing import eventually
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from hermes.images.plain import plain_studio
-from hermes.images.studio import Studio
+from hermes.images.studio import Studio, plain_studio
 from tests.images.fakes import Fake, faking
 
 MakeStudio = Callable[..., Studio]

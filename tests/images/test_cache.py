@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from hermes.core.world import World
-from hermes.images.cache import ImageCache
+from hermes.images.storage import ImageCache
 from hermes.testing.clock import VirtualClock
 from tests.images.fakes import PNG
 

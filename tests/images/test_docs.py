@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.images.drawing import ImageGenerator, ImageRequest
+from hermes.images.generator import ImageGenerator, ImageRequest
 from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders
 from hermes.testing.image_provider import ImageGenProviderContract

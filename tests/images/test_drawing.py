@@ -17,7 +17,7 @@ from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.world import World
-from hermes.images.drawing import ImageGenerator, ImageRequest
+from hermes.images.generator import ImageGenerator, ImageRequest
 from hermes.images.provider import (
     ImageGenProvider,
     error_response,

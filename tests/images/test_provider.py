@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.images.answers import ImagePrice, price_of, validate_answer
-from hermes.images.faults import ImageFault
-from hermes.images.plain import plain_studio
+from hermes.images.generator import ImagePrice, price_of, validate_answer
 from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     VALID_ASPECT_RATIOS,
@@ -26,7 +24,8 @@ from hermes.images.provider import (
     save_url_image,
     success_response,
 )
-from hermes.images.studio import use_studio
+from hermes.images.storage import ImageFault
+from hermes.images.studio import plain_studio, use_studio
 from tests.images.conftest import MakeStudio
 from tests.images.fakes import B64, JPEG, PAGE, PNG, Fake, Reply, png
 

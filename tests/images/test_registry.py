@@ -8,15 +8,20 @@ from typing import Any
 
 import pytest
 
-from hermes.config.yaml_read import parse_yaml
+from hermes.config.yaml_parser import parse_yaml
 from hermes.core.errors import UsageError
 from hermes.core.world import World
-from hermes.images.choice import choose_model, model_variable
-from hermes.images.faults import ImageFault
-from hermes.images.manifests import bundled_manifests
-from hermes.images.plain import plain_studio
 from hermes.images.provider import ImageGenProvider, error_response
-from hermes.images.registry import BUNDLED, PACKAGE, ImageProviders
+from hermes.images.registry import (
+    BUNDLED,
+    PACKAGE,
+    ImageProviders,
+    bundled_manifests,
+    choose_model,
+    model_variable,
+)
+from hermes.images.storage import ImageFault
+from hermes.images.studio import plain_studio
 from hermes.testing.clock import VirtualClock
 from tests.images.conftest import MakeStudio
 

@@ -11,8 +11,8 @@ import pytest
 from hermes.core.commands import Say
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
-from hermes.journal.checkpoints import PAGE_BYTES, PAGES, Checkpointer
 from hermes.journal.connections import connect
+from hermes.journal.database import PAGE_BYTES, PAGES, Checkpointer
 from hermes.journal.erasure import Mentions, erase, find_affected
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import session_info

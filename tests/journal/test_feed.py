@@ -5,8 +5,8 @@ from pathlib import Path
 from hermes.core.events import MessageReceived, SessionEnded, SessionOpened
 from hermes.core.messages import user_says
 from hermes.core.world import World
-from hermes.journal.feed import FeedItem, events_after, events_since, newest_cursor
 from hermes.journal.journal import SqliteJournal
+from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
 
 OPENED = SessionOpened(source="cli", cwd="/", model="m", provider="p", system="")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hermes.core.commands import Say
-from hermes.journal.intake import import_lines
+from hermes.journal.body_templates import KINDS
+from hermes.journal.export import all_ids, export_lines
+from hermes.journal.import_ import import_lines
 from hermes.journal.listing import session_info
 from hermes.journal.schema import DERIVED_TABLES, FORMAT
-from hermes.journal.transfer import all_ids, export_lines
 from hermes.journal.verify import verify
-from hermes.journal.versions import KINDS
 from tests.journal.samples import journal_in, said
 
 GOLDEN = Path(__file__).parent / "golden"

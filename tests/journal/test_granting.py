@@ -13,11 +13,11 @@ from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled, Tu
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.journal import removal
-from hermes.journal.granting import ORDINARY_OUTPUT
-from hermes.journal.intake import import_lines
+from hermes.journal.export import export_lines
+from hermes.journal.import_ import import_lines
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.spending import read_spending
-from hermes.journal.transfer import export_lines
+from hermes.journal.listing import read_spending
+from hermes.journal.reservations import ORDINARY_OUTPUT
 from tests.journal.samples import HandClock, journal_in, opened, said
 
 DAY = 86_400

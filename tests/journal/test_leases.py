@@ -14,7 +14,7 @@ from hermes.core.errors import Fenced, SessionBusy
 from hermes.core.world import World
 from hermes.journal import leases
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.locks import LeaseOwner, is_alive
+from hermes.journal.leases import LeaseOwner, is_alive
 from tests.journal.processes import line, say, start
 from tests.journal.samples import HandClock, journal_in, opened, said
 

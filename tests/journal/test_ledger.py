@@ -21,11 +21,11 @@ from hermes.core.events import CallSettled, CapRaised, DurableEvent, ModelCalled
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.journal import removal
-from hermes.journal.intake import import_lines
+from hermes.journal.export import export_lines
+from hermes.journal.import_ import import_lines
+from hermes.journal.listing import read_spending
 from hermes.journal.schema import DERIVED_TABLES
-from hermes.journal.spending import read_spending
 from hermes.journal.summaries import to_picodollars
-from hermes.journal.transfer import export_lines
 from tests.journal.samples import HandClock, journal_in, opened, replied
 
 T = TypeVar("T")

@@ -16,9 +16,15 @@ from hermes.core.events import (
     Titled,
 )
 from hermes.core.messages import Usage
-from hermes.journal.listing import SessionFilter, SessionInfo, list_sessions, session_info
+from hermes.journal.listing import (
+    SessionFilter,
+    SessionInfo,
+    Spending,
+    list_sessions,
+    read_spending,
+    session_info,
+)
 from hermes.journal.schema import DERIVED_TABLES
-from hermes.journal.spending import Spending, read_spending
 from tests.journal.samples import BEGINNING, HandClock, exchange, journal_in, opened, replied, said
 
 DAY = 86_400

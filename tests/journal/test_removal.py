@@ -9,13 +9,12 @@ import pytest
 
 from hermes.core.errors import Fenced, NotFound, SessionBusy, UsageError
 from hermes.core.events import SessionEnded, Titled
-from hermes.journal.ages import parse_age
-from hermes.journal.intake import import_file
+from hermes.journal.export import all_ids, export_lines
+from hermes.journal.import_ import import_file
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import SessionFilter
+from hermes.journal.listing import SessionFilter, parse_age
 from hermes.journal.removal import PruneResult, archive, delete, prune
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.transfer import all_ids, export_lines
 from hermes.journal.upkeep import RetentionPolicy, RetentionResult, apply_retention, stats
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said

@@ -12,8 +12,7 @@ from hermes.codec.json import encode
 from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, SessionEnded, Titled
 from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Usage, UserMessage
 from hermes.journal import schema
-from hermes.journal.shapes import TEMPLATES, encode_event
-from hermes.journal.versions import CURRENT, KINDS, event_of
+from hermes.journal.body_templates import CURRENT, KINDS, TEMPLATES, encode_event, event_of
 from tests.journal.samples import exchange, opened, replied, said
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)

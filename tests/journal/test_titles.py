@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import UsageError
-from hermes.journal.ages import parse_age, parse_date
+from hermes.journal.listing import parse_age, parse_date
 from hermes.journal.titles import clean_title, lineage_name
 
 

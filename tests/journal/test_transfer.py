@@ -19,12 +19,11 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolMessage
 from hermes.core.transcript import fold
-from hermes.journal.intake import Imported, import_file, import_lines
+from hermes.journal.export import all_ids, export_lines, export_markdown
+from hermes.journal.import_ import Imported, import_file, import_lines
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import list_sessions, session_info
+from hermes.journal.listing import list_sessions, read_spending, session_info
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.spending import read_spending
-from hermes.journal.transfer import all_ids, export_lines, export_markdown
 from hermes.journal.verify import verify
 from tests.journal.samples import BEGINNING, exchange, journal_in, opened, replied, said
 

@@ -11,8 +11,8 @@ from hermes.codec.json import DecodeError, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import JournalError
 from hermes.core.events import Titled
+from hermes.journal.body_templates import event_of, is_newer
 from hermes.journal.verify import verify
-from hermes.journal.versions import event_of, is_newer
 from tests.journal.samples import journal_in, opened, said
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.testing.witness import witnessed
+from hermes.testing.observers import witnessed
 
 # The libraries take seconds to load: only a run that asks a server pays for them.
 if TYPE_CHECKING:

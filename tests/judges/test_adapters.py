@@ -9,7 +9,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.messages import StopReason
 from hermes.core.prompt import Reply
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
 from hermes.providers.profile import WireName
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, costs, says

@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Usage
-from hermes.testing.bill import Prices
+from hermes.testing.responder import Prices
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (
     Step,

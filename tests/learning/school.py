@@ -19,7 +19,7 @@ from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.learning.looking import REVIEW
+from hermes.learning.review_prompt import REVIEW
 from hermes.skills.history import Version
 from hermes.skills.library import SkillLibrary
 from hermes.testing.request import Request

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from hermes.app.build import App
 from hermes.skills.consolidation import Consolidation, MergeResult
+from hermes.skills.curator import INSTRUCTIONS, codes, missing_code
 from hermes.skills.history import Cause, Who
 from hermes.skills.library import SkillLibrary
-from hermes.skills.merging import INSTRUCTIONS, codes, missing_code
-from hermes.skills.shelf import SkillChange
+from hermes.skills.store import SkillChange
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

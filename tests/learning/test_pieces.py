@@ -27,14 +27,19 @@ from hermes.core.messages import (
     Usage,
     user_says,
 )
-from hermes.learning.corrections import is_correction
 from hermes.learning.ledger import LearningLedger
-from hermes.learning.looking import MOST_CHARS, conversation_digest
-from hermes.learning.occasions import ReviewTrigger, TriggerWatch
-from hermes.learning.outcomes import TurnOutcome, find_regressions, outcome_of
-from hermes.learning.relapse import SkillRun, SkillUseTracker, find_regression
-from hermes.learning.revision import Introduction, Revision
-from hermes.learning.verdicts import RehearsalTrial, SkillRehearsal
+from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
+from hermes.learning.rehearsal import (
+    Introduction,
+    RehearsalTrial,
+    Revision,
+    SkillRehearsal,
+    TurnOutcome,
+    find_regressions,
+    outcome_of,
+)
+from hermes.learning.review_prompt import MOST_CHARS, conversation_digest
+from hermes.learning.triggers import ReviewTrigger, TriggerWatch, is_correction
 
 
 @pytest.mark.parametrize(

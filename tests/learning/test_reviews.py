@@ -17,11 +17,11 @@ from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.learning.looking import REVIEW
 from hermes.learning.rehearsals import Rehearsals, ledger_of
+from hermes.learning.review_prompt import REVIEW
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

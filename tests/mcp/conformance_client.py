@@ -12,14 +12,13 @@ from pathlib import Path
 import httpx2
 
 from hermes.core.world import SystemClock, World
-from hermes.mcp.asking import DECLINE
-from hermes.mcp.faults import NeedsLogin
-from hermes.mcp.hosting import CallServices, ToolCaller
+from hermes.mcp.calls import CallServices, ToolCaller
 from hermes.mcp.link import ServerLink
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import McpServer, OAuth
-from hermes.mcp.servers import ServerEnvironment, ServerPool
+from hermes.mcp.pool import ServerEnvironment, ServerPool
+from hermes.mcp.server import McpServer, NeedsLogin, OAuth
+from hermes.mcp.server_requests import DECLINE
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 

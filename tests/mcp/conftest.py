@@ -16,8 +16,8 @@ import pytest
 
 from hermes.core.tools import Tool
 from hermes.core.world import World
+from hermes.mcp.pool import ServerEnvironment, ServerPool
 from hermes.mcp.server import McpServer
-from hermes.mcp.servers import ServerEnvironment, ServerPool
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 from tests.mcp.oauth_stage import Authority, locked_server

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hermes.app.start import start
-from hermes.config.mcp_settings import McpServerSettings
+from hermes.config.extension_settings import McpServerSettings
 from hermes.mcp.admin import McpAdmin
-from hermes.mcp.faults import NeedsLogin
+from hermes.mcp.server import NeedsLogin
 from tests.mcp.conftest import authority
 from tests.mcp.oauth_stage import Authority
 from tests.mcp.test_oauth import Browser

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.mcp.asking import ElicitationForm, fill_form
+from hermes.mcp.server_requests import ElicitationForm, fill_form
 
 SCHEMA: JsonObject = {
     "properties": {

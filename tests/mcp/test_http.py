@@ -13,8 +13,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.messages import Text
 from hermes.core.world import World
-from hermes.mcp.faults import ServerFault
-from hermes.mcp.server import McpServer
+from hermes.mcp.server import McpServer, ServerFault
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import STAGE, Make, free_port, is_noted, tool_of, until, until_open

@@ -9,9 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hermes.core.messages import Text
-from hermes.mcp.faults import LoginRejected
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import McpServer, OAuth
+from hermes.mcp.server import LoginRejected, McpServer, OAuth
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority

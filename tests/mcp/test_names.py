@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.mcp.names import tool_name, tool_names
+from hermes.mcp.listing import tool_name, tool_names
 
 
 def test_a_tool_is_called_by_its_server_and_its_own_name() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.core.messages import Image, Text
-from hermes.mcp.hosting import CallServices, Sample, SampleRequest
+from hermes.mcp.calls import CallServices, Sample, SampleRequest
+from hermes.mcp.pool import ServerPool
 from hermes.mcp.server import McpServer
-from hermes.mcp.servers import ServerPool
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, stage, tool_of, until
 

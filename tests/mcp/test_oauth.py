@@ -13,10 +13,9 @@ from hermes.codec.values import replace
 from hermes.core.errors import HermesError
 from hermes.core.messages import Text
 from hermes.core.world import SystemClock
-from hermes.mcp.faults import NeedsLogin
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import McpServer, OAuth
+from hermes.mcp.server import McpServer, NeedsLogin, OAuth
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority

@@ -7,7 +7,7 @@ from pathlib import Path
 from hermes.codec.json import decode
 from hermes.core.messages import Image, Text
 from hermes.core.tools import ToolOutput
-from hermes.mcp.hosting import CallServices, Sample, SampleRequest
+from hermes.mcp.calls import CallServices, Sample, SampleRequest
 from hermes.mcp.server import McpServer
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of

@@ -295,5 +295,5 @@ async def test_a_run_with_known_servers_does_not_load_the_library(talk: Talk) ->
             out, err = await process.communicate()
     assert out.decode().strip() == "Hello."
     loaded = {line.rpartition("|")[2].strip() for line in err.decode().splitlines()}
-    assert "hermes.mcp.servers" in loaded
+    assert "hermes.mcp.pool" in loaded
     assert not loaded & {"mcp", "pydantic", "anyio", "httpx2", "hermes.mcp.connection"}

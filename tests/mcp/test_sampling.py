@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Image, Text, UserMessage
-from hermes.mcp.sampling import request_of, tool_rounds
 from hermes.mcp.server import McpServer, Sampling
+from hermes.mcp.server_requests import request_of, tool_rounds
 
 SERVER = McpServer(name="little", command="x", sampling=Sampling(max_tokens_cap=50))
 

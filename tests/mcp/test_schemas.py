@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.json import encode
-from hermes.mcp.schemas import (
+from hermes.mcp.listing import (
     MOST_BYTES,
     MOST_CHARS,
     OPEN,

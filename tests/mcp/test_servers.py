@@ -16,11 +16,10 @@ from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, user_says
 from hermes.core.tools import ToolOutput
 from hermes.core.world import World
-from hermes.mcp.faults import NeedsLogin, Unreachable
-from hermes.mcp.hosting import CallServices, Sample, SampleRequest
-from hermes.mcp.orphans import ChildRegistry
-from hermes.mcp.server import McpServer, Sampling, ToolSelection
-from hermes.mcp.servers import ServerPool
+from hermes.mcp.calls import CallServices, Sample, SampleRequest
+from hermes.mcp.child_registry import ChildRegistry
+from hermes.mcp.pool import ServerPool
+from hermes.mcp.server import McpServer, NeedsLogin, Sampling, ToolSelection, Unreachable
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, is_noted, little, tool_of, until

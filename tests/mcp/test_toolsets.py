@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.extension_settings import McpServerSettings, McpToolSettings
 from hermes.config.home import Home
-from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
-from hermes.config.migrate import REMOVED
+from hermes.config.migrations import REMOVED
 from hermes.config.settings import AgentSettings, Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.homes.toolsets import ToolsetState, changes, toolset_states

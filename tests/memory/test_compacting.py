@@ -17,11 +17,10 @@ from hermes.core.messages import Message
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.entries import Action, ChangeSource, Operation, Target
-from hermes.memory.format import HEADINGS, RULE
-from hermes.memory.nudges import FLUSH
+from hermes.memory.entries import HEADINGS, RULE, Action, ChangeSource, Operation, Target
 from hermes.memory.provider import MemoryProvider, ProviderContext, SwitchCause
 from hermes.memory.snapshots import with_memory
+from hermes.memory.tools import FLUSH
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

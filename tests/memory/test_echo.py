@@ -16,9 +16,7 @@ from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.attached import CLOSE, OPEN
-from hermes.memory.echo import EchoFilter, remove_echo
-from hermes.memory.provider import MemoryProvider
+from hermes.memory.provider import CLOSE, OPEN, EchoFilter, MemoryProvider, remove_echo
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
 

@@ -13,10 +13,9 @@ from hermes.core.commands import Say
 from hermes.core.errors import ProviderError
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
-from hermes.memory.attached import MemoryProviderSession
-from hermes.memory.local.modelling import ANSWER, CONCLUDE, LocalModel
-from hermes.memory.local.people import PersonStore
-from hermes.memory.provider import MemoryProvider, ProviderContext
+from hermes.memory.local.model import ANSWER, CONCLUDE, LocalModel
+from hermes.memory.local.person_store import PersonStore
+from hermes.memory.provider import MemoryProvider, MemoryProviderSession, ProviderContext
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

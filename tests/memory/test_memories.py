@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.core.errors import NotFound, UsageError
-from hermes.memory.entries import MemoryApplied, MemoryLimits, MemoryRefusal, Operation
-from hermes.memory.format import DELIMITER
+from hermes.memory.entries import DELIMITER, MemoryApplied, MemoryLimits, MemoryRefusal, Operation
 from tests.memory.conftest import HERE, PERSON, Notes
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import HermesError
-from hermes.memory.entries import TARGETS, Action, MemoryLimits, Operation
-from hermes.memory.format import entries_size, split_entries
+from hermes.memory.entries import (
+    TARGETS,
+    Action,
+    MemoryLimits,
+    Operation,
+    entries_size,
+    split_entries,
+)
 from tests.memory.conftest import HERE, PERSON, Notes
 
 ACTIONS: tuple[Action, ...] = ("add", "add", "replace", "remove")

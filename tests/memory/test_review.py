@@ -14,7 +14,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.nudges import FLUSH, REVIEW, flush_request, review_request
+from hermes.memory.tools import FLUSH, REVIEW, flush_request, review_request
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

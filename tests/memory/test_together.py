@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.memory.format import split_entries
+from hermes.memory.entries import split_entries
 from tests.memory.conftest import Notes
 
 ADDER = str(Path(__file__).with_name("adder.py"))

@@ -13,9 +13,9 @@ from hermes.core.errors import HermesError
 from hermes.core.world import SystemClock
 from hermes.models.choice import ModelRef
 from hermes.models.resolver import Resolver
+from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.listings import ModelListingCache
-from hermes.providers.vendor import Vendor, shipped_catalogue
+from hermes.providers.model_servers import ModelListingCache
 
 VENDORS = tuple(shipped_catalogue().vendors.values())
 KEYS = {name: f"secret-of-{name.lower()}" for vendor in VENDORS for name in vendor.keys}

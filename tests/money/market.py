@@ -20,8 +20,8 @@ from hermes.config.load import load
 from hermes.core.events import CallSettled, ModelCalled, Record
 from hermes.core.messages import Usage
 from hermes.core.world import World
-from hermes.testing.bill import Charge, Prices, estimated_tokens
 from hermes.testing.request import Request
+from hermes.testing.responder import Charge, Prices, estimated_tokens
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Break, Failure, Step, calls, fails, says
 from tests.money.worker import QuickClock

@@ -9,8 +9,8 @@ import h11
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hermes.providers.http11 import ConnectionTarget, HttpConnection, ProtocolError
-from hermes.providers.line import ByteStream
+from hermes.net.http11 import ConnectionTarget, HttpConnection, ProtocolError
+from hermes.net.stream import ByteStream
 
 ADDRESS = ConnectionTarget(host="h", port=80, secure=False)
 STATUSES = (200, 201, 204, 206, 301, 304, 400, 404, 418, 429, 500, 503, 599)

@@ -6,13 +6,12 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from hermes.plugins.births import PluginHost
 from hermes.plugins.contents import hash_of, read_contents
-from hermes.plugins.discovery import SearchPaths
-from hermes.plugins.found import FoundPlugin
-from hermes.plugins.plugins import PluginRegistry, PluginState
-from hermes.plugins.rules import PluginEntry, PluginRules
-from hermes.plugins.serving import NO_CALLER, PluginCaller, PluginRequests
+from hermes.plugins.discovery import FoundPlugin, SearchPaths
+from hermes.plugins.launch import PluginHost
+from hermes.plugins.permissions import PluginEntry, PluginRules
+from hermes.plugins.protocol import NO_CALLER, PluginCaller, PluginRequests
+from hermes.plugins.registry import PluginRegistry, PluginState
 from hermes.testing.clock import VirtualClock
 
 CANARY = "canary-7f3a9-secret"

@@ -14,7 +14,7 @@ from hermes.plugins.manifest import (
     read_manifest,
     validate_manifest,
 )
-from hermes.plugins.rules import satisfies
+from hermes.plugins.permissions import satisfies
 from tests.plugins.stage import Home, loaded
 
 

@@ -14,9 +14,8 @@ from uuid import uuid4
 import pytest
 
 from hermes.core.tools import Tool
-from hermes.plugins.rules import GrantSettings, PluginEntry
-from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NO_CALLER
+from hermes.plugins.permissions import GrantSettings, PluginEntry
+from hermes.plugins.protocol import NO_CALLER, PluginFault
 from hermes.workspaces.confinement.sandbox import find_means
 from tests.plugins.stage import CANARY, Home, called, loaded
 

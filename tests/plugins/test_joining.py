@@ -9,9 +9,9 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.plugins.discovery import SearchPaths
-from hermes.plugins.joining import join_engines, join_images
-from hermes.plugins.rules import PluginEntry
-from hermes.plugins.serving import (
+from hermes.plugins.integration import join_engines, join_images, sync_skills
+from hermes.plugins.permissions import PluginEntry
+from hermes.plugins.protocol import (
     MOST_MESSAGES,
     MOST_QUESTIONS,
     Denied,
@@ -19,7 +19,6 @@ from hermes.plugins.serving import (
     PluginCaller,
     PluginRequests,
 )
-from hermes.plugins.skills import sync_skills
 from tests.plugins.stage import Home, loaded
 
 PROVIDER = """

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.births import PluginHost
 from hermes.plugins.isolated import MOST_CRASHES, CrashCounter
-from hermes.plugins.rules import GrantSettings, PluginEntry
-from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NO_CALLER
+from hermes.plugins.launch import PluginHost
+from hermes.plugins.permissions import GrantSettings, PluginEntry
+from hermes.plugins.protocol import NO_CALLER, PluginFault
 from hermes.testing.clock import VirtualClock
 from tests.plugins.stage import CANARY, Home, called, loaded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.plugins.scan import scan_code
+from hermes.plugins.install import scan_code
 
 SUSPICIOUS = {
     "eval(x)": "runs text as code",

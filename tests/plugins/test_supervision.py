@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from hermes.plugins.isolated import LivenessCheck
-from hermes.plugins.running import PluginFault
+from hermes.plugins.protocol import PluginFault
 from tests.durability.observing import eventually
 from tests.plugins.stage import Home, called, loaded
 from tests.timing import leap

@@ -20,8 +20,7 @@ from hermes.core.effects import (
     RunCommand,
     WritePath,
 )
-from hermes.core.messages import Message, Text, ToolMessage, ToolResult, user_says
-from hermes.core.provenance import InView
+from hermes.core.messages import InView, Message, Text, ToolMessage, ToolResult, user_says
 from hermes.policy.outgoing import contacted_urls, find_carried, is_named, is_plain_fetch
 from hermes.policy.rules import Blocked, PolicySettings
 from tests.policy.deciding import HOME, ROOT, USER, command, rules

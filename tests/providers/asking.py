@@ -13,11 +13,11 @@ from hermes.core.messages import Text as TextPart
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, Restarted, TextDelta, ToolSpec
 from hermes.core.world import World
-from hermes.providers.direct import EndpointProvider
+from hermes.net.http import HttpClient, Timeouts
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import HttpClient, Timeouts
+from hermes.providers.pipeline import EndpointProvider
 from hermes.providers.profile import ModelProfile, WireName
-from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retry import AdaptiveProfile
 
 KEY = "sk-test-0123456789"
 WIRES: tuple[WireName, ...] = ("chat", "responses", "messages")

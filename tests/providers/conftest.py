@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
 
 
 @pytest.fixture

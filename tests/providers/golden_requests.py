@@ -21,11 +21,11 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.direct import WIRE_FORMATS
-from hermes.providers.options import RequestOptions
+from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
+from hermes.providers.pipeline import WIRE_FORMATS
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import ModelCatalogue, Vendor, shipped_catalogue
-from hermes.providers.wire.pictures import ImageLoader
+from hermes.providers.profile_building import RequestOptions
+from hermes.providers.wire.format import ImageLoader
 
 FOLDER = Path(__file__).with_name("golden")
 # Models beside the vendor's default one that are asked in another way, with their keys.

@@ -26,7 +26,7 @@ from hermes.core.messages import (
     ToolResult,
     UserMessage,
 )
-from hermes.providers.grammar import CONTINUE, EARLIER, UNAVAILABLE
+from hermes.providers.normalization import CONTINUE, EARLIER, UNAVAILABLE
 from tests.providers.told import (
     Call,
     Result,

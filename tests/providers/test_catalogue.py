@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
+from hermes.providers.catalogue import PACKED, Vendor, load_catalogue, shipped_catalogue
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import PACKED, Vendor, load_catalogue, shipped_catalogue
 from scripts.generate_catalogue import packed
 
 CHAT: WireName = "chat"
@@ -227,7 +227,9 @@ def test_the_packed_catalogue_is_what_the_files_say() -> None:
 
 
 def test_the_shipped_catalogue_is_read_without_a_toml_parser() -> None:
-    code = "import sys; from hermes.providers.vendor import shipped; shipped(); print(*sys.modules)"
+    code = (
+        "import sys; from hermes.providers.catalogue import shipped; shipped(); print(*sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )

@@ -30,9 +30,13 @@ from hermes.core.prompt import (
     TextDelta,
 )
 from hermes.core.world import World
-from hermes.providers.completing import CompletingProvider
-from hermes.providers.grammar import normalize_messages
-from hermes.providers.unfinished import ANSWER_PROMPT, CONTINUE_PROMPT, RESULTS_PROMPT
+from hermes.providers.completion import (
+    ANSWER_PROMPT,
+    CONTINUE_PROMPT,
+    RESULTS_PROMPT,
+    CompletingProvider,
+)
+from hermes.providers.normalization import normalize_messages
 from tests.providers.asking import HI, Heard, Listed, NapClock, ask, then
 
 ONE = Usage(input=10, output=5, requests=1)

@@ -26,9 +26,9 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import CallNamed, ReasoningDelta, TextDelta
-from hermes.providers.http import USER_AGENT, HttpClient, Timeouts
+from hermes.net.http import USER_AGENT, HttpClient, Timeouts
 from hermes.providers.profile import WireName
-from hermes.providers.wire.together import MAX_DELTA_CHARS
+from hermes.providers.wire.events import MAX_DELTA_CHARS
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, hangs, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (

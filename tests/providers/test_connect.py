@@ -13,8 +13,8 @@ from hermes.core.messages import AssistantMessage, Text
 from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
-from hermes.providers.connect import ConnectSettings, build_variants
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
+from hermes.providers.pipeline import ConnectSettings, build_variants
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, fails_midway, flawed, paced
 from hermes.testing.server import ScriptedServer

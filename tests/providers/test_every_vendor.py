@@ -8,9 +8,9 @@ import pytest
 
 from hermes.codec.values import replace
 from hermes.core.world import World
-from hermes.providers.connect import build_variants
-from hermes.providers.http import HttpClient
-from hermes.providers.vendor import load_catalogue, shipped_catalogue
+from hermes.net.http import HttpClient
+from hermes.providers.catalogue import load_catalogue, shipped_catalogue
+from hermes.providers.pipeline import build_variants
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.providers.asking import HI, KEY, answered, ask, then

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import Reason
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.failure_patterns import RETRYABLE
 from hermes.providers.failures import classify, classify_event, is_malformed, malformed_response
 from hermes.providers.profile import ModelProfile
-from hermes.providers.reasons import RETRYABLE
-from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retry import AdaptiveProfile
 
 KEY = "sk-very-secret-key-1234"
 ENDPOINT = Endpoint(

@@ -10,14 +10,12 @@ from hermes.core.messages import ToolCall, user_says
 from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
-from hermes.providers.completing import CompletingProvider
-from hermes.providers.connect import build_variants
-from hermes.providers.cooldowns import ModelCooldowns
-from hermes.providers.fallback import Fallback, FallbackLink
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
+from hermes.providers.completion import CompletingProvider
+from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
+from hermes.providers.pipeline import build_variants
 from hermes.providers.profile import WireName
-from hermes.providers.retrying import RetryingProvider
-from hermes.providers.ways import EAGER_ATTEMPTS, RetryVariants
+from hermes.providers.retry import EAGER_ATTEMPTS, RetryingProvider, RetryVariants
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls_many, fails, overflows, says, says_nothing

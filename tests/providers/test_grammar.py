@@ -15,19 +15,19 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.grammar import (
+from hermes.providers.normalization import (
     CONTINUE,
     EARLIER,
     UNAVAILABLE,
     ConversationNormalizer,
     normalize_messages,
 )
+from hermes.providers.pipeline import WIRE_FORMATS
 from hermes.providers.profile import ModelProfile, WireName
-from hermes.providers.wire.pictures import ImageLoader
-from hermes.testing.grammar import chat, responses
-from hermes.testing.grammar import messages as messages_
+from hermes.providers.wire.format import ImageLoader
+from hermes.testing.wires import chat, responses
+from hermes.testing.wires import messages as messages_
 from tests.providers.conversations import any_conversation, growing_conversation
 from tests.providers.judges import judge
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.providers.http import HttpClient, Timeouts
+from hermes.net.http import HttpClient, Timeouts
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Timeouts(connect=2.0, read=0.3)
@@ -259,8 +259,8 @@ async def test_a_bundle_that_is_missing_is_named() -> None:
 
 def test_no_http_library_is_loaded_before_it_is_needed() -> None:
     code = (
-        "import sys, hermes.providers.connect, hermes.providers.vendor;"
-        "import hermes.providers.probe;"
+        "import sys, hermes.providers.pipeline, hermes.providers.catalogue;"
+        "import hermes.providers.local_discovery;"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio', 'h11') if m in sys.modules])"
     )
     found = subprocess.run(

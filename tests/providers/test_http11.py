@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.http11 import ProtocolError, ResponseBody, parse_head
+from hermes.net.http11 import ProtocolError, ResponseBody, parse_head
 
 PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=8)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from hermes.core.errors import ProviderError, Reason
+from hermes.providers.context_window import LearnedWindow, LearnedWindows, window_after
 from hermes.providers.failures import classify
-from hermes.providers.learned import LearnedWindow, LearnedWindows, window_after
 from tests.providers.asking import endpoint
 
 URL = "http://127.0.0.1:8000/v1"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.limits import output_limit_in, window_in
+from hermes.providers.failure_patterns import output_limit_in, window_in
 
 
 @pytest.mark.parametrize(

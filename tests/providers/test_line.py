@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hermes.providers.line import MAX_BUFFERED, ByteStream
+from hermes.net.stream import MAX_BUFFERED, ByteStream
 
 LONG = 60.0
 

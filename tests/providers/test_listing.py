@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonValue
-from hermes.providers.listing import (
+from hermes.providers.model_listing import (
     ModelInfo,
     read_listing,
     read_llamacpp_window,
     read_ollama_model,
     with_tools,
 )
-from hermes.providers.prices import ModelPrice
+from hermes.providers.profile import ModelPrice
 
 
 def test_the_plain_list_of_most_servers() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.providers.http import HttpClient
-from hermes.providers.listing import ModelInfo
-from hermes.providers.listings import ModelListing, ModelListingCache
-from hermes.providers.prices import ModelPrice
+from hermes.net.http import HttpClient
+from hermes.providers.model_listing import ModelInfo
+from hermes.providers.model_servers import ModelListing, ModelListingCache
+from hermes.providers.profile import ModelPrice
 from tests.providers.asking import NapClock, endpoint
 from tests.providers.fake_servers import VLLM, serving
 

@@ -11,11 +11,10 @@ import pytest
 
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
-from hermes.providers.direct import EndpointProvider
-from hermes.providers.http import HttpClient, Timeouts
-from hermes.providers.local.patience import ALIVE_SECONDS, LocalStallPolicy
-from hermes.providers.local.pulse import Activity, ActivityProbe
-from hermes.providers.repairs import AdaptiveProfile
+from hermes.net.http import HttpClient, Timeouts
+from hermes.providers.local.stalls import ALIVE_SECONDS, Activity, ActivityProbe, LocalStallPolicy
+from hermes.providers.pipeline import EndpointProvider
+from hermes.providers.retry import AdaptiveProfile
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Break, Pace, Step, fails, says

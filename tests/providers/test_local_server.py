@@ -15,11 +15,14 @@ from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Text, Usage, UserMessage, user_says
 from hermes.core.prompt import Notice, Prompt
-from hermes.providers.http import HttpClient
-from hermes.providers.local.counting import TokenLowerBound
-from hermes.providers.local.provider import LocalServerProvider
-from hermes.providers.local.refusals import explain_refusal
-from hermes.providers.local.window import ServerWindow, query_window
+from hermes.net.http import HttpClient
+from hermes.providers.local.server import (
+    LocalServerProvider,
+    ServerWindow,
+    TokenLowerBound,
+    explain_refusal,
+    query_window,
+)
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 from tests.providers.asking import HI, Heard, ask, direct, endpoint

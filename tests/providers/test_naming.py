@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.naming import newest_match, spell_for_vendor, split_model_ref
-from hermes.providers.vendor import shipped_catalogue
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_names import newest_match, spell_for_vendor, split_model_ref
 
 VENDORS = shipped_catalogue().vendors
 

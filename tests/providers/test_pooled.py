@@ -12,9 +12,14 @@ from hermes.core.messages import AssistantMessage, Text, Usage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.world import World
-from hermes.providers.keys import Credential, KeyVerdict, SingleKey, numbered_variables
-from hermes.providers.pooled import KeyRotatingProvider
-from hermes.providers.retrying import RetryingProvider
+from hermes.providers.keys import (
+    Credential,
+    KeyRotatingProvider,
+    KeyVerdict,
+    SingleKey,
+    numbered_variables,
+)
+from hermes.providers.retry import RetryingProvider
 from tests.providers.asking import HI, NapClock, ask, endpoint
 
 WHOLE = Reply(

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.messages import Usage
-from hermes.providers.listing import ModelInfo
-from hermes.providers.prices import FREE, ModelPrice, Rates
-from hermes.providers.vendor import shipped_catalogue
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_listing import ModelInfo
+from hermes.providers.profile import FREE, ModelPrice, Rates
 
 VENDORS = shipped_catalogue().vendors
 

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.providers import probe
-from hermes.providers.http import HttpClient
-from hermes.providers.probe import LocalPort, choose_model, find_local, first_model
-from hermes.providers.vendor import shipped_catalogue
+from hermes.net.http import HttpClient
+from hermes.providers import local_discovery as probe
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.local_discovery import LocalPort, choose_model, find_local, first_model
 from hermes.testing.server import ScriptedServer
 from tests.providers.asking import endpoint
 
@@ -110,9 +110,9 @@ async def test_an_endpoint_without_models_is_a_matter_of_settings(http: HttpClie
 def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
     code = (
         "import asyncio, sys\n"
-        "from hermes.providers.http import Http\n"
-        "from hermes.providers.probe import Place, find_local\n"
-        "from hermes.providers.vendor import shipped\n"
+        "from hermes.net.http import Http\n"
+        "from hermes.providers.local_discovery import Place, find_local\n"
+        "from hermes.providers.catalogue import shipped\n"
         "places = (Place('vLLM', 9, '/v1/models'),)\n"
         "print(asyncio.run(find_local(Http(), shipped(), places=places)))\n"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"

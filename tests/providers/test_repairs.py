@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.errors import ProviderError, Reason
 from hermes.providers.profile import ModelProfile
-from hermes.providers.repairs import AdaptiveProfile
+from hermes.providers.retry import AdaptiveProfile
 
 ROWS: list[tuple[Reason, str, dict[str, Any]]] = [
     (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
 from hermes.providers.profile import WireName
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Pace, ReasoningForm, ScriptedCall, Step

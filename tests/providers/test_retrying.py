@@ -11,8 +11,7 @@ from hermes.core.prompt import Notice, ReasoningDelta, Reply, Restarted, TextDel
 from hermes.core.world import World
 from hermes.providers.failures import malformed_response
 from hermes.providers.profile import ModelProfile
-from hermes.providers.repairs import AdaptiveProfile
-from hermes.providers.retrying import RetryingProvider
+from hermes.providers.retry import AdaptiveProfile, RetryingProvider
 from tests.providers.asking import Heard, Listed, NapClock, ask, endpoint
 
 DONE = Reply(

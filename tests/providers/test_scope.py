@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from hermes.providers.addresses import host_of, is_local
-from hermes.providers.scope import (
+from hermes.net.addresses import host_of, is_local
+from hermes.providers.catalogue import Vendor, shipped_catalogue
+from hermes.providers.endpoint import (
     LOGIN,
     UrlSource,
     is_plausible_key,
     key_variable_for_host,
     may_send,
 )
-from hermes.providers.vendor import Vendor, shipped_catalogue
 from hermes.providers.wire.format import request_headers
 
 CATALOGUE = shipped_catalogue()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import ProviderError
-from hermes.providers.http import HttpClient
-from hermes.providers.listing import ModelInfo
-from hermes.providers.servers import (
+from hermes.net.http import HttpClient
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_listing import ModelInfo
+from hermes.providers.model_servers import (
     detect_server,
     find_models_url,
     list_models,
     model_info,
     root_of,
 )
-from hermes.providers.vendor import shipped_catalogue
 from tests.providers.asking import KEY, endpoint
 from tests.providers.fake_servers import LLAMA_CPP, LM_STUDIO, OLLAMA, PROXY, VLLM, Pages, serving
 

@@ -9,8 +9,8 @@ import pytest
 from hermes.core.errors import ProviderError
 from hermes.core.messages import Message, user_says
 from hermes.core.world import World
-from hermes.providers.connect import build_variants
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
+from hermes.providers.pipeline import build_variants
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, paced
 from hermes.testing.request import Request

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import ProviderError
-from hermes.providers.sse import SseEvent, SseParser
+from hermes.net.sse import SseEvent, SseParser
 
 
 def read(data: bytes, cuts: tuple[int, ...] = (), *, finish: bool = True) -> list[SseEvent]:

@@ -14,10 +14,9 @@ from hypothesis import HealthCheck, given, note, settings
 
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRE_FORMATS
-from hermes.providers.grammar import ConversationNormalizer
-from hermes.providers.wire.format import WireFormat
-from hermes.providers.wire.pictures import ImageLoader, images_in
+from hermes.providers.normalization import ConversationNormalizer
+from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.wire.format import ImageLoader, WireFormat, images_in
 from hermes.testing.wires.table import WIRES as SERVER_WIRES
 from tests.judges.judge import Judge
 from tests.providers.asking import LOOK

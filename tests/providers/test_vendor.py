@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.providers.addresses import is_local
+from hermes.net.addresses import is_local
+from hermes.providers.catalogue import Vendor, parse_catalogue, shipped_catalogue
 from hermes.providers.profile import WireName
-from hermes.providers.vendor import Vendor, parse_catalogue, shipped_catalogue
 
 
 def vendor(name: str) -> Vendor:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.waits import retry_after
+from hermes.providers.failure_patterns import retry_after
 
 NOW = 1_750_000_000.0  # 2025-06-15 15:06:40 UTC
 

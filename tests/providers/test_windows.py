@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.providers.learned import LearnedWindows
-from hermes.providers.listing import ModelInfo
-from hermes.providers.listings import ModelListing
-from hermes.providers.vendor import shipped_catalogue
-from hermes.providers.windows import ContextWindow, context_window
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.context_window import ContextWindow, LearnedWindows, context_window
+from hermes.providers.model_listing import ModelInfo
+from hermes.providers.model_servers import ModelListing
 
 URL = "https://models.test/v1"
 LOCAL = "http://127.0.0.1:8000/v1"

@@ -19,9 +19,9 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.world import World
+from hermes.journal.import_ import import_lines
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
-from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.sources import strangers
 from hermes.recall.archive import PastSessions

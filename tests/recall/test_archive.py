@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.errors import NotFound
 from hermes.journal import sessions
-from hermes.journal.index.periods import Period
+from hermes.journal.index.filters import Period
 from hermes.recall.archive import PastSessions, SearchFilter
 from tests.recall.conftest import Home
 

@@ -12,9 +12,9 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import Text, UserMessage
 from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolOutput
-from hermes.journal.transfer import ExportedMessage
-from hermes.recall.page import LEGEND, RECAPPED
-from hermes.recall.recap import MOST_KEPT, MOST_RECAPS, RecapModel, select_excerpt
+from hermes.journal.export import ExportedMessage
+from hermes.recall.archive import MOST_KEPT, MOST_RECAPS, RecapModel, select_excerpt
+from hermes.recall.results import LEGEND, RECAPPED
 from hermes.recall.tools import RecallService, session_search
 from tests.recall.conftest import Home
 from tests.recall.test_tools import Context

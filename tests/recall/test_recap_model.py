@@ -9,7 +9,7 @@ from hermes.codec.json import encode
 from hermes.core.commands import Say
 from hermes.core.events import ModelCalled, ToolFinished
 from hermes.core.session import Session
-from hermes.journal.intake import import_lines
+from hermes.journal.import_ import import_lines
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, fails, says
 from tests.models.test_title_writer import app_at, opened

@@ -15,9 +15,8 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request
-from hermes.testing.script import Rule
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, says
+from hermes.testing.steps import Rule, Step, says
 from hermes.testing.wires.table import WireName
 from tests.durability.kills import end_processes
 from tests.durability.observing import eventually

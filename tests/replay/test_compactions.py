@@ -13,8 +13,7 @@ from hermes.core.events import Compacted
 from hermes.replay.gathering import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.request import Request
-from hermes.testing.script import Rule
-from hermes.testing.steps import Step, calls, fails, overflows, says
+from hermes.testing.steps import Rule, Step, calls, fails, overflows, says
 from tests.context.ground import is_for_summary
 from tests.replay.telling import Story, killed, talk, told
 

@@ -23,16 +23,14 @@ from hermes.core.events import (
     ToolFinished,
     ToolIntended,
 )
-from hermes.core.metered import Metered
-from hermes.core.parts import SessionDeps
+from hermes.core.metering import Metered
 from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
-from hermes.core.recorder import Recorder
+from hermes.core.recorder import Recorder, Subscription
 from hermes.core.service_registry import ServiceRegistry
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
@@ -44,9 +42,8 @@ from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch
 from hermes.tools.files.read import read_file
 from hermes.tools.files.write import write_file
-from hermes.tools.process import process
 from hermes.tools.search import search_files
-from hermes.tools.terminal import terminal
+from hermes.tools.terminal import process, terminal
 from hermes.web.fetcher import WebFetcher
 from hermes.workspaces.local import LocalWorkspace
 from tests.core.conftest import Tools

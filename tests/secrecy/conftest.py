@@ -17,9 +17,8 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.request import Request
-from hermes.testing.script import Rule
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step
+from hermes.testing.steps import Rule, Step
 
 
 class Here:

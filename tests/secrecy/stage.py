@@ -17,9 +17,8 @@ from unittest.mock import patch
 
 from hermes.surfaces.cli.running import run
 from hermes.testing.request import Request
-from hermes.testing.script import Rule
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step
+from hermes.testing.steps import Rule, Step
 from tests.secrecy.canaries import CANARIES, CONFIGURED, Canary, found, told
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.events import ToolFinished
-from hermes.core.veil import LABEL
+from hermes.core.secrets import LABEL
 from hermes.policy.redact.spans import PLACEHOLDER
 from hermes.testing.steps import calls, says
 from tests.secrecy.conftest import Open

@@ -12,7 +12,7 @@ from hermes.app.tool_services import tool_services
 from hermes.core.effects import Ask, UseSecret
 from hermes.core.errors import UsageError
 from hermes.core.events import Record, SessionOpened, ToolFinished
-from hermes.core.secret_store import SecretRequest, SecretStore
+from hermes.core.secrets import SecretRequest, SecretStore
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.secrecy.conftest import Here, Open

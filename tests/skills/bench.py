@@ -12,16 +12,14 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.core.world import World
-from hermes.skills.conditions import SkillEnvironment
-from hermes.skills.desk import SkillService
+from hermes.skills.catalogue import SkillEnvironment, SkillRoot, SkillScanner
 from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, SkillHistory, Who
+from hermes.skills.history import Cause, ProvenanceResolver, SkillHistory, Who
 from hermes.skills.hub.lock import HubLedger
-from hermes.skills.provenance import ProvenanceResolver
-from hermes.skills.scan import SkillRoot, SkillScanner
 from hermes.skills.seeding import SkillSeeder
-from hermes.skills.shelf import Guard, SkillChange, SkillStore
+from hermes.skills.service import SkillService
 from hermes.skills.skill import MAIN
+from hermes.skills.store import Guard, SkillChange, SkillStore
 from hermes.skills.tools import SkillTools
 from hermes.skills.usage import SkillUsageStore
 from hermes.testing.clock import VirtualClock

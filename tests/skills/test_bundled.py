@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from hermes.config.skill_settings import SkillSettings
-from hermes.skills.conditions import SkillEnvironment
+from hermes.config.extension_settings import SkillSettings
+from hermes.skills.catalogue import (
+    CATEGORY_FILE,
+    SkillEnvironment,
+    SkillRoot,
+    SkillScanner,
+    index_text,
+)
 from hermes.skills.files import read_tree
-from hermes.skills.frontmatter import COMPILED
-from hermes.skills.index import index_text
-from hermes.skills.scan import CATEGORY_FILE, SkillRoot, SkillScanner
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
-from hermes.skills.skill import MAIN, READABLE, parse_skill
+from hermes.skills.skill import COMPILED, MAIN, READABLE, parse_skill
 from hermes.tools.catalogue import declarations
-from hermes.tools.toolsets import toolsets_by_name
+from hermes.tools.toolbox import toolsets_by_name
 from scripts.generate_frontmatter import compiled
 
 BUNDLED = sorted(path.parent for path in BUNDLED_SKILLS.rglob(MAIN))

@@ -6,10 +6,10 @@ import pytest
 
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills.curator import Curator, CuratorLimits, Move
-from hermes.skills.curator_state import CuratorState, is_due, write_state
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
+from hermes.skills.usage import CuratorState, is_due, write_state
 from tests.skills.bench import Bench, skill_text
 
 DAY = 86_400.0

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import UsageError
-from hermes.skills.frontmatter import read_frontmatter, split_frontmatter
+from hermes.skills.skill import read_frontmatter, split_frontmatter
 
 PLAIN = """\
 name: compare-options

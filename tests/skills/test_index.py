@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.skills.conditions import SkillEnvironment, disabled_names, is_available, is_indexed
-from hermes.skills.index import CLOSING, HEAD, LEAST, OPENING, index_text
-from hermes.skills.scan import SkillEntry
+from hermes.skills.catalogue import (
+    CLOSING,
+    HEAD,
+    LEAST,
+    OPENING,
+    SkillEntry,
+    SkillEnvironment,
+    disabled_names,
+    index_text,
+    is_available,
+    is_indexed,
+)
 from hermes.skills.skill import Skill, SkillConditions
 from tests.judges.tokens import tokens_in
 

@@ -10,8 +10,8 @@ import pytest
 
 from hermes.core.world import World
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
 from hermes.testing.kill import kill_points, walk
 from tests.skills.bench import Bench, skill_text
 

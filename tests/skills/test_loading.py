@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.skill_lines import SKILLS_MARKER as SHOWN
-from hermes.commands.skill_lines import user_text
+from hermes.commands.skills import SKILLS_MARKER as SHOWN
+from hermes.commands.skills import user_text
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.bundles import Bundle, Bundles
-from hermes.skills.loading import CALLED, RenderContext, command_text, leading_skills, render
+from hermes.skills.invocation import (
+    CALLED,
+    Bundle,
+    Bundles,
+    RenderContext,
+    command_text,
+    leading_skills,
+    render,
+)
 from tests.skills.bench import Bench, skill_text
 
 

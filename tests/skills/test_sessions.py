@@ -21,13 +21,12 @@ from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.library import with_skills
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
 from hermes.skills.stats import skill_stats
-from hermes.skills.usage import SkillUsage
+from hermes.skills.store import SkillChange
+from hermes.skills.usage import CuratorState, SkillUsage, write_state
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.skills.bench import skill_text

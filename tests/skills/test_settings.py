@@ -12,11 +12,10 @@ from hermes.app.upkeep import run_curator
 from hermes.core.session_request import SessionRequest
 from hermes.cron.service import JobService
 from hermes.skills.consolidation import Consolidation
-from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
-from hermes.skills.usage import SkillUsage
+from hermes.skills.store import SkillChange
+from hermes.skills.usage import CuratorState, SkillUsage, write_state
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.skills.bench import skill_text

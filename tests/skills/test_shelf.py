@@ -9,8 +9,8 @@ import pytest
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills.files import Tree
 from hermes.skills.history import Cause
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
 from tests.skills.bench import Bench, skill_text
 
 

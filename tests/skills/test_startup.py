@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hermes.config.skill_settings import SkillSettings
+from hermes.config.extension_settings import SkillSettings
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
 

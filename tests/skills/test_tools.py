@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from hermes.core.effects import ChangeSkill
-from hermes.core.secret_store import Captured, SecretRequest
-from hermes.skills.conditions import SkillEnvironment
+from hermes.core.secrets import Captured, SecretRequest
+from hermes.skills.catalogue import SkillEnvironment
 from hermes.skills.skill import MAIN
-from hermes.skills.tools import skill_manage, skill_view, skills_list
-from hermes.skills.viewing import ALLOW, DONE
+from hermes.skills.tools import ALLOW, DONE, skill_manage, skill_view, skills_list
 from tests.skills.bench import Bench, Caller, said, skill_text
 
 

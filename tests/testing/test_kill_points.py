@@ -11,15 +11,15 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.core.world import no_kill_point
-from hermes.testing.effects import EffectLog
 from hermes.testing.kill import kill_points, walk
+from hermes.testing.observers import EffectLog
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = """
 import sys
 from pathlib import Path
 from hermes.core.world import World
-from hermes.testing.effects import EffectLog
+from hermes.testing.observers import EffectLog
 from hermes.testing.kill import kill_points
 
 world = World(reach=kill_points(sys.argv[1]))

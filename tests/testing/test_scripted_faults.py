@@ -20,6 +20,7 @@ from hermes.testing.faults import (
     hangs,
     paced,
 )
+from hermes.testing.observers import WaitableCounter
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (
     Flaw,
@@ -34,7 +35,6 @@ from hermes.testing.steps import (
     says,
     thinks,
 )
-from hermes.testing.tally import WaitableCounter
 from tests.testing.wires import BODIES, PATHS, VERSION, WIRES, WireName
 
 TEXT = "one two three four five six seven eight"

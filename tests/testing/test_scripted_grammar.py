@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.testing.conversation import RequestCall, RequestMessage, parse_messages
+from hermes.testing.request import RequestCall, RequestMessage, parse_messages
 from hermes.testing.wires.draft import seal, sealer
 from hermes.testing.wires.table import WIRES
 

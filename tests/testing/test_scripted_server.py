@@ -16,12 +16,12 @@ import pytest
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Usage
-from hermes.testing.bill import Prices
 from hermes.testing.faults import expecting, hangs, paced
+from hermes.testing.observers import running_in_thread
 from hermes.testing.request import Request, Violation
+from hermes.testing.responder import Prices
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from hermes.testing.threads import running_in_thread
 
 CHAT = "/v1/chat/completions"
 HI: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hermes.testing.script_file import read_script
+from hermes.testing.server import read_script
 from hermes.testing.steps import Failure, Flaw, Pace, ScriptedCall, Step, says
 
 ROOT = Path(__file__).parents[2]

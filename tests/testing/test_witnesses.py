@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx2
 
+from hermes.testing.observers import witnessed
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
-from hermes.testing.witness import witnessed
 
 HI = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from hermes.codec.values import JsonObject
+from hermes.core.delegating import NoWeb
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import EffectDenied, ToolError
-from hermes.core.gated import NoWeb
 from hermes.core.ports import (
     CommandResult,
     FileInfo,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hermes.codec.json import encode
-from hermes.config.context_settings import ContextSettings
+from hermes.config.session_settings import ContextSettings
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound
 from hermes.core.tools import ToolContext, ToolOutput, tool
@@ -22,8 +22,7 @@ from hermes.tools.catalogue import (
     declarations,
     load_target,
 )
-from hermes.tools.toolbox import SessionTools, wanted_names
-from hermes.tools.toolsets import resolve_toolsets
+from hermes.tools.toolbox import SessionTools, resolve_toolsets, wanted_names
 from scripts.generate_schemas import schemas
 
 BUDGET_BYTES = 9_000

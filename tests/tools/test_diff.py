@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.tools.edits.diff import shorten, unified_diff
+from hermes.tools.edits.text import shorten, unified_diff
 
 few = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=30).map("".join)
 

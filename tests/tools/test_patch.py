@@ -8,9 +8,9 @@ import pytest
 from hermes.core.effects import DeletePath, WritePath
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput
+from hermes.tools.files.access import ReadLog, digest
 from hermes.tools.files.patch import patch
 from hermes.tools.files.read import read_file
-from hermes.tools.files.readlog import ReadLog, digest
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk

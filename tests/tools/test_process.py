@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hermes.core.effects import SignalProcess
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
-from hermes.tools.process import process
-from hermes.tools.terminal import terminal
+from hermes.tools.terminal import process, terminal
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk

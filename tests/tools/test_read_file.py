@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hermes.core.effects import ReadPath
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
+from hermes.tools.files.access import ReadLog, digest
 from hermes.tools.files.read import make_page, read_file
-from hermes.tools.files.readlog import ReadLog, digest
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk

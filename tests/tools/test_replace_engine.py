@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
-from hermes.tools.edits.approximate import excerpts
 from hermes.tools.edits.replace import find, replacements
+from hermes.tools.edits.strategies import excerpts
 from hermes.tools.edits.text import apply_splices
 
 

@@ -9,9 +9,8 @@ from hermes.codec.json import encode
 from hermes.core.effects import RunCommand
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
-from hermes.tools.process import process
 from hermes.tools.search import search_files
-from hermes.tools.terminal import terminal
+from hermes.tools.terminal import process, terminal
 from tests.durability.observing import eventually
 from tests.timing import leap
 

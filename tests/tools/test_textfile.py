@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.tools.edits.text import Splice
-from hermes.tools.files.kinds import image_type, is_device, suffix
+from hermes.tools.files.access import image_type, is_device, suffix
 from hermes.tools.files.textfile import TextFile, decode_text
 
 texts = st.text(st.sampled_from("ab\r\nü"), max_size=40)

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.tools.catalogue import declarations
-from hermes.tools.toolsets import SEARCHING, Toolset, resolve_toolsets
+from hermes.tools.toolbox import SEARCHING, Toolset, resolve_toolsets
 
 
 def test_the_default_toolset_has_every_core_tool() -> None:

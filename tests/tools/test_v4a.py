@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
-from hermes.tools.edits.hunks import splices
 from hermes.tools.edits.text import apply_splices
 from hermes.tools.edits.v4a import (
     AddFile,
@@ -17,6 +16,7 @@ from hermes.tools.edits.v4a import (
     MoveFile,
     UpdateFile,
     parse,
+    splices,
 )
 
 

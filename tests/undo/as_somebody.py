@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 # All that is needed later too: an ordinary user may not be able to read where it comes from.
-from hermes.undo import difference, intent, observer, protection, recovery  # noqa: F401
 from tests.undo.conftest import Agent
 
 NOBODY = 65534

@@ -15,15 +15,15 @@ import pytest
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
+from hermes.undo.attribution import ChangeReceipt
 from hermes.undo.coverage import Coverage, Retention
 from hermes.undo.history import Checkpoint, CheckpointHistory
-from hermes.undo.intent import ScriptEffects
 from hermes.undo.plan import RestorePlan
-from hermes.undo.protection import UndoRecorder
+from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import RestoreResult
+from hermes.undo.script_effects import ScriptEffects
 from hermes.undo.store import CheckpointStore
-from hermes.undo.undoable import UndoableWorkspace
-from hermes.undo.windows import ChangeReceipt
+from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 
 Picture = dict[str, tuple[str, ...]]

@@ -22,9 +22,10 @@ from hermes.core.errors import HermesError
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.surfaces.cli.commands import checkpoints, undo
+from hermes.surfaces.cli.commands import undo
+from hermes.surfaces.cli.commands import undo as checkpoints
 from hermes.undo.service import make_undo_service
-from hermes.undo.undoable import UndoableWorkspace
+from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent
 

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.effects import RunCommand
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.undo.intent import ScriptEffects, read_script_effects
+from hermes.undo.script_effects import ScriptEffects, read_script_effects
 from tests.undo.scripts import SCRIPTS
 
 

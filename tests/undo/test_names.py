@@ -11,8 +11,7 @@ from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.undo.intent import ScriptEffects, read_script_effects
-from hermes.undo.names import has_redefined_names
+from hermes.undo.script_effects import ScriptEffects, has_redefined_names, read_script_effects
 from tests.undo.conftest import Agent, picture
 
 WRECK = "rm -rf d; echo lost > a"

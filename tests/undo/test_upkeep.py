@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.core.world import World
 from hermes.testing.clock import VirtualClock
-from hermes.undo import upkeep
+from hermes.undo import retention as upkeep
 from hermes.undo.coverage import MB, Coverage, Retention
 from tests.undo.conftest import Agent
 

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from functools import lru_cache
 
-from hermes.workspaces.far.container import ContainerSettings
-from hermes.workspaces.limits import ResourceLimits
+from hermes.workspaces.remote.containers import ContainerSettings
+from hermes.workspaces.runner import ResourceLimits
 
 # Any image with bash, coreutils, findutils and grep; made or pulled by whoever runs the tests.
 IMAGE = os.environ.get("HERMES_TEST_IMAGE", "localhost/local/bookworm:min")

@@ -14,17 +14,21 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, ProcessInfo, Workspace
 from hermes.core.world import World
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
-from hermes.workspaces.far.apptainer import ApptainerConnection, ApptainerSettings
-from hermes.workspaces.far.cli import CliMachine
-from hermes.workspaces.far.container import WORKSPACE, ContainerConnection, ContainerSettings
-from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
-from hermes.workspaces.far.modal import ModalMachine, ModalSettings
-from hermes.workspaces.far.ssh import SshConnection
-from hermes.workspaces.far.workspace import RemoteWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.processes import ProcessLimits
-from hermes.workspaces.shell import ShellSettings
-from hermes.workspaces.sudo import Sudo
+from hermes.workspaces.remote.cli import CliMachine
+from hermes.workspaces.remote.containers import (
+    WORKSPACE,
+    ApptainerConnection,
+    ApptainerSettings,
+    ContainerConnection,
+    ContainerSettings,
+)
+from hermes.workspaces.remote.daytona import DaytonaMachine, DaytonaSettings
+from hermes.workspaces.remote.modal import ModalMachine, ModalSettings
+from hermes.workspaces.remote.ssh import SshConnection
+from hermes.workspaces.remote.workspace import RemoteWorkspace
+from hermes.workspaces.shell import ShellSettings, Sudo
 from tests.workspaces.fake_daytona import KEY, FakeDaytona
 from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.sshd import Sshd

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from hermes.workspaces.far.ssh import SshSettings
+from hermes.workspaces.remote.ssh import SshSettings
 
 SSHD = shutil.which("sshd", path=f"{os.defpath}:/usr/sbin:/usr/local/sbin")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ToolError
-from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
-from hermes.workspaces.far.modal import ModalMachine, ModalSettings
+from hermes.workspaces.remote.daytona import DaytonaMachine, DaytonaSettings
+from hermes.workspaces.remote.modal import ModalMachine, ModalSettings
 from tests.workspaces.fake_daytona import KEY, FakeDaytona
 from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.places import daytona_place, modal_place

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.workspaces.output import LiveText, OutputWindow, complete_characters, plain_text
+from hermes.workspaces.runner import LiveText, OutputWindow, complete_characters, plain_text
 
 
 @given(chunks=st.lists(st.binary(max_size=200), max_size=30), size=st.integers(0, 300))

@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.policy.shell.simple_commands import SimpleCommand, executed, simple_commands
-from hermes.workspaces.exit_codes import explain_exit_code
-from hermes.workspaces.foreground import find_objection, pipes_password_to_sudo
+from hermes.workspaces.script_advice import (
+    explain_exit_code,
+    find_objection,
+    pipes_password_to_sudo,
+)
 
 
 @pytest.mark.parametrize(

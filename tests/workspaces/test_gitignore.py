@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchQuery
-from hermes.workspaces.search.globs import FileGlob
-from hermes.workspaces.search.selection import Selection
+from hermes.workspaces.search.selection import FileGlob, Selection
 
 NAMES = ("a", "b", "ab", "a.b", "x y", "-", "[a]", "*", "!a", "#a", "a\\", " a")
 PATHS = [*NAMES, *(f"{top}/{name}" for top in ("a", "b/c") for name in NAMES), "b/c/d/e/a.b"]

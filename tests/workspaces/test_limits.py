@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.codec.values import replace
-from hermes.workspaces.far.container import ContainerSettings
-from hermes.workspaces.limits import ResourceLimits
+from hermes.workspaces.remote.containers import ContainerSettings
+from hermes.workspaces.runner import ResourceLimits
 from hermes.workspaces.shell import ShellSettings
 from tests.workspaces.containers import remove_containers, usable
 from tests.workspaces.places import AnyPlace, container_place, local_place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.codec.whole_files import replace_file
+from hermes.codec.atomic_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo, Workspace
 from hermes.workspaces import files

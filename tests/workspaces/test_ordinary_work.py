@@ -12,8 +12,8 @@ import pytest
 
 from hermes.core.world import World
 from hermes.workspaces.confinement.programs import find_needs
-from hermes.workspaces.confinement.repository import repository_of
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
+from hermes.workspaces.confinement.scope import repository_of
 from hermes.workspaces.files import find_program
 from hermes.workspaces.local import LocalWorkspace
 from tests.workspaces.elsewhere import folder_at_home

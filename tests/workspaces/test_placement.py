@@ -33,7 +33,7 @@ from hermes.testing.steps import Step, calls, says
 from hermes.undo.service import make_undo_service
 from hermes.workspaces.files import find_program
 from hermes.workspaces.placement import describe_placement, describe_protection
-from hermes.workspaces.terminal_settings import describe_backend
+from hermes.workspaces.shell import describe_backend
 from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.sshd import Sshd
 from tests.workspaces.sshd import missing as ssh_missing

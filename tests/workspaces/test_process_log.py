@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.workspaces.process_log import ProcessLog
+from hermes.workspaces.background import ProcessLog
 
 
 def test_new_text_is_given_once_and_characters_stay_whole(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ToolError
-from hermes.workspaces.far.cli import CliMachine
-from hermes.workspaces.far.ssh import SshConnection, SshSettings
+from hermes.workspaces.remote.cli import CliMachine
+from hermes.workspaces.remote.ssh import SshConnection, SshSettings
 from tests.workspaces.places import AnyPlace, ssh_place
 from tests.workspaces.sshd import Sshd
 

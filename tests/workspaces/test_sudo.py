@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hermes.workspaces.sudo import Sudo, uses_sudo
+from hermes.workspaces.shell import Sudo, uses_sudo
 
 PASSWORD = "correct horse 7"
 USER_ID = 64242
@@ -26,7 +26,7 @@ from pathlib import Path
 from hermes.core.effects import RunCommand
 from hermes.core.world import World
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.sudo import Sudo
+from hermes.workspaces.shell import Sudo
 
 async def main(folder, answers, scripts):
     asked = []

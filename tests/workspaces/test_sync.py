@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.workspaces.far.sync import FileSync, SyncedPath, SyncResult
-from hermes.workspaces.far.workspace import RemoteWorkspace
+from hermes.workspaces.remote.sync import FileSync, SyncedPath, SyncResult
+from hermes.workspaces.remote.workspace import RemoteWorkspace
 from tests.workspaces.places import AnyPlace, ssh_place
 from tests.workspaces.sshd import Sshd
 

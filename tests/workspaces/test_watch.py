@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hermes.workspaces.watch import APART_SECONDS, OVERALL_CAP, NoticeLimit, OutputWatch
+from hermes.workspaces.notices import APART_SECONDS, OVERALL_CAP, NoticeLimit, OutputWatch
 
 
 def test_only_whole_lines_with_a_word_are_hits() -> None:

@@ -26,20 +26,18 @@ from hermes.context.context_files import nearby_files
 from hermes.context.prefill import prefill_messages
 from hermes.context.prompting import chosen_personality, prompt_view
 from hermes.context.system import join_layers
-from hermes.core.budget import StepBudget
-from hermes.core.caps import Caps
+from hermes.core.caps import Caps, StepBudget
 from hermes.core.commands import Say
 from hermes.core.effects import Ask, RunCommand
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
 from hermes.core.gate import Judge
-from hermes.core.parts import SessionDeps
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.credentials.redacting_provider import RedactionGuard
@@ -57,16 +55,16 @@ from hermes.policy.taint.tracking import track_taint
 from hermes.skills.session_index import SkillIndexCache
 from hermes.tools.toolbox import SessionTools, wanted_names
 from hermes.web.access import web_access
-from hermes.workspaces.terminal_settings import is_remote_backend
+from hermes.workspaces.shell import is_remote_backend
 
 if TYPE_CHECKING:
-    from hermes.core.secret_store import AskSecret, SecretStore
+    from hermes.core.secrets import AskSecret, SecretStore
     from hermes.journal.archive import SessionArchive
     from hermes.memory.provider import MemoryProvider
     from hermes.memory.service import MemoryService
     from hermes.replay.environment import ReplayEnvironment
     from hermes.skills.library import SkillLibrary
-    from hermes.undo.worktrees import SessionWorktrees
+    from hermes.undo.worktree import SessionWorktrees
 
 AdaptDeps = Callable[[str, SessionDeps], None]
 SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
@@ -276,7 +274,7 @@ class App:
     def secret_store(self, session_id: str) -> SecretStore:
         """The secrets that commands of this session may use."""
         if session_id not in self.secret_stores:
-            from hermes.core.secret_store import SecretStore
+            from hermes.core.secrets import SecretStore
             from hermes.credentials.vault import HomeVault
 
             store = SecretStore(HomeVault(self.run), self.ask_secret)
@@ -369,7 +367,7 @@ class App:
     async def _start_folder(self, session_id: str, opening: SessionRequest) -> str:
         if not opening.worktree:
             return self.cwd(opening)
-        from hermes.undo.worktrees import SessionWorktrees
+        from hermes.undo.worktree import SessionWorktrees
 
         self._worktrees = self._worktrees or SessionWorktrees(self.run)
         return await self._worktrees.enter(session_id, self.cwd(opening))

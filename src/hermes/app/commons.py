@@ -14,8 +14,7 @@ from hermes.models.choice import ModelChoice
 from hermes.policy.suspects.suspects import Suspects, suspects_of
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.placement import command_environment, confinement_settings, start_folder
-from hermes.workspaces.shell import ShellSettings
-from hermes.workspaces.terminal_settings import shell_settings
+from hermes.workspaces.shell import ShellSettings, shell_settings
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes.context.budget import CompressionRules, EngineDeps
 from hermes.context.engine import BUILT_IN, BuiltInEngine
-from hermes.context.room import CompressionRules
-from hermes.context.watch import EngineDeps
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Message
 from hermes.core.ports import Meter
@@ -18,7 +17,7 @@ from hermes.core.turn import ContextEngine
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.context.plugged import PluginEngine
+    from hermes.context.plugin_engine import PluginEngine
 
 TASK = "compression"
 OFTEN = (
@@ -52,7 +51,7 @@ def plugin_context_engine(
 ) -> ContextEngine:
     """An engine that a plugin brings, for one session, with the built-in one behind it. Plugins
     are named in `app.engines` by a function that calls this with an engine of its own."""
-    from hermes.context.plugged import PluggedEngine
+    from hermes.context.plugin_engine import PluggedEngine
 
     means = engine_deps(app, session_id, opened)
     return PluggedEngine(plugin, BuiltInEngine(means), threshold=means.rules.threshold)

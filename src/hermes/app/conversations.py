@@ -25,7 +25,7 @@ from hermes.core.messages import Image
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.journal.archive import SessionFilter, SessionInfo
-from hermes.journal.feed import FeedItem, events_after, events_since, newest_cursor
+from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
 
 SOURCE = "mcp"
 NEW = "new"

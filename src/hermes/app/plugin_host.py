@@ -12,8 +12,8 @@ from hermes.plugins.run_plugins import HostServices, RunPlugins
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.core.parts import Connect
-    from hermes.plugins.joining import ImageRegistrar
+    from hermes.core.turn import Connect
+    from hermes.plugins.integration import ImageRegistrar
 
 
 def join_plugins(app: App) -> RunPlugins:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.prompt import Prompt
 from hermes.models.auxiliary import SideModel
-from hermes.recall.recap import MOST_SHOWN, RecapModel
+from hermes.recall.archive import MOST_SHOWN, RecapModel
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from hermes.codec.values import JsonValue, replace
-from hermes.config.kinds import Effort
+from hermes.config.schema import Effort
 from hermes.config.settings import Settings
 from hermes.core.commands import Tune
 from hermes.core.events import Tuned
-from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import TurnLimits, View
+from hermes.core.turn import Connect, TurnLimits, View
 from hermes.models.limits import TieredConnect
 from hermes.policy.rules import Rules
 

@@ -13,8 +13,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.memory.snapshots import external_block
 from hermes.models.choice import ModelChoice
 from hermes.skills.session_index import skill_index
-from hermes.tools.toolbox import wanted_names
-from hermes.tools.toolsets import SEARCHING, resolve_toolsets
+from hermes.tools.toolbox import SEARCHING, resolve_toolsets, wanted_names
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
-from hermes.undo.undoable import UndoableWorkspace
+from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.terminal_settings import is_remote_backend, make_sudo
+from hermes.workspaces.shell import is_remote_backend, make_sudo
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.undo.intent import ScriptEffects
-    from hermes.undo.protection import UndoRecorder as UndoProtection
+    from hermes.undo.recorder import UndoRecorder as UndoProtection
+    from hermes.undo.script_effects import ScriptEffects
 
 # By which a command knows the home and the session that it runs for, where that is talked in, and
 # whether anybody is there who could answer.
@@ -37,7 +37,7 @@ def build_workspace(app: App, session_id: str, root: str, opening: SessionReques
 
     if is_remote_backend(app.settings.terminal):
         # Few sessions work elsewhere, so the others do not pay for it.
-        from hermes.workspaces.far.backends import make_remote_workspace
+        from hermes.workspaces.remote.backends import make_remote_workspace
 
         sudo = make_sudo(app.run, lambda: app.find_session(session_id))
         return make_remote_workspace(app.run, session_id, root, lent=lent, sudo=sudo)
@@ -101,7 +101,7 @@ def add_layer(workspace: Workspace, layer: Callable[[Workspace], Workspace]) -> 
 
 def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptEffects:
     """What the text of a command tells at a glance, or else what the rules found in it."""
-    from hermes.undo.intent import read_script_effects  # needed with the first command only
+    from hermes.undo.script_effects import read_script_effects  # needed with the first command only
 
     intent = read_script_effects(effect, app.person)
     tuned = app.controls.get(session_id)
@@ -121,7 +121,7 @@ async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
 async def connect_workspace(workspace: Workspace) -> Workspace:
     """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
     if workspace.is_remote:
-        from hermes.workspaces.far.backends import connect
+        from hermes.workspaces.remote.backends import connect
 
         await connect(workspace)
     return workspace

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.app.build import App
 from hermes.codec.values import JsonValue
-from hermes.config.flags import flag_values
+from hermes.config.environment import env_flag, process_environment, set_time_zone
 from hermes.config.home import resolve_home
+from hermes.config.layers import flag_values
 from hermes.config.load import load
 from hermes.config.logs import start_logging
-from hermes.config.secrets import process_environment
-from hermes.config.switches import env_flag
-from hermes.config.zone import set_time_zone
-from hermes.core.budget import StepBudget
+from hermes.core.caps import StepBudget
 from hermes.core.world import World, no_kill_point
 from hermes.credentials.redaction import SecretRedactor
 

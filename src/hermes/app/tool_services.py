@@ -15,23 +15,23 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
     """Services are imported by their factories, so that a session pays only for what it uses."""
     return ServiceRegistry(
         {
-            "hermes.core.secret_store:SecretStore": lambda: app.secret_store(session_id),
+            "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
             "hermes.images.tools:ImageService": lambda: app.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
             ),
-            "hermes.memory.local.tools:UserModel": lambda: app.memory.user_model.local_tool_service(
+            "hermes.memory.local.model:UserModel": lambda: app.memory.user_model.local_tool_service(
                 session_id, opened
             ),
-            "hermes.memory.honcho.tools:HonchoService": lambda: (
+            "hermes.memory.honcho.model:HonchoService": lambda: (
                 app.memory.user_model.honcho_tool_service(session_id, opened)
             ),
-            "hermes.mcp.hosting:CallServices": lambda: _mcp_hosting(app, session_id),
-            "hermes.plugins.tools:SessionId": lambda: _session_id(session_id),
+            "hermes.mcp.calls:CallServices": lambda: _mcp_hosting(app, session_id),
+            "hermes.plugins.surface:SessionId": lambda: _session_id(session_id),
             "hermes.recall.tools:RecallService": lambda: _recall(app, session_id, opened),
-            "hermes.speech.provider:SpeechProviders": lambda: _speech(app),
-            "hermes.web.provider:WebProviders": lambda: _web(app),
-            "hermes.tools.terminal_output:TerminalOutput": lambda: app.hooks.output(session_id),
+            "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
+            "hermes.web.tools:WebProviders": lambda: _web(app),
+            "hermes.tools.terminal:TerminalOutput": lambda: app.hooks.output(session_id),
             "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened),
             "hermes.skills.tools:SkillTools": lambda: _skills(app, session_id, opened),
         }
@@ -39,7 +39,7 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
 
 
 def _session_id(session_id: str) -> object:
-    from hermes.plugins.tools import SessionId
+    from hermes.plugins.surface import SessionId
 
     return SessionId(session_id)
 
@@ -57,8 +57,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
     from hermes.policy.sources import strangers
-    from hermes.recall.archive import PastSessions
-    from hermes.recall.recap import RecapModel
+    from hermes.recall.archive import PastSessions, RecapModel
     from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.

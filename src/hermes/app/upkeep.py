@@ -27,8 +27,8 @@ async def apply_retention(app: App, session: Session) -> None:
 
 async def run_curator(app: App, session: Session) -> None:
     """Skills of the agent's own that nobody uses are archived, and that is said."""
-    from hermes.skills.curator_state import is_due
     from hermes.skills.session_index import skills_folder
+    from hermes.skills.usage import is_due
 
     settings, now = app.settings.curator, app.world.clock.now()
     folder = skills_folder(app.home)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from hermes.commands.around import INFO_COMMANDS
-from hermes.commands.attaching import INPUT_COMMANDS
+from hermes.commands.background import BACKGROUND_COMMANDS
 from hermes.commands.context import CONTEXT_COMMANDS
-from hermes.commands.curator import CURATOR_COMMANDS
+from hermes.commands.extensions import MCP_COMMANDS, PLUGIN_COMMANDS, PluginCommands
+from hermes.commands.history import HISTORY_COMMANDS
+from hermes.commands.info import INFO_COMMANDS
+from hermes.commands.input import INPUT_COMMANDS
 from hermes.commands.insights import INSIGHTS_COMMANDS
-from hermes.commands.mcp import MCP_COMMANDS
 from hermes.commands.memory import MEMORY_COMMANDS
 from hermes.commands.model import MODEL_COMMANDS
-from hermes.commands.past import HISTORY_COMMANDS
-from hermes.commands.plugins import PLUGIN_COMMANDS, PluginCommands
 from hermes.commands.quick import QuickCommands
-from hermes.commands.rollback import ROLLBACK_COMMANDS
+from hermes.commands.rollback import ROLLBACK_COMMANDS, SNAPSHOT_COMMANDS
 from hermes.commands.session import SESSION_COMMANDS
-from hermes.commands.skills import SKILL_COMMANDS, SkillCommands
-from hermes.commands.snapshot import SNAPSHOT_COMMANDS
+from hermes.commands.skills import CURATOR_COMMANDS, SKILL_COMMANDS, SkillCommands
 from hermes.commands.tuning import TUNING_COMMANDS
-from hermes.commands.work import BACKGROUND_COMMANDS
 
 COMMANDS = (
     *SESSION_COMMANDS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hermes.commands.amounts import format_count
+from hermes.commands.formatting import format_count
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.context import personality_choice as personalities
 from hermes.core.commands import Compact

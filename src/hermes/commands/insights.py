@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from hermes.commands.formatting import one_line, sanitize
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
-from hermes.commands.visible import one_line, sanitize
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from hermes.commands.formatting import one_line, sanitize
 from hermes.commands.registry import (
     CommandContext,
     DynamicCommands,
@@ -13,7 +14,6 @@ from hermes.commands.registry import (
     StartWork,
     Suggestion,
 )
-from hermes.commands.visible import one_line, sanitize
 from hermes.workspaces.user_commands import Ran, run_by_hand
 
 QUICK_SECONDS = 30.0

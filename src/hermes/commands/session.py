@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.commands.amounts import format_count, format_money
+from hermes.commands.formatting import format_count, format_money, one_line
 from hermes.commands.registry import (
     CommandContext,
     EditDraft,
@@ -16,8 +16,7 @@ from hermes.commands.registry import (
     Suggestion,
     SwitchSession,
 )
-from hermes.commands.spent import cap_states
-from hermes.commands.visible import one_line
+from hermes.commands.spending import cap_states
 from hermes.core.commands import Retitle, Rewind
 from hermes.core.errors import UsageError
 from hermes.core.messages import Usage, UserMessage

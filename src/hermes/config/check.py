@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from hermes.config.diagnostics import Diagnostic, fault, ok, warning
 from hermes.config.document import literal_secrets, read_document
-from hermes.config.findings import Diagnostic, fault, ok, warning
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.schema import format_key

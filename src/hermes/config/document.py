@@ -7,9 +7,8 @@ import time
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.files import replace_file
-from hermes.config.findings import Diagnostic, fault
-from hermes.config.home import Home
+from hermes.config.diagnostics import Diagnostic, fault
+from hermes.config.home import Home, replace_file
 from hermes.config.schema import KeyPath, find_setting
 from hermes.config.settings import Settings
 from hermes.core.errors import ConfigError
@@ -74,7 +73,7 @@ def _write_cache(home: Home, copy: CachedDocument) -> None:
 
 def _parse(home: Home) -> ConfigDocument:
     # The YAML library takes as long to load as the rest of a start.
-    from hermes.config.yaml_read import BadYaml, parse_yaml
+    from hermes.config.yaml_parser import BadYaml, parse_yaml
 
     try:
         data = parse_yaml(home.config.read_bytes())

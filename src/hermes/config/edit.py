@@ -7,21 +7,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongType, from_data, from_text, guess_value
-from hermes.config.env_edit import set_variable, unset_variable
-from hermes.config.files import config_lock
-from hermes.config.home import Home
-from hermes.config.migrate import MIGRATIONS, REMOVED, Changes, Migration, Removed
+from hermes.config.environment import display_value, mask, set_variable, unset_variable
+from hermes.config.home import Home, config_lock
+from hermes.config.migrations import MIGRATIONS, REMOVED, Changes, Migration, Removed
 from hermes.config.schema import (
     KeyPath,
     Setting,
+    WrongType,
     find_setting,
     format_key,
+    from_data,
+    from_text,
+    guess_value,
     is_section,
     mapping_section,
     parse_key,
 )
-from hermes.config.secrets import display_value, mask
 from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
@@ -159,7 +160,7 @@ def _is_group(setting: Setting) -> bool:
 
 def _unknown(path: KeyPath) -> NotFound:
     # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.nearest import suggest_keys
+    from hermes.config.suggestions import suggest_keys
 
     near = suggest_keys(path)
     guess = f" (did you mean {near[0]}?)" if near else ""

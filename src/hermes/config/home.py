@@ -1,13 +1,16 @@
-"""Locates the home folder and its profiles, and names the paths inside."""
+"""Locates the home folder and its profiles, and replaces private files in it atomically."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from hermes.codec import atomic_files as whole_files
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
 PROFILE_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -154,3 +157,28 @@ def _missing_parents(path: Path) -> list[Path]:
             break
         path = path.parent
     return found[::-1]
+
+
+def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replaces a file atomically with mode 0600; raises ConfigError. The target of a symbolic
+    link is replaced, not the link. Without `durable` a power cut may lose the write."""
+    home.ensure_folder(path.parent)
+    try:
+        whole_files.replace_file(path, data, mode=whole_files.PRIVATE, durable=durable)
+    except OSError as error:
+        raise unwritable_error(path, error) from error
+
+
+@contextmanager
+def config_lock(home: Home) -> Iterator[None]:
+    """Holds the lock for writes to config.yaml and `.env`."""
+    path = home.ensure_folder(home.locks) / "config.lock"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise unwritable_error(path, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

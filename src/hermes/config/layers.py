@@ -9,23 +9,50 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongType, from_data, from_text
-from hermes.config.findings import Diagnostic, warning
-from hermes.config.migrate import VERSION_KEY
+from hermes.config.diagnostics import Diagnostic, warning
+from hermes.config.environment import TRUE_WORDS
+from hermes.config.migrations import VERSION_KEY
 from hermes.config.schema import (
     KeyPath,
     Setting,
+    WrongType,
     describe_type,
     field_of,
     find_setting,
     format_key,
+    from_data,
+    from_text,
     is_section,
     mapping_section,
     parse_key,
 )
 from hermes.config.settings import SHORT_FORMS, Override, Settings
-from hermes.config.switches import TRUE_WORDS
 from hermes.core.errors import UsageError
+
+# Option: the setting that it overrides for one run.
+FLAGS = {
+    "model": "model.default",
+    "provider": "model.provider",
+    "max_turns": "agent.max_turns",
+    "record": "sessions.record",
+    "checkpoints": "checkpoints.enabled",
+    "accept_hooks": "hooks_auto_accept",
+    "safe_mode": "plugins.safe_mode",
+}
+
+
+def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """The settings that the given options override, by key."""
+    found: dict[str, JsonValue] = {
+        key: options[option] for option, key in FLAGS.items() if options.get(option)
+    }
+    if options.get("yolo"):
+        found["approvals.mode"] = "off"
+    if options.get("toolsets"):
+        found["toolsets"] = [name.strip() for name in options["toolsets"].split(",")]
+        found["platform_toolsets"] = {}
+    return found
+
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
@@ -169,7 +196,7 @@ class FileReader:
 
     def _report_unknown(self, path: KeyPath) -> None:
         # Loaded only for an unknown key: difflib and the list of all keys are slow.
-        from hermes.config.nearest import suggest_keys
+        from hermes.config.suggestions import suggest_keys
 
         key = format_key(path)
         near = suggest_keys(path)

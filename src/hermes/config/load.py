@@ -10,8 +10,15 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.diagnostics import Diagnostic, warning
 from hermes.config.document import ConfigDocument, read_document
-from hermes.config.findings import Diagnostic, warning
+from hermes.config.environment import (
+    MIN_MASKED_LENGTH,
+    Secrets,
+    is_secret_name,
+    process_environment,
+    read_env_file,
+)
 from hermes.config.home import Home
 from hermes.config.layers import (
     FileReader,
@@ -22,12 +29,12 @@ from hermes.config.layers import (
     explicit_layer,
     variable_layers,
 )
-from hermes.config.legacy import translate_legacy
-from hermes.config.migrate import (
+from hermes.config.migrations import (
     MIGRATIONS,
     Migration,
     migrate_document,
     newest_version,
+    translate_legacy,
     version_of,
 )
 from hermes.config.schema import (
@@ -41,13 +48,6 @@ from hermes.config.schema import (
     is_section,
     mapping_section,
     parse_key,
-)
-from hermes.config.secrets import (
-    MIN_MASKED_LENGTH,
-    Secrets,
-    is_secret_name,
-    process_environment,
-    read_env_file,
 )
 from hermes.config.settings import OVERRIDES, Settings
 from hermes.core.errors import ConfigError, NotFound
@@ -191,7 +191,7 @@ def _find_leaf(key: str) -> Setting:
     if setting is not None and not is_section(setting.kind) and not mapping_section(setting.kind):
         return setting
     # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.nearest import suggest_keys
+    from hermes.config.suggestions import suggest_keys
 
     if setting is not None:
         raise NotFound(f"{key} is a section; see `hermes config show`.")

@@ -1,11 +1,13 @@
-"""Settings of session recording, retention and search."""
+"""Settings of sessions, compaction and the terminal display."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from hermes.codec.values import Value
-from hermes.config.kinds import Positive
+from hermes.config.schema import Count, Positive
 
 
 class RetentionSettings(Value):
@@ -35,3 +37,91 @@ class SessionSearchSettings(Value):
     summarize: Annotated[
         bool, "Summarise results with a model by default; slower, and costs tokens."
     ] = False
+
+
+Share = Annotated[float, Meta(gt=0)]
+
+
+class CompressionSettings(Value):
+    """When a long conversation is compacted, and what stays verbatim."""
+
+    enabled: Annotated[bool, "Compact conversations before they fill the context window."] = True
+    threshold: Annotated[
+        Share, "Share of the window that triggers compaction; more for small windows."
+    ] = 0.5
+    target_ratio: Annotated[Share, "Share of the threshold that the newest messages may use."] = 0.2
+    protect_last_n: Annotated[Count, "Newest messages kept verbatim, if they fit."] = 20
+    abort_on_summary_failure: Annotated[
+        bool, "If the summary fails, only prune; end the turn if that is not enough."
+    ] = False
+    hygiene_hard_message_limit: Annotated[
+        Positive, "Number of messages that triggers compaction."
+    ] = 5_000
+    model_thresholds: Annotated[dict[str, float], "Thresholds by part of a model name."] = {}
+
+
+class ContextSettings(Value):
+    engine: Annotated[str, "Compaction engine; plugins may add others."] = "compressor"
+    direct_tool_tokens: Annotated[
+        Count, "Tokens of tool schemas in every request; other tools are found by `tool_search`."
+    ] = 2_250
+
+
+class DisplaySettings(Value):
+    """What the terminal shows."""
+
+    personality: Annotated[str, "Personality of new sessions."] = ""
+    language: Annotated[
+        Literal["en", "de", "es", "fr", "ja", "tr", "uk", "zh"],
+        "Language of the interface; models answer in the language of the prompt.",
+    ] = "en"
+    streaming: Annotated[bool, "Show an answer while it is generated."] = True
+    show_reasoning: Annotated[bool, "Show the model's reasoning."] = False
+    show_cost: Annotated[bool, "Show the cost in the status bar."] = False
+    tool_progress: Annotated[
+        Literal["off", "new", "all", "verbose"],
+        "Tool lines: none, only when the tool changes, all, or all with arguments and results.",
+    ] = "all"
+    tool_preview_length: Annotated[Count, "Characters of a tool call preview; 0 for no limit."] = 0
+    turn_completion_explainer: Annotated[bool, "Explain why a turn ended without an answer."] = True
+    final_response_markdown: Annotated[
+        Literal["strip", "render", "raw"], "How Markdown in answers is shown."
+    ] = "strip"
+    busy_input_mode: Annotated[
+        Literal["interrupt", "queue", "steer"], "What input during a turn does."
+    ] = "interrupt"
+    resume_display: Annotated[
+        Literal["full", "minimal", "off"], "How much of a resumed session is shown."
+    ] = "full"
+    resume_exchanges: Annotated[Count, "Exchanges shown when a session is resumed."] = 10
+    skin: Annotated[str, "Colours, symbols and labels: a built-in skin or one in `skins/`."] = (
+        "default"
+    )
+    kaomoji: Annotated[bool, "Show faces next to the spinner if the skin has them."] = True
+    inline_diffs: Annotated[bool, "Show a diff after an edit."] = True
+    memory_notifications: Annotated[
+        Literal["on", "off", "verbose"],
+        "Notices about changed memory and skills: one line, none, or with the text.",
+    ] = "on"
+    interim_assistant_messages: Annotated[
+        bool, "Show text that the model writes between tool calls."
+    ] = True
+    background_process_notifications: Annotated[
+        Literal["all", "concise", "off"],
+        "Notices about background processes: some output, one line, or none.",
+    ] = "all"
+    file_mutation_verifier: Annotated[bool, "Show a notice if all edits of a turn failed."] = True
+    timestamps: Annotated[bool, "Show the time of each message."] = False
+    timestamp_format: Annotated[str, "Time format, as for `date`."] = "%H:%M"
+    bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
+    compact: Annotated[bool, "Use the short banner at any window width."] = False
+    status_bar: Annotated[bool, "Show model, context and time above the input."] = True
+
+
+class QuickCommand(Value):
+    """A user-defined slash command: `exec` runs a shell command without the model, `alias` is
+    another name for a slash command."""
+
+    type: Annotated[Literal["exec", "alias"], "Kind of command."] = "exec"
+    command: Annotated[str, "Shell command for `exec`."] = ""
+    target: Annotated[str, "Slash command for `alias`, with its arguments."] = ""

@@ -9,29 +9,41 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
-from hermes.config.context_settings import CompressionSettings, ContextSettings
-from hermes.config.display_settings import DisplaySettings, QuickCommand
-from hermes.config.hook_settings import AutoAccept, ShellHooks
-from hermes.config.image_settings import ImageGenSettings
-from hermes.config.kinds import Count, Effort, Positive, Seconds
-from hermes.config.mcp_settings import McpServerSettings, Registry
-from hermes.config.model_settings import (
+from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
+from hermes.config.extension_settings import (
+    PLUGIN_VARIABLES,
+    AutoAccept,
+    CuratorSettings,
+    McpServerSettings,
+    PluginSettings,
+    Registry,
+    ShellHooks,
+    SkillSettings,
+)
+from hermes.config.provider_settings import (
     AuxiliarySettings,
     BudgetSettings,
     CooldownSettings,
     FallbackSettings,
+    ImageGenSettings,
     ModelSettings,
     OpenRouterSettings,
     PoolStrategy,
     ProviderSettings,
     RoutingSettings,
+    SttSettings,
+    TtsSettings,
+    WebSettings,
 )
-from hermes.config.plugin_settings import PLUGIN_VARIABLES, PluginSettings
-from hermes.config.security_settings import SecuritySettings
-from hermes.config.service_settings import SttSettings, TtsSettings, WebSettings
-from hermes.config.session_settings import SessionSearchSettings, SessionSettings
-from hermes.config.skill_settings import CuratorSettings, SkillSettings
-from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
+from hermes.config.schema import Count, Effort, Positive, Seconds
+from hermes.config.session_settings import (
+    CompressionSettings,
+    ContextSettings,
+    DisplaySettings,
+    QuickCommand,
+    SessionSearchSettings,
+    SessionSettings,
+)
 
 
 class AgentSettings(Value):

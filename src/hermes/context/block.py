@@ -1,16 +1,213 @@
-"""Builds the message that replaces the older part of a conversation after compaction."""
+"""Builds the message that replaces the older part of a conversation."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 
-from hermes.codec.values import Value
-from hermes.context.carried import FileSeen
-from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
+from hermes.codec.values import JsonValue, Value
+from hermes.context.budget import CHARS_PER_TOKEN, TokenBudget, reduce_budget, text_tokens
 from hermes.context.pruning import elide
-from hermes.context.room import TokenBudget, reduce_budget
-from hermes.context.tokens import CHARS_PER_TOKEN, text_tokens
+from hermes.context.references import ATTACHED, BLOCK_BEGINS, BLOCK_ENDS
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from hermes.core.transcript import Transcript
+
+# Commands, bans and their withdrawal: kept before all others.
+_STRONG = re.compile(
+    r"""(?ix)\b(?:
+    never|always|must|mustn't|shall\ not|do\ not|don't|may\ not|no\ longer|only\ use|use\ only
+    |from\ now\ on|rule|rules|constraint|constraints|requirement|policy|convention|forbidden
+    |prohibited|not\ allowed|under\ no\ circumstances|without\ asking|ask\ (?:me\ )?first
+    |reject(?:ed)?|decided\ against|ruled\ out|scratch\ that|forget\ (?:what|the|about)
+    |i\ changed\ my\ mind
+    |nie|niemals|immer|verboten|ab\ jetzt|jamais|toujours|nunca|siempre|mai|sempre|nooit|altijd
+    |никогда|всегда|нельзя
+    )\b|(?:不要|不得|必须|总是|永远|禁止|絶対|必ず|항상|절대)"""
+)
+# Preferences, decisions and warnings. A false positive costs a few tokens; a false negative loses a
+# wish.
+_WEAK = re.compile(
+    r"""(?ix)\b(?:
+    avoid|prefer|instead\ of|rather\ than|stick\ (?:to|with)|keep\ (?:to|using)|in\ future
+    |remember|note\ that|keep\ in\ mind|make\ sure|be\ sure|ensure|required|allowed\ to
+    |decided\ (?:to|on)|did\ not\ work|didn't\ work|does\ not\ work|we\ tried|i\ tried|deprecated
+    |cannot|can't|won't|shall|nicht|kein|keine|keinen|stattdessen|merk\ dir|bitte\ nur|ne\ pas
+    )\b"""
+)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.S)
+_LONGEST = 500
+# Longer texts are pasted; the user's comment is before or after.
+_SPOKEN = 6_000
+_EDGE = 2_000
+
+
+class StandingRule(Value):
+    """A sentence of a message; `strong` ones are certainly rules."""
+
+    message: UserMessage
+    text: str
+    strong: bool
+
+
+def rules_in(message: UserMessage) -> list[StandingRule]:
+    """Returns the sentences of a message that may be rules."""
+    spoken = _FENCED.sub("\n", message.text.partition(ATTACHED)[0])
+    if len(spoken) > _SPOKEN:
+        spoken = spoken[:_EDGE] + "\n" + spoken[-_EDGE:]
+    sentences = (each.strip() for each in _SENTENCE.split(spoken))
+    return [
+        StandingRule(message=message, text=each, strong=strong)
+        for each in sentences
+        if 3 < len(each) <= _LONGEST
+        and ((strong := _STRONG.search(each) is not None) or _WEAK.search(each))
+    ]
+
+
+def standing_rules(messages: Iterable[Message]) -> list[StandingRule]:
+    """Returns every rule once, at its newest position, oldest first."""
+    found: dict[str, StandingRule] = {}
+    for message in messages:
+        if isinstance(message, UserMessage) and message.origin == "user":
+            for rule in rules_in(message):
+                key = " ".join(rule.text.lower().split()).rstrip(".!")
+                found.pop(key, None)
+                found[key] = rule
+    return list(found.values())
+
+
+_NAME = re.compile(
+    r"""(?x)
+    https?://[^\s"'<>)\]]+
+    |(?<![\w/.@-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w
+    |\b[\w-]+\.(?:py|js|ts|tsx|go|rs|c|h|cpp|java|rb|sh|md|txt|toml|yaml|yml|json|sql|html|css|csv)\b
+    |\b[A-Z][A-Z0-9]+-\d+\b
+    |\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b
+    |\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b
+    |\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b
+    |\b[\w-]+:\d{2,5}\b
+    |\#\d{2,}\b
+    """
+)
+_LONGEST_NAME = 120
+
+
+class FileSeen(Value):
+    """A file that the model read or wrote. `lines` is like "1-80 of 80"; `number` is the record."""
+
+    path: str
+    lines: str
+    digest: str = ""
+    number: int = 0
+
+
+def current_request(transcript: Transcript) -> list[UserMessage]:
+    """Returns the message that began the newest user turn and the user messages since."""
+    messages = transcript.messages
+    for start in reversed(transcript.turn_starts):
+        first = messages[start] if start < len(messages) else None
+        if isinstance(first, UserMessage) and first.origin == "user":
+            return [
+                each
+                for each in messages[start:]
+                if isinstance(each, UserMessage) and each.origin == "user"
+            ]
+    return []
+
+
+def open_todos(transcript: Transcript) -> list[str]:
+    """Returns the open tasks of the newest list."""
+    listed = (transcript.latest("todo") or {}).get("todos", ())
+    signs = {"pending": "[ ]", "in_progress": "[>]"}
+    return [
+        f"{signs[item['status']]} {item.get('id', '')}: {item.get('content', '')}"
+        for item in listed
+        if isinstance(item, dict) and item.get("status") in signs
+    ]
+
+
+def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
+    """Returns files read or changed in the first `upto` messages, at their newest state, oldest
+    first; deleted files are left out."""
+    found: dict[str, FileSeen] = {}
+    for message in transcript.messages[:upto]:
+        for result in message.results if isinstance(message, ToolMessage) else ():
+            if result.failed:
+                continue
+            number, details = transcript.number_of(result), result.details
+            if result.name == "read_file" and isinstance(path := details.get("path"), str):
+                seen = _file_seen(path, details, number, found.pop(path, None))
+                found.update({path: seen} if seen else {})
+            for path in _detail_paths(details, "files_modified", "files_created"):
+                found.pop(path, None)
+                found[path] = FileSeen(path=path, lines="written by you", number=number)
+            for path in _detail_paths(details, "files_deleted"):
+                found.pop(path, None)
+    return list(found.values())
+
+
+def tools_found(transcript: Transcript, upto: int) -> list[str]:
+    """Returns the descriptions of tools found by tool_search."""
+    found: dict[str, None] = {}
+    for message in transcript.messages[:upto]:
+        for result in message.results if isinstance(message, ToolMessage) else ():
+            if result.name == "tool_search":
+                found.update(dict.fromkeys(_detail_paths(result.details, "found")))
+    return list(found)
+
+
+def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
+    """Returns paths, URLs, ids, versions and similar names, newest and most used first."""
+    last: dict[str, int] = {}
+    count: dict[str, int] = {}
+    for place, message in enumerate(messages):
+        for name in _NAME.findall(_message_text(message)):
+            if len(name) <= _LONGEST_NAME:
+                last[name] = place
+                count[name] = count.get(name, 0) + 1
+    already_listed = set(known)
+    already_listed.update(posixpath.basename(path) for path in known)
+    ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))
+    return [name for name in ranked if name not in already_listed]
+
+
+def _message_text(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return message.text.partition(ATTACHED)[0][:4_000]
+        case AssistantMessage():
+            arguments = (
+                value
+                for call in message.calls
+                for value in call.arguments.values()
+                if isinstance(value, str)
+            )
+            return "\n".join((message.text[:4_000], *(value[:400] for value in arguments)))
+        case _:
+            return ""
+
+
+def _file_seen(
+    path: str, details: dict[str, JsonValue], number: int, before: FileSeen | None
+) -> FileSeen | None:
+    if details.get("status") == "unchanged":
+        return before
+    start, shown, total = (details.get(key) for key in ("start", "shown", "total_lines"))
+    if not (isinstance(start, int) and isinstance(shown, int)):
+        return before
+    lines = f"{start}-{start + shown - 1} of {total}"
+    digest = str(details.get("digest", ""))
+    if before is not None and before.digest == digest and before.lines != "written by you":
+        lines = lines if lines in before.lines else f"{before.lines}; {lines}"
+        lines = lines if len(lines) < 60 else f"most of {total}"
+    return FileSeen(path=path, lines=lines, digest=digest, number=number)
+
+
+def _detail_paths(details: dict[str, JsonValue], *keys: str) -> list[str]:
+    values = (details.get(key) for key in keys)
+    return [str(each) for value in values if isinstance(value, list) for each in value]
+
 
 SEARCH_TOOL = "session_search"
 

@@ -5,21 +5,27 @@ from __future__ import annotations
 import logging
 
 from hermes.codec.values import replace
-from hermes.context.block import SEARCH_TOOL, Carried, fitting_block
-from hermes.context.carried import (
+from hermes.context.block import (
+    SEARCH_TOOL,
+    Carried,
     current_request,
     files_seen,
+    fitting_block,
     names_in_use,
     open_todos,
+    standing_rules,
     tools_found,
 )
-from hermes.context.pruning import prune
-from hermes.context.room import LEAST_SUMMARY, TokenBudget
-from hermes.context.shrinking import shrink
-from hermes.context.standing import standing_rules
+from hermes.context.budget import (
+    CHARS_PER_TOKEN,
+    LEAST_SUMMARY,
+    EngineDeps,
+    SizeMonitor,
+    TokenBudget,
+    messages_tokens,
+)
+from hermes.context.pruning import prune, shrink
 from hermes.context.summary import clean_summary, local_notes, summary_prompt
-from hermes.context.tokens import CHARS_PER_TOKEN, messages_tokens
-from hermes.context.watch import EngineDeps, SizeMonitor
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.messages import Message, ToolMessage, UserMessage, user_says

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.context.files import Scan, no_scan
 from hermes.context.harmless import ScanCache
+from hermes.context.project_files import Scan, no_scan
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult
@@ -41,7 +41,7 @@ class _LazyNearby:
 
     async def __call__(self, call: ToolCall, result: ToolResult) -> str:
         if self._inner is None:
-            from hermes.context.nearby import FolderContext
+            from hermes.context.project_files import FolderContext
 
             self._inner = FolderContext(self._workspace, self._permits, known=(), scan=self._scan)
         return await self._inner(call, result)

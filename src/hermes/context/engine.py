@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.context.watch import EngineDeps, SizeMonitor
+from hermes.context.budget import EngineDeps, SizeMonitor
 from hermes.core.events import Compacted
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt

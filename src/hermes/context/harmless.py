@@ -8,8 +8,7 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
-from hermes.config.files import replace_file
-from hermes.config.home import Home
+from hermes.config.home import Home, replace_file
 from hermes.core.errors import ConfigError
 
 MOST_KNOWN = 400

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.config.settings import Settings
-from hermes.context.personalities import all_personalities, find_personality
+from hermes.context.system import all_personalities, find_personality
 from hermes.core.commands import Overlay
 
 

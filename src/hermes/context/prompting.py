@@ -7,19 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.config.kinds import Effort
+from hermes.config.schema import Effort
 from hermes.config.settings import AgentSettings, Settings
-from hermes.context.files import (
+from hermes.context.pii import hides_people, without_people
+from hermes.context.project_files import (
     ProjectContext,
     Scan,
     limit_for,
     no_scan,
     project_context,
 )
-from hermes.context.pii import hides_people, without_people
-from hermes.context.platforms import platform_hint
 from hermes.context.soul import read_soul
-from hermes.context.system import Layer, PromptFacts, Slots, layers, with_model
+from hermes.context.system import Layer, PromptFacts, Slots, layers, platform_hint, with_model
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
 from hermes.core.messages import Message
@@ -28,7 +27,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
 from hermes.models.choice import ModelChoice
-from hermes.workspaces.terminal_settings import describe_backend, is_remote_backend
+from hermes.workspaces.shell import describe_backend, is_remote_backend
 
 DEFAULT_PROFILE = "default"
 

@@ -9,10 +9,15 @@ from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from hermes.codec.values import Value
-from hermes.context.marks import ATTACHED, WARNINGS
-from hermes.context.tokens import text_tokens
+from hermes.context.budget import text_tokens
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.ports import FileInfo
+
+ATTACHED = "--- Attached Context ---"
+WARNINGS = "--- Context Warnings ---"
+BLOCK_BEGINS = "[The earlier part of this conversation, shortened by the program."
+BLOCK_ENDS = "[End of the shortened part. What follows is newer and wins over it.]"
+
 
 _MENTION = re.compile(
     r"""(?x) (?<![\w/@.]) @ (?:

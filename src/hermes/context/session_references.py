@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hermes.context.marks import ATTACHED, WARNINGS
+from hermes.context.references import ATTACHED, WARNINGS
 from hermes.core.effects import Allow, Effect, FetchUrl, ReadPath, RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.messages import user_says
@@ -104,7 +104,7 @@ class SessionSources:
         """What a reader would see of it."""
         from hermes.context.references import ReferencePage
         from hermes.policy.outgoing import host_of
-        from hermes.web.reading import extract_text
+        from hermes.web.fetcher import extract_text
 
         if self._session.busy:
             raise ToolError("a page can be attached when no turn is running.")

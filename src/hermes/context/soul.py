@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hermes.codec.whole_files import write_new
+from hermes.codec.atomic_files import write_new
 from hermes.config.home import Home
-from hermes.context.files import Scan, cut_middle
+from hermes.context.project_files import Scan, cut_middle
 
 STARTER = """\
 <!-- Who Hermes is for you. What you write below this line takes the place of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from hermes.context.marks import BLOCK_BEGINS, BLOCK_ENDS
+from hermes.context.budget import CHARS_PER_TOKEN, text_tokens
 from hermes.context.pruning import Number, describe_result, elide, main_argument, truncate
-from hermes.context.tokens import CHARS_PER_TOKEN, text_tokens
+from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.messages import (
     AssistantMessage,
     Message,

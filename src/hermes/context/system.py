@@ -3,9 +3,106 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hermes.codec.values import Value
+from hermes.core.errors import NotFound
+
+_ATTACH = "To send a file, write MEDIA:/absolute/path on a line of its own."
+_CHAT = f"Markdown is shown. Keep messages short; long ones are split. {_ATTACH}"
+HINTS = {
+    "cli": "You are in a terminal: short Markdown reads well, wide tables do not. "
+    "Name files by their path.",
+    "api": "Follow the format that the client asks for.",
+    "acp": "You are in an editor: Markdown is shown; name files by path and line.",
+    "telegram": f"You are in Telegram, at most 4096 characters a message; no tables. {_CHAT}",
+    "discord": f"You are in Discord, at most 2000 characters a message; no tables. {_CHAT}",
+    "slack": f"You are in Slack: *bold*, _italic_, `code`; no tables or headings. {_ATTACH}",
+    "whatsapp": f"You are in WhatsApp: *bold*, _italic_; no tables, no headings. {_ATTACH}",
+    "signal": f"You are in Signal: plain text with little mark-up. {_ATTACH}",
+    "matrix": f"You are in Matrix. {_CHAT}",
+    "mattermost": f"You are in Mattermost. {_CHAT}",
+    "teams": f"You are in Microsoft Teams. {_CHAT}",
+    "feishu": f"You are in Feishu. {_CHAT}",
+    "dingtalk": f"You are in DingTalk. {_CHAT}",
+    "wecom": f"You are in WeCom. {_CHAT}",
+    "line": f"You are in LINE: plain text, no Markdown. {_ATTACH}",
+    "email": f"You write an e-mail: plain text without Markdown, with a proper ending. {_ATTACH}",
+    "sms": "You answer by SMS: at most 1600 characters, plain text, no Markdown, no links needed.",
+    "voice": "Your answer is spoken: short sentences, no mark-up, no lists, numbers in words.",
+    "webhook": "Nobody watches you work; your last message is delivered as the result.",
+    "homeassistant": "You answer in a home: one or two plain sentences that can be spoken.",
+    "cron": "Nobody is present: do not ask questions. Your last message is delivered as is; reply "
+    "exactly [SILENT] to deliver nothing.",
+    "batch": "Nobody is present: do not ask questions; finish the task yourself.",
+}
+
+
+def platform_hint(platform: str, own: Mapping[str, object]) -> str:
+    """Returns the hint for a surface. A user string is appended; a mapping may `replace` or
+    `append`."""
+    hint, given = HINTS.get(platform, ""), own.get(platform)
+    if isinstance(given, str):
+        return f"{hint} {given}".strip()
+    if isinstance(given, Mapping):
+        replaced = given.get("replace")
+        hint = str(replaced) if replaced is not None else hint
+        return f"{hint} {given.get('append') or ''}".strip()
+    return hint
+
+
+NONE = ("none", "default", "neutral", "off")
+BUILT_IN = {
+    "helpful": "Be warm and helpful. Anticipate what the user needs next and offer it.",
+    "concise": "Answer as briefly as the topic allows. No preamble, no closing summary.",
+    "technical": "Speak to an expert: exact terms, precise numbers, trade-offs, no simplification.",
+    "creative": "Look for unusual angles. Offer several ideas and vivid pictures before settling.",
+    "teacher": "Explain step by step, from the known to the new, with an example; check now and "
+    "then that it was understood.",
+    "kawaii": "Be sweet and cheerful, with soft words and a little sparkle (◕‿◕), and still exact.",
+    "catgirl": "Be a playful cat-eared helper who says nya now and then, curious and attentive.",
+    "pirate": "Talk like a seasoned pirate, arr, with the sea in every other phrase; facts stay "
+    "ship-shape.",
+    "shakespeare": "Speak in the manner of an Elizabethan play, with thee and thou and a fine turn "
+    "of phrase, yet let the matter be plain.",
+    "surfer": "Be laid-back, friendly and full of surf talk. No stress, all signal.",
+    "noir": "Narrate like a tired detective in a rainy city: short sentences, dry wit, hard facts.",
+    "uwu": "Wwite in a soft uwu way with gentle stammews, but keep code, names and numbews exact.",
+    "philosopher": "Reflect before you answer: ask what the question assumes, weigh both sides, "
+    "then say what follows in practice.",
+    "hype": "Bring energy! Celebrate progress and push onwards, without ever overstating a result.",
+}
+
+
+def all_personalities(own: Mapping[str, object]) -> dict[str, str]:
+    """Returns all personalities by name; the user's override built-in ones."""
+    return BUILT_IN | {
+        name.lower(): text for name, value in own.items() if (text := personality_text(value))
+    }
+
+
+def personality_text(value: object) -> str:
+    """Returns a string, or the joined `system_prompt`, `tone` and `style`."""
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, Mapping):
+        return ""
+    labels = {"system_prompt": "", "tone": "Tone: ", "style": "Style: "}
+    parts = (f"{label}{value[name]}" for name, label in labels.items() if value.get(name))
+    return "\n".join(parts).strip()
+
+
+def find_personality(name: str, own: Mapping[str, object]) -> tuple[str, str]:
+    """Returns the stored name and text, both empty for none; NotFound."""
+    plain = name.strip().lower()
+    if not plain or plain in NONE:
+        return "", ""
+    there = all_personalities(own)
+    if plain not in there:
+        names = ", ".join(sorted(there))
+        raise NotFound(f"There is no personality {name!r}. Available: {names}.", tuple(there))
+    return plain, there[plain]
+
 
 DEFAULT_IDENTITY = (
     "You are Hermes, a helpful and knowledgeable assistant who gets things done with tools. "

@@ -7,12 +7,11 @@ import logging
 from typing import Any, cast
 
 from hermes.codec.values import JsonObject, replace
+from hermes.core.delegating import GatedFetcher, GatedWorkspace
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
 from hermes.core.gate import CallGate
-from hermes.core.gated import GatedFetcher, GatedWorkspace
-from hermes.core.hooking import after_tool, before_tool, outcome_of
-from hermes.core.hooks import CallOutcome
+from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, Text, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, group_parallel, plan_call, refuse_call
 from hermes.core.ports import Fetcher, Workspace

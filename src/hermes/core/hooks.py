@@ -1,11 +1,21 @@
-"""What hooks may change in a turn."""
+"""Hooks: what they may change in a turn, and where they are called."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from hermes.codec.values import JsonObject, Value
-from hermes.core.messages import ToolCall, ToolResult
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.core.concurrency import Stop, run_unless_stopped
+from hermes.core.events import HookAction, HookAnswered
+from hermes.core.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, UserMessage
+from hermes.core.planning import TOOL_CALL, find_tool, refuse_call, unwrap_tool_call
+from hermes.core.prompt import Prompt, Reply, TextDelta
+from hermes.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from hermes.core.turn import Turn
 
 # A call ran, was refused before it ran, or was blocked by the policy, a person or a hook.
 CallOutcome = Literal["made", "refused", "blocked"]
@@ -48,3 +58,177 @@ class TurnHooks(Protocol):
     async def before_final_answer(self, text: str) -> str | None:
         """Text that replaces the final answer of the turn."""
         ...
+
+
+class HookContext:
+    """One per session. The changed message is built once, so that consecutive requests share their
+    prefix."""
+
+    def __init__(self) -> None:
+        self._made: tuple[Message, str, UserMessage] | None = None
+
+    def add_to(self, prompt: Prompt, transcript: Transcript) -> Prompt:
+        if not transcript.hook_text:
+            return prompt
+        place = _message_position(prompt.messages, transcript)
+        if place is None:
+            return prompt
+        message = self._join(prompt.messages[place], transcript.hook_text)
+        messages = (*prompt.messages[:place], message, *prompt.messages[place + 1 :])
+        return replace(prompt, messages=messages)
+
+    def _join(self, said: Message, words: str) -> UserMessage:
+        assert isinstance(said, UserMessage)
+        if self._made is None or self._made[0] is not said or self._made[1] != words:
+            joined = replace(said, parts=(*said.parts, Text(text=f"\n\n{words}")))
+            self._made = (said, words, joined)
+        return self._made[2]
+
+
+def _message_position(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
+    """The position of the current turn's message in a request. If compaction removed or changed it,
+    the position of the newest user message."""
+    start = transcript.turn_starts[-1] if transcript.turn_starts else 0
+    begun = transcript.messages[start] if start < len(transcript.messages) else None
+    newest = None
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place] is begun:
+            return place
+        if newest is None and isinstance(messages[place], UserMessage):
+            newest = place
+    return newest
+
+
+T = TypeVar("T")
+
+BEFORE_TURN = "pre_llm_call"
+BEFORE_CALL = "pre_tool_call"
+FINAL_ANSWER_HOOK = "transform_llm_output"
+# How long to wait for hooks that transform an existing result once the person stops the turn.
+GRACE_SECONDS = 2.0
+BLOCKED = "blocked_by"
+NO_REASON = "A hook requires it and gives no reason."
+
+
+async def before_turn(turn: Turn, hooks: TurnHooks) -> None:
+    transcript = turn.recorder.transcript
+    if not transcript.has_only_message or transcript.hook_text:
+        return
+    if words := await run_unless_stopped(turn.stop, hooks.before_turn()):
+        whose = hooks.sources
+        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=whose)
+        turn.recorder.note(answer)
+
+
+async def before_tool(
+    turn: Turn, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
+) -> tuple[ToolCall, str] | ToolResult:
+    """The call to make and the reason to ask a person first ("" for none), or its result. A `known`
+    answer from the journal is applied without asking hooks again."""
+    call = _resolve_call(turn, call)
+    if known is not None:
+        return _apply_verdict(call, verdict_of(known))
+    if hooks is None or call.broken:
+        return call, ""
+    verdict = await run_unless_stopped(turn.stop, hooks.before_tool(call))
+    turn.world.kill_point("hook.answered")
+    if verdict is None:
+        return call, ""
+    turn.recorder.note(_hook_event(call, verdict, hooks.sources))
+    return _apply_verdict(call, verdict)
+
+
+async def after_tool(
+    turn: Turn,
+    hooks: TurnHooks,
+    call: ToolCall,
+    result: ToolResult,
+    seconds: float,
+    fate: CallOutcome = "made",
+) -> ToolResult:
+    text = await _wait_briefly(turn.stop, hooks.after_tool(call, result, seconds, fate))
+    if text is None or fate != "made":
+        return result
+    images = tuple(part for part in result.parts if isinstance(part, Image))
+    details = {**result.details, "transformed": True}
+    origin = ", ".join(dict.fromkeys((result.origin, *hooks.sources)))
+    changed = replace(result, parts=(Text(text=text), *images), details=details, origin=origin)
+    # A hook may have added a secret.
+    return turn.recorder.redactor.result(changed)
+
+
+async def before_final_answer(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
+    message = reply.message
+    if not message.calls and message.text:
+        text = await _wait_briefly(turn.stop, hooks.before_final_answer(message.text))
+        if text is not None and text != message.text:
+            whose = hooks.sources
+            answer = HookAnswered(
+                hook=FINAL_ANSWER_HOOK, action="replace", text=text, origins=whose
+            )
+            turn.recorder.note(answer)
+            thoughts = tuple(part for part in message.parts if isinstance(part, Reasoning))
+            message = replace(message, parts=(*thoughts, Text(text=text)))
+    if hooks.holds_text and message.text:
+        turn.recorder.show(TextDelta(text=message.text))
+    return replace(reply, message=message)
+
+
+def outcome_of(result: ToolResult) -> CallOutcome:
+    """The outcome of a call that got a result before it was planned."""
+    return "blocked" if BLOCKED in result.details else "refused"
+
+
+def _resolve_call(turn: Turn, call: ToolCall) -> ToolCall:
+    """The call under the name of the tool that would run, however the model spelled it: hooks must
+    not miss a call because of its spelling."""
+    while call.name == TOOL_CALL and not call.broken:
+        call = unwrap_tool_call(call)
+    found = None if call.broken else find_tool(turn.toolbox, call.name)
+    return replace(call, name=found.name) if found is not None else call
+
+
+def _hook_event(call: ToolCall, verdict: HookVerdict, whose: tuple[str, ...]) -> HookAnswered:
+    action: HookAction = "modify"
+    if verdict.block is not None:
+        action = "block"
+    elif verdict.ask is not None:
+        action = "approve"
+    return HookAnswered(
+        hook=BEFORE_CALL,
+        action=action,
+        call_id=call.id,
+        text=verdict.block or verdict.ask or "",
+        arguments=verdict.arguments,
+        origins=whose,
+    )
+
+
+def verdict_of(event: HookAnswered) -> HookVerdict:
+    return HookVerdict(
+        block=event.text if event.action == "block" else None,
+        ask=event.text if event.action == "approve" else None,
+        arguments=event.arguments,
+    )
+
+
+def _apply_verdict(call: ToolCall, verdict: HookVerdict) -> tuple[ToolCall, str] | ToolResult:
+    if verdict.block is not None:
+        return replace(refuse_call(call, verdict.block or NO_REASON), details={BLOCKED: "hook"})
+    if verdict.arguments is not None:
+        call = replace(call, arguments=verdict.arguments)
+    return call, "" if verdict.ask is None else verdict.ask or NO_REASON
+
+
+async def _wait_briefly(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work, or None if it takes too long after the person stops the turn."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait((task,), timeout=GRACE_SECONDS)
+        return task.result() if task.done() else None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -6,6 +6,7 @@ import logging
 from contextlib import aclosing
 
 from hermes.codec.values import Value
+from hermes.core.concurrency import TurnStopped, run_unless_stopped
 from hermes.core.errors import BudgetReached, HermesError, ProviderError
 from hermes.core.events import (
     EndReason,
@@ -17,11 +18,10 @@ from hermes.core.events import (
 )
 from hermes.core.executor import NOT_RUN, run_calls
 from hermes.core.fitting import reply_within
-from hermes.core.hooking import before_final_answer, before_turn
+from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
 from hermes.core.planning import refuse_call
 from hermes.core.prompt import Prompt, Reply, TextDelta
-from hermes.core.stop import TurnStopped, run_unless_stopped
 from hermes.core.turn import Turn
 
 log = logging.getLogger(__name__)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hermes.codec.identity import IdentityCache
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import IdentityCache, JsonObject, Value
 from hermes.core.messages import AssistantMessage, Message, Usage
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
 from hermes.codec.values import replace
-from hermes.core.adopted import import_events
 from hermes.core.commands import (
     Answer,
     Archive,
@@ -32,32 +31,54 @@ from hermes.core.errors import Fenced, JournalError, UsageError
 from hermes.core.events import (
     Archived,
     Compacted,
+    DurableEvent,
     JudgedEffect,
     MessageReceived,
     ModelSwitched,
     Overlaid,
     Record,
+    ReplyAdded,
     Rewound,
     SessionEnded,
     Steered,
     Titled,
+    ToolFinished,
     Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.gate import CallGate, Gate
-from hermes.core.messages import Message, user_says
-from hermes.core.meter import SessionMeter
-from hermes.core.parts import SessionDeps
+from hermes.core.gate import CallGate, Gate, Questions
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    user_says,
+)
+from hermes.core.metering import SessionMeter
 from hermes.core.ports import Fetcher, Meter, ProcessNotice, Workspace
 from hermes.core.prompt import Notice
-from hermes.core.questions import Questions
-from hermes.core.recorder import Recorder
-from hermes.core.subscription import EventListener, Subscription
+from hermes.core.recorder import EventListener, Recorder, Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest, ContextEngine, ToolServices
+from hermes.core.turn import CompactionRequest, ContextEngine, SessionDeps, ToolServices
 from hermes.core.turns import Turns
+
+
+def import_events(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
+    """Replies are attributed to this model, at no cost."""
+    for message in messages:
+        match message:
+            case UserMessage():
+                yield MessageReceived(message=message, past=True)
+            case AssistantMessage():
+                yield ReplyAdded(message=message, usage=Usage(), model=model, provider=provider)
+            case ToolMessage():
+                yield from (ToolFinished(result=each) for each in message.results)
+            case _:
+                assert_never(message)
+
 
 log = logging.getLogger(__name__)
 

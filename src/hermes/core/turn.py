@@ -1,4 +1,4 @@
-"""Everything that one turn works with. New behaviour is added here as a value, not in the loop."""
+"""What turns and sessions work with. New behaviour is added here as a value, not in the loop."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
-from hermes.core.budget import StepBudget
-from hermes.core.events import Compacted, CompactionCause
-from hermes.core.gate import Gate
-from hermes.core.guardrails import Guardrails, LoopWatch
+from hermes.core.caps import StepBudget
+from hermes.core.concurrency import Stop
+from hermes.core.delegating import NoWeb
+from hermes.core.events import Compacted, CompactionCause, Tuned
+from hermes.core.gate import Gate, Judge, Preflight, Questions
+from hermes.core.guardrails import Guardrails, LoopWatch, ResultLimiter
 from hermes.core.hooks import TurnHooks
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.core.meter import SessionMeter
-from hermes.core.ports import Fetcher, Meter, Provider, Workspace
+from hermes.core.metering import Budgeting, SessionMeter
+from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
 from hermes.core.service_registry import ServiceRegistry
-from hermes.core.spill import ResultLimiter
-from hermes.core.stop import Stop
 from hermes.core.tools import Tool, ToolSettings
 from hermes.core.transcript import Transcript
 from hermes.core.world import World
@@ -149,3 +148,57 @@ class Turn:
         self.result_limiter = ResultLimiter(workspace, limits.window)
         self.usage = recorder.transcript.turn_usage
         self.fruitless = 0
+
+
+Connect = Callable[[str, str, Meter], tuple[Provider, TurnLimits]]
+
+
+class SessionDeps:
+    """`connect` builds the provider for a model and provider name, with the limits of that model;
+    the meter books all its requests. `budgeting` returns what the session may spend now. `services`
+    creates the objects that tools get from `ToolContext.kept`. `judge` and `preflight`: see `Gate`.
+    `engine` compacts long conversations; `remark` adds text to tool results. `hooks` is called
+    before every turn until it returns hooks; `tune` receives changed session settings."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        connect: Connect,
+        view: View,
+        toolbox: Toolbox,
+        workspace: Workspace,
+        policy: Policy,
+        world: World,
+        attended: bool,
+        approval_seconds: float = 60,
+        budget: StepBudget | None = None,
+        budgeting: Callable[[], Budgeting] = Budgeting,
+        services: ServiceRegistry | None = None,
+        web: Fetcher | None = None,
+        judge: Judge | None = None,
+        preflight: Preflight | None = None,
+        engine: ContextEngine | None = None,
+        remark: Remark | None = None,
+        hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None,
+        tune: Callable[[Tuned], None] = lambda _tuned: None,
+    ) -> None:
+        self.journal = journal
+        self.connect = connect
+        self.view = view
+        self.toolbox = toolbox
+        self.workspace = workspace
+        self.policy = policy
+        self.world = world
+        self.attended = attended
+        self.approval_seconds = approval_seconds
+        self.budget = budget
+        self.budgeting = budgeting
+        self.services = services or ServiceRegistry()
+        self.web = web or NoWeb()
+        self.judge = judge
+        self.preflight = preflight
+        self.engine = engine
+        self.remark = remark
+        self.hooks = hooks
+        self.tune = tune

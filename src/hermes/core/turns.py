@@ -6,18 +6,16 @@ import asyncio
 import logging
 
 from hermes.codec.values import replace
-from hermes.core.budget import StepBudget
+from hermes.core.caps import StepBudget
+from hermes.core.concurrency import Stop
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnStarted
-from hermes.core.gate import Gate
+from hermes.core.gate import Gate, Questions, expire_question
 from hermes.core.loop import run_turn
-from hermes.core.meter import SessionMeter
-from hermes.core.parts import SessionDeps
+from hermes.core.metering import SessionMeter
 from hermes.core.ports import Provider
-from hermes.core.questions import Questions, expire_question
 from hermes.core.recorder import Recorder
-from hermes.core.stop import Stop
-from hermes.core.turn import ToolServices, Turn, TurnLimits
+from hermes.core.turn import SessionDeps, ToolServices, Turn, TurnLimits
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from hermes.core.pacing import Pacer
+from hermes.core.concurrency import Pacer
 
 
 class Clock(Protocol):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
+from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
+from hermes.providers.endpoint import LOGIN, is_plausible_key
 from hermes.providers.keys import Credential, KeyPool, SingleKey, numbered_variables
-from hermes.providers.scope import LOGIN, is_plausible_key
-from hermes.providers.vendor import ModelCatalogue, Vendor, shipped_catalogue
 
 if TYPE_CHECKING:
-    from hermes.credentials.desk import AccountRow, CredentialAdmin
-    from hermes.credentials.oauth.screen import LoginScreen
-    from hermes.credentials.wallet import BorrowedKeys, CredentialStore
+    from hermes.credentials.admin import AccountRow, CredentialAdmin
+    from hermes.credentials.credential_store import BorrowedKeys, CredentialStore
+    from hermes.credentials.oauth.flows import LoginScreen
 
 CUSTOM = "custom"
 AUTH_FILE = "auth.json"
@@ -125,8 +125,8 @@ class Accounts:
     @property
     def wallet(self) -> CredentialStore:
         if self._wallet is None:
-            from hermes.credentials.reactions import KeyCooldowns
-            from hermes.credentials.wallet import CredentialSettings, CredentialStore
+            from hermes.credentials.credential_store import CredentialSettings, CredentialStore
+            from hermes.credentials.key_health import KeyCooldowns
 
             rests = self._config.settings.credential_pool_cooldowns
             self._wallet = CredentialStore(
@@ -147,7 +147,7 @@ class Accounts:
 
     @property
     def _desk(self) -> CredentialAdmin:
-        from hermes.credentials.desk import CredentialAdmin
+        from hermes.credentials.admin import CredentialAdmin
 
         return CredentialAdmin(self.wallet)
 
@@ -187,8 +187,8 @@ class Accounts:
         return (self._config.home.root / AUTH_FILE).exists()
 
     def _source(self, name: str) -> BorrowedKeys:
-        from hermes.credentials.held import borrowed_key
-        from hermes.credentials.wallet import BorrowedKeys
+        from hermes.credentials.credential_store import BorrowedKeys
+        from hermes.credentials.stored_key import borrowed_key
 
         provider, vendor = name.removeprefix(f"{CUSTOM}:"), self._vendor(name)
         keys = self.environment_keys(provider, vendor)
@@ -213,7 +213,7 @@ class Accounts:
             return f"{CUSTOM}:{bare}"
         if provider in self.logins() or provider in self.wallet.auth_file.peek().providers():
             return provider
-        from hermes.config.nearest import suggest_names
+        from hermes.config.suggestions import suggest_names
 
         near = tuple(suggest_names(provider, (*self._catalogue.vendors, *self.logins())))
         raise NotFound(
@@ -222,7 +222,7 @@ class Accounts:
 
     async def _names(self) -> list[str]:
         """Providers that have a key or login of any kind."""
-        from hermes.credentials.foreign import LOGIN_PROGRAMS
+        from hermes.credentials.other_programs import LOGIN_PROGRAMS
 
         names = list((await self.wallet.auth_file.read()).providers())
         for vendor in self._catalogue.vendors.values():

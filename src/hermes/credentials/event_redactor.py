@@ -32,7 +32,7 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Reasoning, ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
-from hermes.core.veil import LABEL
+from hermes.core.secrets import LABEL
 from hermes.credentials.redaction import SHORTEST, SecretRedactor
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hermes.codec.identity import IdentityCache
-from hermes.codec.values import replace
+from hermes.codec.values import IdentityCache, replace
 from hermes.core.messages import Image, Message, Reasoning
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec

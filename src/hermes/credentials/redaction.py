@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode
 from hermes.config.child_environment import hidden_values
+from hermes.config.environment import is_maskable, process_environment, read_env_file
 from hermes.config.home import Home, resolve_home
 from hermes.config.load import Config, find_named_secrets, load
-from hermes.config.secrets import is_maskable, process_environment, read_env_file
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import is_providers
-from hermes.config.env_edit import set_variable
-from hermes.config.secrets import read_env_file
+from hermes.config.environment import read_env_file, set_variable
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
-from hermes.codec.whole_files import PRIVATE, replace_file
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.world import World
 from hermes.cron.schedule import Schedule, format_time, next_run, parse_schedule

@@ -12,8 +12,7 @@ from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound, UsageError
 from hermes.homes import outside_files as outside
 from hermes.homes.archives import PackedHome, copy_database, is_persistent, pack
-from hermes.journal.leases import lock_folder
-from hermes.journal.locks import is_alive
+from hermes.journal.leases import is_alive, lock_folder
 
 FOLDER = "backups"
 QUICK = frozenset((".env", "SOUL.md", "auth.json", "config.yaml", "hermes.db"))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.config.findings import Diagnostic, fault, ok, warning
+from hermes.config.diagnostics import Diagnostic, fault, ok, warning
+from hermes.config.environment import process_environment
 from hermes.config.home import Home, profile_home, profile_names, root_home
 from hermes.config.load import Config, load
-from hermes.config.secrets import process_environment
-from hermes.context.files import MOST_CHARS
+from hermes.context.project_files import MOST_CHARS
 from hermes.core.errors import HermesError, UsageError
 from hermes.credentials.accounts import open_accounts
 from hermes.homes.profiles import DEFAULT
-from hermes.memory.format import FILE_NAMES, entries_size, split_entries
+from hermes.memory.entries import FILE_NAMES, entries_size, split_entries
 from hermes.tools.toolbox import wanted_names
 
 # What bots listen with.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from hermes.config.findings import Diagnostic, fault, ok, warning
+from hermes.config.diagnostics import Diagnostic, fault, ok, warning
+from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
-from hermes.config.secrets import process_environment
 from hermes.core.errors import JournalError
 from hermes.core.world import World
 from hermes.credentials.redaction import SecretRedactor
@@ -17,7 +17,7 @@ from hermes.journal.journal import SqliteJournal
 from hermes.journal.verify import VerifyProblem, verify
 from hermes.models.explaining import CandidateReason, explain_choice
 from hermes.models.models import Models
-from hermes.workspaces.confinement.protection import ConfinementReport
+from hermes.workspaces.confinement.scope import ConfinementReport
 
 MOST_NAMED = 5
 
@@ -65,7 +65,7 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
     Nothing is started or contacted."""
     from hermes.config.run_context import RunContext
     from hermes.workspaces.placement import describe_protection
-    from hermes.workspaces.terminal_settings import describe_backend, is_remote_backend
+    from hermes.workspaces.shell import describe_backend, is_remote_backend
 
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_remote_backend(terminal)
@@ -73,7 +73,7 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
     env = process_environment()
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     if is_remote_backend(terminal):
-        from hermes.workspaces.far.backends import find_missing
+        from hermes.workspaces.remote.backends import find_missing
 
         if why := find_missing(run):
             words, _, fix = why.rstrip(".").partition("; ")
@@ -103,7 +103,7 @@ def _protection_findings(protection: ConfinementReport) -> list[Diagnostic]:
 
 def skill_findings(config: Config) -> list[Diagnostic]:
     """Skills that cannot be used, each with its reason."""
-    from hermes.skills.scan import SkillScanner
+    from hermes.skills.catalogue import SkillScanner
     from hermes.skills.session_index import skill_roots, skills_cache
 
     roots = skill_roots(config.settings, config.home, "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.journal.archive import SessionArchive
     from hermes.journal.journal import SqliteJournal
-    from hermes.journal.spending import Spending
+    from hermes.journal.listing import Spending
     from hermes.memory.service import MemoryService
     from hermes.skills.library import SkillLibrary
 

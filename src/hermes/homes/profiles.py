@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from hermes.codec.values import Value
-from hermes.config.files import replace_file
 from hermes.config.home import (
     Home,
     check_profile_name,
     default_profile,
     profile_home,
     profile_names,
+    replace_file,
     unwritable_error,
 )
 from hermes.config.load import load

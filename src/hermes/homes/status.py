@@ -8,13 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import encode
-from hermes.config.secrets import display_value, mask
+from hermes.config.environment import display_value, mask
 from hermes.homes.backup import used_by
 from hermes.homes.updating import installation
 from hermes.models.explaining import explain_choice
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
-from hermes.workspaces.terminal_settings import describe_backend
+from hermes.workspaces.shell import describe_backend
 
 if TYPE_CHECKING:
     from hermes.config.load import Config

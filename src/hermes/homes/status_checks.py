@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.config.findings import Diagnostic
+from hermes.config.diagnostics import Diagnostic
 from hermes.core.errors import HermesError
 from hermes.homes.health import index_findings, journal_findings
 from hermes.homes.status import Page, changed_settings, packages

@@ -9,8 +9,7 @@ from hermes.config.home import Home
 from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
-from hermes.tools.toolbox import wanted_names
-from hermes.tools.toolsets import resolve_toolsets, toolsets_by_name
+from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name, wanted_names
 
 # The surfaces that sessions begin on.
 PLATFORMS = ("cli", "acp", "api")

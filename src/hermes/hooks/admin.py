@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound
-from hermes.hooks.catalogue import HOOKS
-from hermes.hooks.consent import hash_files, split_command
-from hermes.hooks.shell import ShellHook, run_hook
+from hermes.hooks.registry import HOOKS
+from hermes.hooks.shell import ShellHook, hash_files, run_hook, split_command
 from hermes.hooks.shell_hooks import consents_of, environment_of, find_problem, shell_hooks
 
 if TYPE_CHECKING:

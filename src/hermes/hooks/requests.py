@@ -13,8 +13,7 @@ from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import Clock
-from hermes.hooks.history import history
-from hermes.hooks.session import SessionHooks
+from hermes.hooks.session import SessionHooks, history
 
 EndpointOf = Callable[[str, str], tuple[str, str]]
 

@@ -7,16 +7,15 @@ from collections.abc import AsyncGenerator, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.core.beside import HookContext
 from hermes.core.events import CallSettled, ModelCalled
+from hermes.core.hooks import HookContext
 from hermes.core.messages import Usage
-from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
 from hermes.core.transcript import Transcript
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import Connect, TurnLimits
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from hermes.hooks.requests import RequestHooks
     from hermes.hooks.session import SessionHooks
     from hermes.models.models import Models
-    from hermes.tools.terminal_output import TerminalOutput
+    from hermes.tools.terminal import TerminalOutput
 
 RESET_REASONS = {"new": "new_session"}
 # How long a closed session is waited for by hooks that are still to be told of it.
@@ -90,7 +89,7 @@ class RunHooks:
         return through
 
     def output(self, session_id: str) -> TerminalOutput:
-        from hermes.tools.terminal_output import TerminalOutput
+        from hermes.tools.terminal import TerminalOutput
 
         followed = self._open.get(session_id)
         return TerminalOutput(followed.output if followed else None)

@@ -1,10 +1,12 @@
-"""Fires the hooks of one session, in the turn and by its events."""
+"""Fires the hooks of one session and interprets their answers."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import assert_never
 
+from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import subject
 from hermes.core.events import (
@@ -17,13 +19,116 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.hooks import CallOutcome, HookVerdict
-from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
 from hermes.core.recorder import Recorder
-from hermes.hooks.answers import contexts, first_text, verdict
-from hermes.hooks.history import history
 from hermes.hooks.registry import Hooks
 
+
+def history(messages: Iterable[Message]) -> list[JsonObject]:
+    """Returns dicts with `role` and `content`; assistants have `tool_calls`, each tool result
+    has its `tool_call_id`."""
+    found: list[JsonObject] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                found.append({"role": "user", "content": message.text})
+            case AssistantMessage():
+                said: JsonObject = {"role": "assistant", "content": message.text}
+                if message.calls:
+                    said["tool_calls"] = [_call(call) for call in message.calls]
+                found.append(said)
+            case ToolMessage():
+                for result in message.results:
+                    answered: JsonObject = {"role": "tool", "content": result.text}
+                    found.append(answered | {"tool_call_id": result.call_id, "name": result.name})
+            case _:
+                assert_never(message)
+    return found
+
+
+def _call(call: ToolCall) -> JsonObject:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
 log = logging.getLogger(__name__)
+
+BLOCK = "A hook blocked this call."
+ASK = "A hook requires approval."
+
+
+def contexts(answers: tuple[object, ...]) -> list[str]:
+    """Returns the context texts for the model."""
+    found = []
+    for answer in answers:
+        text = answer.get("context") if isinstance(answer, dict) else answer
+        if isinstance(text, str):
+            found.append(text.strip())
+        elif answer:
+            _log_ignored("pre_llm_call", answer)
+    return [text for text in found if text]
+
+
+def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
+    """The first block wins. Otherwise a person is asked if any callback requires it, and the
+    first modified arguments apply, so that the person approves exactly those."""
+    ask: str | None = None
+    arguments: JsonObject | None = None
+    for answer in answers:
+        match answer:
+            case {"action": "block", **more}:
+                return HookVerdict(block=_message(more) or BLOCK)
+            case {"action": "approve", **more}:
+                ask = _reason(more) if ask is None else ask
+            case {"action": "modify", "args": dict() as given}:
+                arguments = _json(given) if arguments is None else arguments
+            case _ if answer:
+                _log_ignored("pre_tool_call", answer)
+    if ask is None and arguments is None:
+        return None
+    return HookVerdict(ask=ask, arguments=arguments)
+
+
+def first_text(hook: str, answers: tuple[object, ...]) -> str | None:
+    """Returns the first non-empty text."""
+    for answer in answers:
+        if isinstance(answer, str):
+            if answer:
+                return answer.encode("utf-8", "replace").decode()
+        elif answer:
+            _log_ignored(hook, answer)
+    return None
+
+
+def _message(answer: dict[object, object]) -> str:
+    message = answer.get("message")
+    return message.encode("utf-8", "replace").decode() if isinstance(message, str) else ""
+
+
+def _reason(answer: dict[object, object]) -> str:
+    rule, message = answer.get("rule_key"), _message(answer) or ASK
+    return f"{message} [{rule}]" if isinstance(rule, str) and rule else message
+
+
+def _json(given: dict[object, object]) -> JsonObject | None:
+    """Returns a JSON copy; None for invalid JSON."""
+    try:
+        return decode(dict, encode(given))
+    except (DecodeError, TypeError, ValueError, OverflowError, RecursionError):
+        _log_ignored("pre_tool_call", given)
+        return None
+
+
+def _log_ignored(hook: str, answer: object) -> None:
+    log.warning("hook answer ignored", extra={"hook": hook, "kind": type(answer).__name__})
+
 
 CONTEXT_CHARS = 10_000
 PREVIEW_CHARS = 1_500

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import child_environment
 from hermes.core.errors import HermesError
-from hermes.hooks.catalogue import HOOKS
-from hermes.hooks.consent import FILE, HookAllowlist, hash_files
-from hermes.hooks.registry import Hooks
-from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed
+from hermes.hooks.registry import HOOKS, Hooks
+from hermes.hooks.shell import FILE, HookAllowlist, ShellCallback, ShellHook, hash_files, is_allowed
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

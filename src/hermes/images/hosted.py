@@ -7,11 +7,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from hermes.codec.values import JsonObject, Value
-from hermes.images.choice import choose_model
-from hermes.images.faults import ImageFault
-from hermes.images.line import ImageServerClient
-from hermes.images.multipart import Upload
-from hermes.images.pictures import MAX_BYTES, check_image, decode_base64
+from hermes.images.client import ImageServerClient, Upload
 from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     ImageGenProvider,
@@ -21,8 +17,10 @@ from hermes.images.provider import (
     resolve_aspect_ratio,
     success_response,
 )
+from hermes.images.registry import choose_model
+from hermes.images.storage import MAX_BYTES, ImageFault, check_image, decode_base64
 from hermes.images.studio import Studio, run_sync, use_studio
-from hermes.providers.addresses import host_of
+from hermes.net.addresses import host_of
 
 
 class HostedRequest(Value):

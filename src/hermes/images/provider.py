@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.images.pictures import MAX_BYTES, decode_base64
+from hermes.images.storage import MAX_BYTES, decode_base64
 from hermes.images.studio import current_studio, run_in_daemon_thread, run_sync
 
 DEFAULT_ASPECT_RATIO = "landscape"

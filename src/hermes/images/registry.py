@@ -1,19 +1,106 @@
-"""Registers image providers, bundled and from plugins, and chooses the active one."""
+"""Registers image providers, chooses provider and model, and lists them for setup."""
 
 from __future__ import annotations
 
 import importlib
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hermes.core.errors import UsageError
-from hermes.images.faults import ImageFault
-from hermes.images.manifests import ImageProviderManifest, bundled_manifests
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.schema import KeyPath as SettingPath
+from hermes.core.errors import NotFound, UsageError
 from hermes.images.provider import ImageGenProvider
+from hermes.images.storage import ImageFault
 from hermes.images.studio import Studio
 
+if TYPE_CHECKING:
+    from hermes.images.service import ImageGeneration
+
+MANIFEST = "plugin.yaml"
+
+
+class ImageProviderManifest(Value):
+    """`requires_env` are variables that must be set, `requires_login` an account that must be
+    logged in. An `opt_in` provider counts only where the settings name it, because it is unknown
+    whether its server runs."""
+
+    folder: str
+    name: str
+    version: str = ""
+    description: str = ""
+    requires_env: tuple[str, ...] = ()
+    requires_login: str = ""
+    opt_in: bool = False
+
+
+def bundled_manifests(folder: Path) -> tuple[ImageProviderManifest, ...]:
+    """Return those of all folders in this one, by name."""
+    found = [_read_manifest(file) for file in folder.glob(f"*/{MANIFEST}")]
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _read_manifest(file: Path) -> ImageProviderManifest:
+    fields = dict(_field(line) for line in file.read_text("utf-8").splitlines() if ":" in line)
+    return ImageProviderManifest(
+        folder=file.parent.name,
+        name=fields["name"],
+        version=fields.get("version", ""),
+        description=fields.get("description", ""),
+        requires_env=tuple(
+            name.strip() for name in fields.get("requires_env", "").strip("[]").split(",") if name
+        ),
+        requires_login=fields.get("requires_login", ""),
+        opt_in=fields.get("opt_in") == "true",
+    )
+
+
+def _field(line: str) -> tuple[str, str]:
+    """Bundled manifests contain only `key: value` lines and lists in brackets."""
+    key, _, value = line.partition(":")
+    return key.strip(), value.strip().strip("\"'")
+
+
 log = logging.getLogger(__name__)
+
+
+def model_variable(provider: str) -> str:
+    return f"{provider.upper().replace('-', '_')}_IMAGE_MODEL"
+
+
+def choose_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
+    """A provider that lists no models gets any name. Otherwise names that it does not list are
+    skipped, and never sent."""
+    known = [str(row["id"]) for row in models_of(provider.list_models())]
+    own = studio.options(provider.name).get("model")
+    named = (asked, studio.variable(model_variable(provider.name)), own)
+    found = _first(named, known, provider.name)
+    if found:
+        return found
+    shared = str(studio.settings.get("model") or "").strip()
+    if shared in known:
+        return shared
+    return provider.default_model() or ""
+
+
+def _first(named: Iterable[object], known: list[str], provider: str) -> str:
+    for name in named:
+        if not isinstance(name, str) or not (name := name.strip()):
+            continue
+        if not known or name in known:
+            return name
+        log.debug("a model that is not listed", extra={"provider": provider, "model": name})
+    return ""
+
+
+def models_of(rows: object) -> list[JsonObject]:
+    """Return the rows of a provider's list that have an id."""
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
 
 BUNDLED = Path(__file__).parents[1] / "plugins" / "bundled" / "image_gen"
 PACKAGE = "hermes.plugins.bundled.image_gen"
@@ -166,3 +253,98 @@ def is_available(provider: ImageGenProvider) -> bool:
 
 def _rank(name: str) -> int:
     return ORDER.index(name) if name in ORDER else len(ORDER)
+
+
+class ProviderVariable(Value):
+    """A variable that a provider needs, and whether it is set."""
+
+    key: str
+    prompt: str = ""
+    url: str = ""
+    secret: bool = True
+    required: bool = True
+    known: bool = False
+
+
+class ImageRow(Value):
+    """A provider. `model` is the model that would be used; `used` says that this provider is
+    active."""
+
+    name: str
+    label: str
+    available: bool = False
+    used: bool = False
+    model: str = ""
+    badge: str = ""
+    tag: str = ""
+    source: str = ""
+    variables: tuple[ProviderVariable, ...] = ()
+    models: tuple[JsonObject, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(each.key for each in self.variables if each.required and not each.known)
+
+
+def image_rows(imaging: ImageGeneration) -> tuple[ImageRow, ...]:
+    """Makes no request."""
+    providers = imaging.providers
+    try:
+        used = providers.get_active_provider().name
+    except ImageFault:
+        used = ""
+    return tuple(_row(providers, each, used) for each in providers.list_providers())
+
+
+def image_row(imaging: ImageGeneration, name: str) -> ImageRow:
+    """NotFound names the known providers."""
+    rows = image_rows(imaging)
+    for row in rows:
+        if row.name == name:
+            return row
+    known = tuple(row.name for row in rows)
+    raise NotFound(
+        f"There is no image provider {name!r}; there are {', '.join(known)}.", near=known
+    )
+
+
+def settings_for_choice(row: ImageRow, model: str = "") -> dict[SettingPath, JsonValue]:
+    """Return the settings that select this provider, with this model of its list; NotFound."""
+    ids = [str(each["id"]) for each in row.models]
+    if model and ids and model not in ids:
+        raise NotFound(
+            f"{row.label} has no model {model!r}; there are {', '.join(ids)}.", near=tuple(ids)
+        )
+    wanted: dict[SettingPath, JsonValue] = {("image_gen", "provider"): row.name}
+    if model:
+        wanted["image_gen", "model"] = model
+    return wanted
+
+
+def _row(providers: ImageProviders, provider: ImageGenProvider, used: str) -> ImageRow:
+    schema = provider.get_setup_schema()
+    given = schema.get("env_vars") or []
+    return ImageRow(
+        name=provider.name,
+        label=str(schema.get("name") or provider.display_name),
+        available=is_available(provider),
+        used=provider.name == used,
+        model=choose_model(provider, providers.studio),
+        badge=str(schema.get("badge") or ""),
+        tag=str(schema.get("tag") or ""),
+        source=providers.source(provider.name),
+        variables=tuple(_variable(providers, each) for each in given if each.get("key")),
+        models=tuple(models_of(provider.list_models())),
+    )
+
+
+def _variable(providers: ImageProviders, row: JsonObject) -> ProviderVariable:
+    key = str(row["key"])
+    return ProviderVariable(
+        key=key,
+        prompt=str(row.get("prompt") or key),
+        url=str(row.get("url") or ""),
+        secret=bool(row.get("secret", True)),
+        required=bool(row.get("required", True)),
+        known=bool(providers.studio.variable(key)),
+    )

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.codec.json import plain
+from hermes.codec.json import DecodeError, decode, encode_sorted, plain
+from hermes.codec.values import Value
+from hermes.config.home import replace_file
 from hermes.core.errors import ConfigError
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
-from hermes.images.offer import (
-    AUTH_FILE,
-    ImageOffer,
-    is_likely_available,
-    load_offer,
-    offer_key,
-    save_offer,
-)
+from hermes.providers.endpoint import is_plausible_key
 from hermes.tools.catalogue import CatalogueEntry
+from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
@@ -33,6 +30,73 @@ if TYPE_CHECKING:
     from hermes.models.models import Models
     from hermes.providers.keys import Credential
     from hermes.tools.toolbox import SessionTools
+
+AUTH_FILE = "auth.json"
+# Without one of these variables, no bundled provider needs to be checked.
+KEYS = (
+    "FAL_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "REPLICATE_API_TOKEN",
+    "XAI_API_KEY",
+)
+_FILE = "image_tool.json"
+_ENDING = "_IMAGE_MODEL"
+
+
+class ImageOffer(Value):
+    """`spec` is None without an available provider. `why` identifies everything that the offer
+    depends on."""
+
+    why: str
+    spec: ToolSpec | None = None
+
+
+def is_likely_available(run: RunContext) -> bool:
+    """Return whether a key, a login or a setting suggests image generation."""
+    secret = run.config.secrets.get
+    return (
+        run.settings.image_gen != type(run.settings.image_gen)()
+        or any(is_plausible_key(secret(name)) for name in KEYS)
+        or (run.home.root / AUTH_FILE).exists()
+    )
+
+
+def offer_key(run: RunContext) -> str:
+    """Return a value that stays the same while the offer does. Of keys, only their presence
+    counts."""
+    secret = run.config.secrets.get
+    names = {*run.config.secrets.names(), *run.env}
+    try:
+        auth = (run.home.root / AUTH_FILE).stat().st_mtime_ns
+    except OSError:
+        auth = 0
+    facts = (
+        __version__,
+        run.settings.image_gen,
+        [bool(is_plausible_key(secret(name))) for name in KEYS],
+        secret("OPENAI_BASE_URL"),
+        sorted((name, secret(name)) for name in names if name.endswith(_ENDING)),
+        auth,
+    )
+    return hashlib.sha256(encode_sorted(facts)).hexdigest()[:32]
+
+
+def load_offer(run: RunContext, reason: str) -> ImageOffer | None:
+    try:
+        offer = decode(ImageOffer, (run.home.cache / _FILE).read_bytes())
+    except (OSError, DecodeError):
+        return None
+    return offer if offer.why == reason else None
+
+
+def save_offer(run: RunContext, offer: ImageOffer) -> None:
+    """Best effort: without it, the next start takes a little longer."""
+    try:
+        replace_file(run.home, run.home.cache / _FILE, encode_sorted(offer), durable=False)
+    except ConfigError:
+        return
+
 
 TOOL = "image_generate"
 FOLDER = "images"
@@ -86,7 +150,7 @@ class ImageGeneration:
 
     def make_service(self, session_id: str) -> ImageService:
         """For one session: the cost of its images is booked there, under its caps."""
-        from hermes.images.drawing import ImageGenerator
+        from hermes.images.generator import ImageGenerator
         from hermes.images.tools import ImageService
 
         settings = self._run.settings.image_gen
@@ -113,7 +177,7 @@ class ImageGeneration:
         folder = self._run.home.cache / FOLDER
         if not folder.is_dir():
             return 0
-        from hermes.images.cache import ImageCache
+        from hermes.images.storage import ImageCache
 
         settings = self._run.settings.image_gen
         return ImageCache(folder, self._run.world).sweep(
@@ -134,9 +198,7 @@ class _LateEntry(CatalogueEntry):
 
 def make_studio(run: RunContext, models: Models) -> Studio:
     from hermes.core.effects import Allow
-    from hermes.images.cache import ImageCache
-    from hermes.images.faults import ImageFault
-    from hermes.images.pictures import MAX_BYTES
+    from hermes.images.storage import MAX_BYTES, ImageCache, ImageFault
     from hermes.images.studio import Network, Studio
     from hermes.policy.rule_setup import policy_settings
     from hermes.policy.rules import Rules

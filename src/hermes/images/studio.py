@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
@@ -16,12 +17,21 @@ from hermes.core.effects import FetchUrl
 from hermes.core.errors import ToolError
 from hermes.core.ports import Fetcher
 from hermes.core.world import World
-from hermes.images.cache import ImageCache
-from hermes.images.faults import ImageFault
-from hermes.images.pictures import MAX_BYTES, check_image, decode_base64, file_name, too_large_error
-from hermes.providers.http import HttpClient
+from hermes.images.storage import (
+    MAX_BYTES,
+    ImageCache,
+    ImageFault,
+    check_image,
+    decode_base64,
+    file_name,
+    too_large_error,
+)
+from hermes.net.http import HttpClient
+from hermes.policy.rules import Blocked
+from hermes.policy.urls.making import make_urls
+from hermes.providers.endpoint import is_plausible_key
 from hermes.providers.keys import Credential
-from hermes.providers.scope import is_plausible_key
+from hermes.web.fetcher import WebFetcher
 
 T = TypeVar("T")
 
@@ -220,3 +230,38 @@ async def run_in_daemon_thread(work: Callable[[], T]) -> T:
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
     return await done
+
+
+def plain_studio(
+    folder: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    settings: JsonObject | None = None,
+    world: World | None = None,
+    private: bool = False,
+) -> Studio:
+    """Images are stored in `folder`, which is also the only one that sources are read from. The web
+    policy applies; `private` permits this machine, for test servers."""
+    values, world = dict(env or {}), world or World()
+    return Studio(
+        cache=ImageCache(folder, world),
+        world=world,
+        fetcher=WebFetcher(make_urls(None, private, Blocked(), time.monotonic)),
+        read=_reader(folder),
+        secret=lambda name: values.get(name, ""),
+        settings=settings,
+    )
+
+
+def _reader(folder: Path) -> Callable[[str], bytes]:
+    def read(path: str) -> bytes:
+        place = Path(folder, path).resolve()
+        if not place.is_relative_to(folder.resolve()):
+            raise ImageFault(f"{path} is not in {folder}.", kind="invalid_argument")
+        try:
+            with place.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ImageFault(f"{path} cannot be read.", kind="invalid_argument") from error
+
+    return read

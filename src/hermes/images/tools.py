@@ -14,15 +14,14 @@ from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.images.drawing import ImageGenerator, ImageRequest, capabilities_of
-from hermes.images.faults import ImageFault
-from hermes.images.pictures import MAX_BYTES, check_image, data_url, media_type
+from hermes.images.generator import ImageGenerator, ImageRequest, capabilities_of
 from hermes.images.provider import (
     ImageGenProvider,
     error_response,
     references_of,
     resolve_aspect_ratio,
 )
+from hermes.images.storage import MAX_BYTES, ImageFault, check_image, data_url, media_type
 
 HERE = "this machine"
 # What a model may see of an answer, besides its request.

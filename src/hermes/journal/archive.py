@@ -15,17 +15,25 @@ from hermes.config.home import Home
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
-from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
-from hermes.journal.ages import parse_age, parse_date, parse_since
+from hermes.journal import export as transfer
+from hermes.journal import import_ as intake
+from hermes.journal import listing, removal, sessions, upkeep, verify
+from hermes.journal import listing as spending
+from hermes.journal.export import ExportedMessage, Redact
+from hermes.journal.import_ import Imported
 from hermes.journal.index.search import SearchHit, SearchIndex
 from hermes.journal.index.source import JournalFile
-from hermes.journal.intake import Imported
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import SessionFilter, SessionInfo
+from hermes.journal.listing import (
+    SessionFilter,
+    SessionInfo,
+    Spending,
+    parse_age,
+    parse_date,
+    parse_since,
+)
 from hermes.journal.removal import PruneResult
 from hermes.journal.sessions import Lineage
-from hermes.journal.spending import Spending
-from hermes.journal.transfer import ExportedMessage, Redact
 from hermes.journal.upkeep import JournalStats
 from hermes.journal.verify import VerifyProblem
 

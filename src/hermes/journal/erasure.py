@@ -10,14 +10,12 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue, Value, replace
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
-from hermes.core.wiping import PATIENCE_SECONDS
+from hermes.core.scrub import PATIENCE_SECONDS
 from hermes.journal import leases, ledger, upkeep
-from hermes.journal.chain import chain_hash, chain_seed
+from hermes.journal.body_templates import encode_event, event_of, is_newer, pack_body
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import LogRow, read_rows
-from hermes.journal.shapes import encode_event, pack_body
+from hermes.journal.rows import LogRow, chain_hash, chain_seed, read_rows
 from hermes.journal.transaction import Transaction
-from hermes.journal.versions import event_of, is_newer
 
 # Fields that identify a record and are never changed, and fields inside of which everything may
 # change.

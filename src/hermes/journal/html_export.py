@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import encode
+from hermes.journal.export import ExportedMessage, conversation_of
 from hermes.journal.listing import EVERYTHING
-from hermes.journal.transfer import ExportedMessage, conversation_of
 
 if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive

@@ -18,13 +18,12 @@ from hermes.core.messages import Usage
 from hermes.core.ports import InboxCommand, Lease
 from hermes.core.world import World
 from hermes.journal import leases, schema
-from hermes.journal.connections import ReaderPool, open_reader
-from hermes.journal.faults import is_damage
-from hermes.journal.granting import reserve_call
-from hermes.journal.inbox import mark_taken, post_command, waiting_commands
+from hermes.journal.body_templates import StoredEvent, encode_event
+from hermes.journal.connections import ReaderPool, is_damage, open_reader
+from hermes.journal.leases import mark_taken, post_command, waiting_commands
 from hermes.journal.reading import DamagedRecord, quarantine, read_session
+from hermes.journal.reservations import reserve_call
 from hermes.journal.rows import PAGE_DAMAGE
-from hermes.journal.shapes import StoredEvent, encode_event
 from hermes.journal.transaction import Transaction
 from hermes.journal.writer import Writer
 

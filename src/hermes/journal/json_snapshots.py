@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
-from hermes.config.files import replace_file
-from hermes.config.home import Home
+from hermes.config.home import Home, replace_file
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
 from hermes.core.message_dicts import dicts_from_messages

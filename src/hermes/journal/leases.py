@@ -1,13 +1,59 @@
-"""Leases: which process may write a session."""
+"""Leases: which process may write a session, and the commands that others leave for it."""
 
 from __future__ import annotations
 
+import logging
+import os
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
+from hermes.codec.file_lock import FileLock
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.core.commands import Command
 from hermes.core.errors import Fenced, SessionBusy
-from hermes.core.ports import Lease
-from hermes.journal.locks import LeaseOwner, is_alive
+from hermes.core.ports import InboxCommand, Lease
 from hermes.journal.transaction import Transaction
+
+
+class LeaseOwner:
+    """Holds a lock file named after itself while the process owns sessions."""
+
+    def __init__(self, folder: Path) -> None:
+        # Not from the world: two processes that replay the same seed are still two.
+        self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
+        self.folder = folder
+        self._lock = FileLock(folder / f"{self.name}.lock")
+
+    @property
+    def holds_lock(self) -> bool:
+        return self._lock.is_held
+
+    def hold_lock(self) -> None:
+        """Hold the lock file from now on, and remove the files of dead processes."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in self.folder.glob("*.lock"):
+            is_alive(self.folder, path.stem)
+        self._lock.acquire()
+
+    def release(self) -> None:
+        if self._lock.is_held:
+            self._lock.remove()
+
+
+def is_alive(folder: Path, owner: str) -> bool:
+    """Whether the process of that name holds its lock file. A file that is not held is removed."""
+    path = folder / f"{owner}.lock"
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    if not lock.acquire(timeout=0):
+        lock.close()
+        return True
+    lock.remove()
+    return False
+
 
 STALE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 10.0
@@ -82,3 +128,53 @@ def release_lease(tx: Transaction, lease: Lease) -> None:
 def write_heartbeat(tx: Transaction, owner: LeaseOwner, now: float) -> None:
     tx.db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (owner.name, now))
     tx.has_beaten = True
+
+
+log = logging.getLogger(__name__)
+
+# How long the keys of executed commands are kept, against late redelivery.
+KEEP_SECONDS = 30 * 86_400.0
+
+_COMMAND = cast(type[Command], Command)
+
+
+def post_command(tx: Transaction, session_id: str, command: Command, key: str, now: float) -> None:
+    tx.db.execute(
+        "INSERT INTO inbox(session, key, body, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (tx.session(session_id), key, encode(command).decode(), now),
+    )
+
+
+def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[InboxCommand, ...]:
+    query = (
+        "SELECT l.session FROM leases AS l JOIN sessions AS s USING (session)"
+        " WHERE s.id = ? AND l.owner = ? AND l.fence = ?"
+    )
+    row = db.execute(query, (lease.session_id, lease.owner, lease.fence)).fetchone()
+    if row is None:
+        raise Fenced(f"Session {lease.session_id} was taken over by another process.")
+    found = db.execute(
+        "SELECT id, body FROM inbox WHERE session = ? AND taken = 0 ORDER BY id", row
+    )
+    return tuple(item for id, body in found if (item := _waiting(id, body)))
+
+
+def _waiting(id: int, body: str) -> InboxCommand | None:
+    try:
+        return InboxCommand(id=id, command=decode(_COMMAND, body))
+    except DecodeError:
+        # Written by a newer Hermes, or damaged: it stays and does not block the others.
+        log.warning("a command in the inbox cannot be read", extra={"inbox_id": id})
+        return None
+
+
+def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) -> None:
+    session = tx.check_lease(lease)
+    for id in ids:
+        where = "WHERE id = ? AND session = ?"
+        tx.db.execute(f"DELETE FROM inbox {where} AND key = ''", (id, session))
+        tx.db.execute(f"UPDATE inbox SET taken = 1, body = '' {where}", (id, session))
+    tx.db.execute(
+        "DELETE FROM inbox WHERE session = ? AND taken = 1 AND at < ?",
+        (session, now - KEEP_SECONDS),
+    )

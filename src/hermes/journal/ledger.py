@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from hermes.codec.json import DecodeError
 from hermes.core.events import CapRaised, DurableEvent, MessageReceived
 from hermes.journal import schema
-from hermes.journal.inheritance import ABOVE, shared_messages
-from hermes.journal.rows import last_n, read_rows
+from hermes.journal.body_templates import event_of, is_newer
+from hermes.journal.rows import ABOVE, last_n, read_rows, shared_messages
 from hermes.journal.summaries import LedgerChange, PendingCall, Summary, UsageEntry, to_picodollars
-from hermes.journal.versions import event_of, is_newer
 
 log = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import JournalError, NotFound, SessionBusy, UsageError
 from hermes.journal import leases, ledger
+from hermes.journal.export import SessionLine, session_line
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import EVERYTHING, SessionFilter, info_of, select
 from hermes.journal.schema import SESSION_TABLES
 from hermes.journal.transaction import Transaction
-from hermes.journal.transfer import SessionLine, session_line
 
 _OF_SESSION = (*SESSION_TABLES, "log", "leases", "inbox", "quarantine", "sessions")
 

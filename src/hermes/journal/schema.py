@@ -7,7 +7,7 @@ import logging
 import sqlite3
 
 from hermes.core.errors import JournalError
-from hermes.journal.shapes import TEMPLATES
+from hermes.journal.body_templates import TEMPLATES
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,9 @@ from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
 from hermes.core.events import MessageReceived, Titled
 from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
-from hermes.journal.chain import chain_hash, chain_seed
-from hermes.journal.faults import is_damage
-from hermes.journal.inheritance import shared_messages
-from hermes.journal.rows import last_n
-from hermes.journal.shapes import StoredEvent
+from hermes.journal.body_templates import StoredEvent
+from hermes.journal.connections import is_damage
+from hermes.journal.rows import chain_hash, chain_seed, last_n, shared_messages
 from hermes.journal.summaries import LedgerChange, Summary
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

@@ -11,10 +11,9 @@ from pathlib import Path
 from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
 from hermes.core.errors import JournalError
-from hermes.core.wiping import PATIENCE_SECONDS, scrub_database
-from hermes.journal.checkpoints import copy_lock, mark_truncation_due
-from hermes.journal.connections import connect
-from hermes.journal.faults import journal_error
+from hermes.core.scrub import PATIENCE_SECONDS, scrub_database
+from hermes.journal.connections import connect, journal_error
+from hermes.journal.database import copy_lock, mark_truncation_due
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.removal import PruneResult, prune
 from hermes.journal.transaction import Transaction

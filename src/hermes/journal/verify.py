@@ -9,13 +9,12 @@ from functools import partial
 from hermes.codec.json import DecodeError
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
-from hermes.journal.chain import chain_hash, chain_seed
-from hermes.journal.faults import is_damage
+from hermes.journal.body_templates import event_of, is_newer
+from hermes.journal.connections import is_damage
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.reading import DamagedRecord
-from hermes.journal.rows import LogRow, UnreadableRow, last_n, read_rows
+from hermes.journal.rows import LogRow, UnreadableRow, chain_hash, chain_seed, last_n, read_rows
 from hermes.journal.transaction import Transaction
-from hermes.journal.versions import event_of, is_newer
 
 
 class VerifyProblem(Value):

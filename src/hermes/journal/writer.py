@@ -19,12 +19,10 @@ from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
 from hermes.journal import leases
-from hermes.journal.checkpoints import Checkpointer
-from hermes.journal.connections import run_in_thread
-from hermes.journal.faults import is_damage, journal_error
-from hermes.journal.locks import LeaseOwner
-from hermes.journal.mending import repair_file
-from hermes.journal.opening import open_for_writing
+from hermes.journal.connections import is_damage, journal_error, run_in_thread
+from hermes.journal.database import Checkpointer, open_for_writing
+from hermes.journal.leases import LeaseOwner
+from hermes.journal.repair import repair_file
 from hermes.journal.transaction import FileCache, SessionHead, Transaction
 
 log = logging.getLogger(__name__)

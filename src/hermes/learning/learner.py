@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.core.transcript import fold
 from hermes.learning.ledger import TurnReview
-from hermes.learning.occasions import ReviewTrigger, TriggerWatch
+from hermes.learning.regression import SkillRun, SkillUseTracker
+from hermes.learning.rehearsal import SkillRehearsal, Verdict
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.relapse import SkillRun, SkillUseTracker
 from hermes.learning.reverts import revert_regression
 from hermes.learning.review import PastSession, SkillReview
-from hermes.learning.verdicts import SkillRehearsal, Verdict
+from hermes.learning.triggers import ReviewTrigger, TriggerWatch
 from hermes.memory.review import ReviewedSession
 from hermes.models.choice import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in

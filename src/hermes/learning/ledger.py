@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import V, Value
-from hermes.codec.whole_files import replace_file
-from hermes.learning.relapse import SkillRun
-from hermes.learning.verdicts import SkillRehearsal
+from hermes.learning.regression import SkillRun
+from hermes.learning.rehearsal import SkillRehearsal
 from hermes.skills.files import lock_skills
 
 REVIEWS = "reviews.jsonl"

@@ -24,11 +24,15 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.ports import Meter, Provider
-from hermes.learning.corrections import is_correction
 from hermes.learning.ledger import LearningLedger
-from hermes.learning.outcomes import outcome_of
-from hermes.learning.revision import Introduction, Revision
-from hermes.learning.verdicts import RehearsalTrial, SkillRehearsal
+from hermes.learning.rehearsal import (
+    Introduction,
+    RehearsalTrial,
+    Revision,
+    SkillRehearsal,
+    outcome_of,
+)
+from hermes.learning.triggers import is_correction
 from hermes.models.choice import IN_PROCESS
 from hermes.replay.gathering import collect_recording
 from hermes.replay.outside import OutsideProvider

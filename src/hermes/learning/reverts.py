@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
+from hermes.learning.regression import SkillRun, find_regression
 from hermes.learning.rehearsals import ledger_of
-from hermes.learning.relapse import SkillRun, find_regression
-from hermes.skills.desk import VERSION_DIGITS
 from hermes.skills.history import Cause, Version
 from hermes.skills.library import SkillLibrary
+from hermes.skills.service import VERSION_DIGITS
 
 if TYPE_CHECKING:
     from hermes.learning.deps import LearningDeps

@@ -16,15 +16,15 @@ from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.tools import Tool, ToolOutput
 from hermes.core.transcript import Transcript
-from hermes.learning.looking import build_review_prompt, conversation_digest, format_skills
-from hermes.learning.occasions import TriggerReason
+from hermes.learning.review_prompt import build_review_prompt, conversation_digest, format_skills
+from hermes.learning.triggers import TriggerReason
 from hermes.memory.review import DENIED, TASK, MemoryReview, NoWorkspace, ReviewedSession
 from hermes.memory.tools import memory
 from hermes.models.auxiliary import SideModel
 from hermes.policy.rule_setup import rules_for
-from hermes.skills.desk import SkillService
 from hermes.skills.history import Cause, Version
-from hermes.skills.loading import read_skill_file
+from hermes.skills.invocation import read_skill_file
+from hermes.skills.service import SkillService
 from hermes.skills.tools import execute_change, skill_manage, skill_view, skills_list
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hermes.core.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.config.skill_settings import SkillSettings
+    from hermes.config.extension_settings import SkillSettings
     from hermes.learning.deps import LearningDeps
 
 

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.edit import set_from_text, write_settings
-from hermes.config.mcp_settings import McpServerSettings
-from hermes.config.migrate import REMOVED
+from hermes.config.environment import is_secret_name
+from hermes.config.extension_settings import McpServerSettings
+from hermes.config.migrations import REMOVED
 from hermes.config.run_context import RunContext
-from hermes.config.secrets import is_secret_name
 from hermes.core.errors import UsageError
-from hermes.mcp.faults import NeedsLogin
-from hermes.mcp.listing import ListingCache, ToolListing, select_tools
-from hermes.mcp.names import tool_names
+from hermes.mcp.listing import ListingCache, ToolListing, select_tools, tool_names
 from hermes.mcp.oauth.store import TokenStore
 from hermes.mcp.run_servers import one_server, server_of, servers_of
 from hermes.mcp.server import (
     McpServer,
+    NeedsLogin,
     ToolSelection,
     expand_server,
     require_valid,
@@ -219,13 +218,13 @@ class McpAdmin:
     async def _log_in(self, server: McpServer, screen: LoginScreen) -> None:
         from importlib.util import find_spec
 
-        from hermes.mcp.faults import MissingLibrary
+        from hermes.mcp.server import MissingLibrary
 
         if find_spec("mcp") is None:
             raise MissingLibrary
         whole, store, clock = self._expand(server), self._tokens(server.name), self._run.world.clock
         if server.uses_client_credentials:
-            from hermes.mcp.oauth.machine import machine_token
+            from hermes.mcp.oauth.bearer import machine_token
 
             async with store.lock():
                 await machine_token(whole, store, clock)

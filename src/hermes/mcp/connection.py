@@ -31,20 +31,19 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
-from hermes.mcp.answering import ServerRequests
-from hermes.mcp.faults import (
+from hermes.mcp.calls import ToolCaller
+from hermes.mcp.listing import ListedTool, ToolListing, clean_description, clean_schema
+from hermes.mcp.server import (
     CallTimeout,
     ConnectionLost,
+    McpServer,
     NeedsLogin,
     ServerError,
     ServerFault,
     SessionExpired,
     mask_secrets,
 )
-from hermes.mcp.hosting import ToolCaller
-from hermes.mcp.listing import ListedTool, ToolListing
-from hermes.mcp.schemas import clean_description, clean_schema
-from hermes.mcp.server import McpServer
+from hermes.mcp.server_requests import ServerRequests
 from hermes.mcp.transport import Streams
 from hermes.version import __version__
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value
-from hermes.config.mcp_settings import McpServerSettings
+from hermes.config.extension_settings import McpServerSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.admin import McpAdmin
-from hermes.mcp.catalogue.description import ServerDescription
-from hermes.mcp.catalogue.plan import ADVICE, InstallPlan, plan_install
+from hermes.mcp.catalogue.install_plan import ADVICE, InstallPlan, ServerDescription, plan_install
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -9,23 +9,83 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
-from hermes.core.world import World
-from hermes.mcp.answering import ServerRequests
-from hermes.mcp.breaker import FAILURES, Backoff, CircuitBreaker
-from hermes.mcp.faults import (
+from hermes.core.world import Clock, World
+from hermes.mcp.calls import ToolCaller
+from hermes.mcp.listing import ToolListing
+from hermes.mcp.server import (
     CallTimeout,
     ConnectionLost,
+    McpServer,
     NeedsLogin,
     ServerFault,
     SessionExpired,
     Unreachable,
 )
-from hermes.mcp.hosting import ToolCaller
-from hermes.mcp.listing import ToolListing
-from hermes.mcp.server import McpServer
+from hermes.mcp.server_requests import ServerRequests
 
 if TYPE_CHECKING:
     from hermes.mcp.connection import McpConnection
+
+FAILURES = 3
+OPEN_SECONDS = 60.0
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 60.0
+TRIES = 5
+PARKED_SECONDS = 300.0
+
+
+class CircuitBreaker:
+    """Blocks calls for a while after consecutive failures; then allows one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._open_until = 0.0
+
+    @property
+    def left_seconds(self) -> float:
+        """Returns the seconds until a call is allowed."""
+        return max(0.0, self._open_until - self._clock.monotonic())
+
+    @property
+    def failures(self) -> int:
+        return self._failures
+
+    def record_failure(self) -> None:
+        self._failures += 1
+        if self._failures >= FAILURES:
+            self._open_until = self._clock.monotonic() + OPEN_SECONDS
+
+    def record_success(self) -> None:
+        self._failures = 0
+        self._open_until = 0.0
+
+
+class Backoff:
+    """Exponential delay between connection attempts, and a long pause after several."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tries = 0
+        self._next = 0.0
+
+    @property
+    def left_seconds(self) -> float:
+        return max(0.0, self._next - self._clock.monotonic())
+
+    @property
+    def parked(self) -> bool:
+        return self._tries >= TRIES
+
+    def record_failure(self) -> None:
+        self._tries += 1
+        wait = min(FIRST_WAIT_SECONDS * 2 ** (self._tries - 1), LONGEST_WAIT_SECONDS)
+        self._next = self._clock.monotonic() + (PARKED_SECONDS if self.parked else wait)
+
+    def record_success(self) -> None:
+        self._tries = 0
+        self._next = 0.0
+
 
 log = logging.getLogger(__name__)
 

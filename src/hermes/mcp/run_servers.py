@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import NotFound
 
 if TYPE_CHECKING:
+    from hermes.config.extension_settings import McpServerSettings
     from hermes.config.load import Config
-    from hermes.config.mcp_settings import McpServerSettings
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
+    from hermes.mcp.pool import ServerPool
     from hermes.mcp.server import McpServer
-    from hermes.mcp.servers import ServerPool
     from hermes.tools.toolbox import SessionTools
 
 # Longest wait for servers that were never seen before.
@@ -145,7 +145,7 @@ def servers_for(
     folder: str = "",
 ) -> ServerPool:
     """These servers and no others; they start in the folder, else where sessions do."""
-    from hermes.mcp.servers import ServerEnvironment, ServerPool
+    from hermes.mcp.pool import ServerEnvironment, ServerPool
 
     home = run.home
     around = ServerEnvironment(

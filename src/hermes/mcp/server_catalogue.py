@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.mcp.catalogue.description import ServerDescription
-from hermes.mcp.schemas import clean_description
-from hermes.web.judged_http import JudgedHttp
+from hermes.mcp.catalogue.install_plan import ServerDescription
+from hermes.mcp.listing import clean_description
+from hermes.web.fetcher import JudgedHttp
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
-    from hermes.providers.http import HttpClient
+    from hermes.net.http import HttpClient
 
 MOST = 50
 T = TypeVar("T")

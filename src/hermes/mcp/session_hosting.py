@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
-from hermes.config.model_settings import AuxiliaryTaskSettings
+from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.core.prompt import Prompt
-from hermes.mcp.hosting import CallServices, Sample, SampleRequest
-from hermes.mcp.sampling import content_of
+from hermes.mcp.calls import CallServices, Sample, SampleRequest
 from hermes.mcp.server import McpServer
+from hermes.mcp.server_requests import content_of
 from hermes.models.auxiliary import MAIN, SideModel
 
 if TYPE_CHECKING:
     from hermes.config.home import Home
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
-    from hermes.mcp.hosting import FileWatch
+    from hermes.mcp.calls import FileWatch
     from hermes.models.models import Models
 
 log = logging.getLogger(__name__)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hermes.core.parts import SessionDeps
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
-from hermes.core.turn import Toolbox
+from hermes.core.turn import SessionDeps, Toolbox
 from hermes.mcp.run_servers import PATIENCE_SECONDS, server_of, servers_for
 from hermes.tools.discovery import ToolDirectory
 
 if TYPE_CHECKING:
-    from hermes.config.mcp_settings import McpServerSettings
+    from hermes.config.extension_settings import McpServerSettings
     from hermes.config.run_context import RunContext
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.ports import Workspace
-from hermes.mcp.hosting import FileWatch
+from hermes.mcp.calls import FileWatch
 from hermes.policy.taint.sight import LocalTaintTracker
 
 if TYPE_CHECKING:

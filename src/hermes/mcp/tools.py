@@ -14,12 +14,10 @@ from hermes.core.errors import NotFound, ToolError
 from hermes.core.messages import Image, Text
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput
-from hermes.mcp.faults import ServerError, ServerFault
-from hermes.mcp.hosting import CallServices, ToolCaller
+from hermes.mcp.calls import CallServices, ResultReader, ToolCaller
 from hermes.mcp.link import ServerLink
 from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RESOURCE, ListedTool
-from hermes.mcp.results import ResultReader
-from hermes.mcp.server import McpServer
+from hermes.mcp.server import McpServer, ServerError, ServerFault
 
 # A policy rule asks about every effect on such a server.
 DISTRUSTED = " (untrusted)"

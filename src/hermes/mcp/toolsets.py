@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.codec.values import JsonValue
+from hermes.config.extension_settings import McpServerSettings, McpToolSettings
 from hermes.config.home import Home
-from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
-from hermes.config.migrate import REMOVED
+from hermes.config.migrations import REMOVED
 from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError

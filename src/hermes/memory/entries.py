@@ -1,7 +1,10 @@
-"""Values of memory: entries, changes, sources, outcomes."""
+"""Values of memory and their text format in files and prompts."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from hermes.codec.values import Value
@@ -114,3 +117,92 @@ class MemorySnapshot(Value):
     text: str = ""
     ids: tuple[int, ...] = ()
     forgets: int = 0
+
+
+SIGN = "§"
+DELIMITER = f"\n{SIGN}\n"
+RULE = "═" * 46
+HEADINGS: dict[Target, str] = {
+    "memory": "MEMORY (your personal notes)",
+    "user": "USER PROFILE (who the user is)",
+}
+FILE_NAMES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
+PREVIEW_CHARS = 80
+_CUT = re.compile(rf"^[ \t]*{SIGN}[ \t]*$", re.M)
+# All control characters except tab and newline.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def normalise_entry(text: str) -> str:
+    """Normalises an entry: NFC, no control characters, no surrounding white space."""
+    plain = text.encode("utf-8", "replace").decode()
+    plain = unicodedata.normalize("NFC", plain.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub("", plain).strip()
+
+
+def has_delimiter(text: str) -> bool:
+    return _CUT.search(text) is not None
+
+
+def split_entries(text: str) -> tuple[str, ...]:
+    """Returns the entries of a file without duplicates."""
+    parts = (normalise_entry(part) for part in _CUT.split(text.removeprefix("\ufeff")))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def join_entries(texts: Iterable[str]) -> str:
+    return DELIMITER.join(texts)
+
+
+def entries_size(texts: Iterable[str]) -> int:
+    return len(join_entries(texts))
+
+
+def usage_text(texts: Sequence[str], limit: int) -> str:
+    used = entries_size(texts)
+    return f"{used * 100 // limit if limit else 100}% — {used:,}/{limit:,} chars"
+
+
+def preview(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+
+
+def hidden_marker(entry: MemoryEntry) -> str:
+    """Returns the placeholder for an entry that looks like a prompt injection."""
+    return f"[entry m{entry.id} is not shown: it looks like an injected order ({entry.finding})]"
+
+
+def entry_text(entry: MemoryEntry) -> str:
+    return hidden_marker(entry) if entry.finding else entry.text
+
+
+def build_snapshot(
+    entries: Sequence[MemoryEntry], wanted: Sequence[Target], limits: MemoryLimits
+) -> MemorySnapshot:
+    """Builds the prompt blocks and lists the entries in them."""
+    blocks: list[str] = []
+    ids: list[int] = []
+    for target in wanted:
+        mine = [entry for entry in entries if entry.target == target]
+        if mine:
+            text, some = _block(target, mine, limits.of(target))
+            blocks.append(text)
+            ids += some
+    return MemorySnapshot(text="\n\n".join(blocks), ids=tuple(ids))
+
+
+def _block(target: Target, entries: Sequence[MemoryEntry], limit: int) -> tuple[str, list[int]]:
+    lines: list[str] = []
+    ids: list[int] = []
+    for entry in entries:
+        # A manually edited file may exceed the limit.
+        if entries_size((*lines, entry_text(entry))) > limit and lines:
+            left = len(entries) - len(lines)
+            lines.append(f"[{left} more do not fit; shorten or remove some]")
+            break
+        lines.append(entry_text(entry)[:limit])
+        if not entry.finding:
+            ids.append(entry.id)
+    used = usage_text([entry.text for entry in entries], limit)
+    return f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}\n{join_entries(lines)}", ids

@@ -9,7 +9,7 @@ from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Message, UserMessage
 from hermes.core.session import Session
-from hermes.memory.nudges import flush_request
+from hermes.memory.tools import flush_request
 from hermes.models.choice import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
 

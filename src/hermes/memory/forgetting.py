@@ -11,7 +11,7 @@ from hermes.codec.values import Value
 from hermes.config.home import TAPES
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Steered, TurnStarted
-from hermes.core.wiping import PATIENCE_SECONDS, describe_leftover
+from hermes.core.scrub import PATIENCE_SECONDS, describe_leftover
 from hermes.journal.erasure import Erasure, Mentions, erase, find_affected
 from hermes.memory.entries import OWNER, ChangeSource
 from hermes.memory.memories import ForgetPlan
@@ -182,7 +182,7 @@ def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
 
 
 def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, bool]:
-    from hermes.undo.erasing import erase_contents as forget_contents
+    from hermes.undo.retention import erase_contents as forget_contents
     from hermes.undo.store import CheckpointStore
 
     store = CheckpointStore(_undo_store(home))

@@ -10,7 +10,7 @@ from typing import Any
 
 from hermes.codec.json import decode, encode
 from hermes.core.errors import HermesError
-from hermes.core.wiping import scrub_database
+from hermes.core.scrub import scrub_database
 from hermes.memory.entries import ChangeSource, MemoryChange, MemoryEntry, Target
 
 FORMAT = 1

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.wiping import PATIENCE_SECONDS
+from hermes.core.scrub import PATIENCE_SECONDS
 from hermes.core.world import World
 from hermes.memory.entries import (
     OWNER,
@@ -25,11 +25,23 @@ from hermes.memory.entries import (
     MemorySnapshot,
     Operation,
     Target,
+    build_snapshot,
+    entries_size,
+    preview,
+    split_entries,
 )
-from hermes.memory.format import build_snapshot, entries_size, preview, split_entries
-from hermes.memory.history import entries_at, is_effective, last_changes, undo_step, undone_changes
-from hermes.memory.planning import MemoryPlan, MemoryStep, Scan, plan_operations
-from hermes.memory.work import MemoryOwner, MemoryStore
+from hermes.memory.planning import (
+    MemoryPlan,
+    MemoryStep,
+    Scan,
+    entries_at,
+    is_effective,
+    last_changes,
+    plan_operations,
+    undo_step,
+    undone_changes,
+)
+from hermes.memory.store import MemoryOwner, MemoryStore
 
 T = TypeVar("T")
 

@@ -1,19 +1,77 @@
-"""Validates operations and turns them into steps on the entries."""
+"""Validates operations, finds contradictions and computes undo steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from hermes.codec.values import Value, replace
-from hermes.memory.conflicts import find_contradiction
-from hermes.memory.entries import Action, MemoryEntry, MemoryRefusal, Operation, RefusedKind
-from hermes.memory.format import (
+from hermes.core.errors import UsageError
+from hermes.memory.entries import (
+    Action,
+    MemoryChange,
+    MemoryEntry,
+    MemoryRefusal,
+    Operation,
+    RefusedKind,
     entries_size,
     has_delimiter,
     hidden_marker,
     normalise_entry,
     preview,
 )
+
+_STATEMENT = (
+    r"^(?P<what>[^\n.;]{3,80}?)\s*(?:\b(?:is|are|was|lives? in|works? (?:at|for)|runs? on"
+    r"|listens? on|is (?:called|named|at|in|on))\b|[:=])\s*(?P<value>[^\n]{1,60}?)\.?$"
+)
+_SMALL = frozenset({"the", "a", "an", "my", "our", "their", "his", "her", "user's", "users"})
+_SINGLE = frozenset(
+    "name port birthday address email phone timezone version language editor url host hostname "
+    "city country employer job model branch shell password username surname age database".split()
+)
+_NAMED = r"\d|[A-Z]|[\"'`“]"
+_NAMING = ("called", "named")
+_LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", "from", "to"})
+
+
+def find_contradiction(text: str, others: Iterable[str]) -> str:
+    """Returns the first other entry that the text contradicts, or "". Only short statements about
+    the same subject count, whose values are names or numbers, or whose subject can have one value
+    only: a false alarm costs a model call and may block a valid entry."""
+    statement = _parse_statement(text)
+    if statement is None:
+        return ""
+    what, link, value = statement
+    for other in others:
+        existing = _parse_statement(other)
+        if existing is None or existing[0] != what or existing[1] != link:
+            continue
+        differs = existing[2].casefold() != value.casefold()
+        if differs and (link in _NAMING or _excludes(what, value, existing[2])):
+            return other
+    return ""
+
+
+def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
+    """Parses a statement into its subject, its preposition and its value."""
+    found = re.match(_STATEMENT, " ".join(text.split()), re.IGNORECASE)
+    if found is None:
+        return None
+    words = re.findall(r"[\w'’-]+", found["what"].casefold().replace("’", "'"))
+    what = tuple(word for word in words if word not in _SMALL)
+    value = found["value"].strip()
+    first, _, rest = value.partition(" ")
+    link = first.casefold() if first.casefold() in _LEADING and rest else ""
+    value = rest if link else value
+    return (what, link, value) if what and len(value.split()) <= 4 else None
+
+
+def _excludes(what: tuple[str, ...], one: str, other: str) -> bool:
+    if what[-1] in _SINGLE or re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", other):
+        return True
+    return len(what) >= 2 and all(re.search(_NAMED, value) for value in (one, other))
+
 
 Scan = Callable[[str], str]
 
@@ -174,3 +232,89 @@ def _too_long(
 
 def _problem(kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> InvalidOperation:
     return InvalidOperation(MemoryRefusal(kind=kind, error=error, matches=matches))
+
+
+def entries_at(changes: Iterable[MemoryChange], at: float) -> list[MemoryEntry]:
+    """Returns the entries at that time, without entries forgotten since."""
+    current: dict[int, MemoryEntry] = {}
+    for change in changes:
+        if change.at > at:
+            break
+        apply_change(current, change)
+    return [current[key] for key in sorted(current)]
+
+
+def apply_change(current: dict[int, MemoryEntry], change: MemoryChange) -> None:
+    """Applies a change. Held and rejected changes have no effect; an accepted change is applied by
+    a second change that settles it."""
+    if change.held or change.action == "reject":
+        return
+    current.pop(change.entry, None)
+    if change.action != "remove" and not change.forgotten:
+        current[change.entry] = MemoryEntry(
+            id=change.entry,
+            target=change.target,
+            text=change.text,
+            change=change.id,
+            since=change.at,
+            finding=change.finding,
+        )
+
+
+def last_changes(changes: Sequence[MemoryChange]) -> tuple[MemoryChange, ...]:
+    """Returns the changes of the last call or command that are still in effect, newest first.
+    UsageError when there are none."""
+    undone = undone_changes(changes)
+    current = [
+        each
+        for each in reversed(changes)
+        if is_effective(each) and not each.reverts and each.id not in undone and not each.forgotten
+    ]
+    if not current:
+        raise UsageError("There is nothing to undo.")
+    last = current[0]
+    return tuple(each for each in current if (each.at, each.source) == (last.at, last.source))
+
+
+def undo_step(change: MemoryChange, history: Sequence[MemoryChange]) -> MemoryStep:
+    """Returns the step that undoes a change; `history` holds all changes of its entry. UsageError
+    when a later change depends on it."""
+    if not is_effective(change):
+        raise UsageError(f"c{change.id} had no effect that could be undone.")
+    undone = undone_changes(history)
+    if change.id in undone:
+        raise UsageError(f"c{change.id} is already undone.")
+    later = [
+        each
+        for each in history
+        if each.id > change.id and is_effective(each) and not each.reverts and each.id not in undone
+    ]
+    if later:
+        raise UsageError(f"c{later[-1].id} came after c{change.id}; undo that first.")
+    before: dict[int, MemoryEntry] = {}
+    for each in history:
+        if each.id < change.id:
+            apply_change(before, each)
+    previous = before.get(change.entry)
+    if previous is None:
+        if change.action == "remove":
+            raise UsageError(
+                f"The text that c{change.id} removed was forgotten and cannot be restored."
+            )
+        return MemoryStep(action="remove", entry=change.entry)
+    if change.action == "remove":
+        return MemoryStep(action="add", entry=change.entry, text=previous.text)
+    return MemoryStep(action="replace", entry=change.entry, text=previous.text)
+
+
+def undone_changes(changes: Sequence[MemoryChange]) -> set[int]:
+    """Returns the changes that are undone by an undo that is itself in effect."""
+    undone: set[int] = set()
+    for change in reversed(changes):
+        if change.reverts and change.id not in undone:
+            undone.add(change.reverts)
+    return undone
+
+
+def is_effective(change: MemoryChange) -> bool:
+    return not change.held and change.action != "reject"

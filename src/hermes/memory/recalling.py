@@ -12,8 +12,7 @@ from hermes.core.messages import AssistantMessage, Message, Text, UserMessage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.session import Session
-from hermes.memory.attached import CLOSE, OPEN, MemoryProviderSession
-from hermes.memory.echo import EchoFilter, remove_echo
+from hermes.memory.provider import CLOSE, OPEN, EchoFilter, MemoryProviderSession, remove_echo
 
 if TYPE_CHECKING:
     from hermes.memory.memories import Memories

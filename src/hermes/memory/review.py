@@ -22,13 +22,19 @@ from hermes.core.messages import (
 )
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
-from hermes.core.subscription import Subscription
+from hermes.core.recorder import Subscription
 from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import ChangeSource
-from hermes.memory.nudges import review_request
 from hermes.memory.service import APPROVAL, message_number
-from hermes.memory.tools import CallFacts, MemoryToolService, execute, memory, operations_of
+from hermes.memory.tools import (
+    CallFacts,
+    MemoryToolService,
+    execute,
+    memory,
+    operations_of,
+    review_request,
+)
 from hermes.models.auxiliary import SideModel
 from hermes.models.choice import IN_PROCESS
 from hermes.policy.rule_setup import rules_for

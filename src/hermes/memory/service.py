@@ -19,7 +19,7 @@ from hermes.core.events import (
     Steered,
     TurnStarted,
 )
-from hermes.core.questions import DENY
+from hermes.core.gate import DENY
 from hermes.core.recorder import Recorder
 from hermes.core.session_request import SessionRequest
 from hermes.memory.entries import (
@@ -32,8 +32,8 @@ from hermes.memory.entries import (
     MemorySnapshot,
     Operation,
     Target,
+    usage_text,
 )
-from hermes.memory.format import usage_text
 from hermes.memory.memories import Memories
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 from hermes.version import __version__

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from hermes.context.system import FACTS, fit_block
 from hermes.core.events import SessionOpened
-from hermes.core.parts import Connect
 from hermes.core.recorder import Recorder
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
+from hermes.core.turn import Connect
 
 if TYPE_CHECKING:
     from hermes.memory.entries import MemorySnapshot
@@ -64,7 +64,7 @@ async def renew_system(
 def with_memory(system: str, memory: str, external: str = "") -> str:
     """A system text with this block of memory in the place of its own. The block of an external
     memory stands after it and stays, and so do the facts, which come last."""
-    from hermes.memory.format import HEADINGS, RULE
+    from hermes.memory.entries import HEADINGS, RULE
 
     before, mark, facts = system.rpartition(f"\n\n{FACTS}")
     if not mark:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from hermes.core.wiping import describe_leftover, scrub_database
+from hermes.core.scrub import describe_leftover, scrub_database
 
 BUSY_SECONDS = 10.0
 

@@ -11,26 +11,22 @@ from hermes.codec.values import JsonValue
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import AssistantMessage, Message, UserMessage, user_says
-from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
+from hermes.core.scrub import describe_leftover
 from hermes.core.session_request import SessionRequest
-from hermes.core.turn import TurnLimits
-from hermes.core.wiping import describe_leftover
-from hermes.memory.attached import MemoryProviderSession
+from hermes.core.turn import Connect, TurnLimits
 from hermes.memory.entries import OWNER, ChangeSource, Operation, Target
-from hermes.memory.provider import MemoryProvider, ProviderContext
+from hermes.memory.provider import MemoryProvider, MemoryProviderSession, ProviderContext
 from hermes.memory.recalling import RecallingProvider
 from hermes.models.auxiliary import SideModel
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 
 if TYPE_CHECKING:
     from hermes.memory.honcho.client import HonchoResponse
-    from hermes.memory.honcho.modelling import HonchoModel
+    from hermes.memory.honcho.model import HonchoModel, HonchoService
     from hermes.memory.honcho.settings import HonchoSettings
-    from hermes.memory.honcho.tools import HonchoService
-    from hermes.memory.local.modelling import LocalModel
-    from hermes.memory.local.tools import UserModel
+    from hermes.memory.local.model import LocalModel, UserModel
     from hermes.memory.service import MemoryService
 
 TASK = "user_model"
@@ -132,7 +128,7 @@ class UserModels:
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """From all that was ever kept here, whatever is chosen now; and from the server."""
-        from hermes.memory.local.people import PersonStore
+        from hermes.memory.local.person_store import PersonStore
 
         people = PersonStore(self._memory.run.home.memories / "people.db", OWNER)
         left = [] if await people.forget(remove_phrases) else [describe_leftover(people.path)]
@@ -149,16 +145,14 @@ class UserModels:
         return self._create("").backup_paths() if self._name else ()
 
     def local_tool_service(self, session_id: str, opened: SessionOpened) -> UserModel:
-        from hermes.memory.local.modelling import LocalModel
-        from hermes.memory.local.tools import UserModel
+        from hermes.memory.local.model import LocalModel, UserModel
 
         provider = self.attach(session_id, opened).provider if self._name == "local" else None
         model = provider if isinstance(provider, LocalModel) else None
         return UserModel(model, self._against(session_id, opened))
 
     def honcho_tool_service(self, session_id: str, opened: SessionOpened) -> HonchoService:
-        from hermes.memory.honcho.modelling import HonchoModel
-        from hermes.memory.honcho.tools import HonchoService
+        from hermes.memory.honcho.model import HonchoModel, HonchoService
 
         async def ready() -> HonchoModel:
             attached = self.attach(session_id, opened)
@@ -182,8 +176,8 @@ class UserModels:
         return self._honcho() if self._name == "honcho" else self._local(session_id)
 
     def _local(self, session_id: str) -> LocalModel:
-        from hermes.memory.local.modelling import LocalModel
-        from hermes.memory.local.people import PersonStore
+        from hermes.memory.local.model import LocalModel
+        from hermes.memory.local.person_store import PersonStore
 
         async def ask(system: str, question: str) -> str:
             session = self._memory.find_session(session_id)
@@ -227,7 +221,7 @@ class UserModels:
 
     def _honcho(self) -> HonchoModel:
         from hermes.memory.honcho.client import HonchoClient
-        from hermes.memory.honcho.modelling import HonchoModel
+        from hermes.memory.honcho.model import HonchoModel
         from hermes.memory.honcho.settings import shared_settings
 
         run, settings = self._memory.run, self.honcho_settings()
@@ -240,7 +234,7 @@ class UserModels:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> HonchoResponse:
         from hermes.memory.honcho.client import HonchoResponse
-        from hermes.providers.http import Timeouts
+        from hermes.net.http import Timeouts
 
         timeouts = Timeouts(read=HONCHO_SECONDS, stale=HONCHO_SECONDS)
         async with self._memory.models.http.send(

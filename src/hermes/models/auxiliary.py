@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 
 from hermes.codec.values import Value, replace
-from hermes.config.model_settings import AuxiliaryTaskSettings
+from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.config.settings import Settings
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.messages import Usage
@@ -17,7 +17,7 @@ from hermes.models.choice import CUSTOM, IN_PROCESS, OFFLINE, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.fallback import FALLBACK_REASONS, FallbackLink, is_empty_reply
-from hermes.providers.prices import ModelPrice
+from hermes.providers.profile import ModelPrice
 from hermes.providers.wire.usage import estimate_prompt_tokens
 
 AUTO = "auto"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config, load
-from hermes.config.model_settings import BudgetSettings
+from hermes.config.provider_settings import BudgetSettings
 from hermes.core.caps import Caps
 from hermes.core.events import SessionOpened
-from hermes.core.meter import CHAT, Budgeting
+from hermes.core.metering import CHAT, Budgeting
 
 CRON = "cron"
 SUB_SESSION = "sub-session"

@@ -10,8 +10,8 @@ from hermes.models.choice import CUSTOM, EMBEDDED
 from hermes.models.names import ModelNames
 from hermes.models.places import ProviderNames
 from hermes.models.sources import NOBODY, all_values, effective_value
-from hermes.providers.scope import is_plausible_key
-from hermes.providers.vendor import ModelCatalogue
+from hermes.providers.catalogue import ModelCatalogue
+from hermes.providers.endpoint import is_plausible_key
 
 
 class Candidate(Value):

@@ -11,7 +11,7 @@ from hermes.core.errors import ConfigError
 from hermes.core.ports import Provider
 from hermes.core.world import World
 from hermes.models.choice import EMBEDDED, OFFLINE, OFFLINE_WINDOW, ModelChoice
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
 
 if TYPE_CHECKING:
     from hermes.providers.embedded.engines import EnginePool
@@ -50,7 +50,7 @@ class InProcessModels:
         return self.choice(weights) if weights and _runtime_installed() else None
 
     def choice(self, model: str) -> ModelChoice:
-        from hermes.providers.embedded.weights import describe_model_file, find_model_file
+        from hermes.providers.embedded.model_file import describe_model_file, find_model_file
 
         model = model or self._default_weights()
         if not model:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from hermes.codec.json import convert, plain
 from hermes.config.settings import Settings
-from hermes.core.guardrails import Guardrails
+from hermes.core.guardrails import Guardrails, limit_file_reads
 from hermes.core.ports import Meter, Provider
-from hermes.core.spill import limit_file_reads
 from hermes.core.tools import ToolSettings
 from hermes.core.turn import TurnLimits
 

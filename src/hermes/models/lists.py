@@ -9,11 +9,15 @@ from hermes.core.errors import HermesError
 from hermes.core.world import Clock
 from hermes.credentials.accounts import Accounts
 from hermes.models.places import ProviderEntry
+from hermes.net.http import HttpClient
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import HttpClient
 from hermes.providers.keys import SingleKey
-from hermes.providers.listings import ModelListing, ModelListingCache
-from hermes.providers.servers import detect_server, model_info
+from hermes.providers.model_servers import (
+    ModelListing,
+    ModelListingCache,
+    detect_server,
+    model_info,
+)
 
 SECONDS = 8.0
 

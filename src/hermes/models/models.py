@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hermes.codec.ttl_cache import TtlCache
 from hermes.config.load import Config
-from hermes.config.model_settings import FallbackSettings
+from hermes.config.provider_settings import FallbackSettings
 from hermes.core.errors import ConfigError, HermesError, UsageError
 from hermes.core.ports import Meter, Provider
 from hermes.core.world import World
@@ -27,13 +27,12 @@ from hermes.models.inside import InProcessModels
 from hermes.models.lists import ModelListings
 from hermes.models.resolver import Resolver
 from hermes.models.roads import ProviderFactory
-from hermes.providers.cooldowns import ModelCooldowns
+from hermes.net.http import HttpClient
+from hermes.providers.catalogue import load_catalogue
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.fallback import Fallback, FallbackLink
-from hermes.providers.http import HttpClient
-from hermes.providers.listings import ModelListingCache
-from hermes.providers.probe import find_local, first_model
-from hermes.providers.vendor import load_catalogue
+from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
+from hermes.providers.local_discovery import find_local, first_model
+from hermes.providers.model_servers import ModelListingCache
 
 VENDORS = "vendors.toml"
 KEY_AS_NAME = (

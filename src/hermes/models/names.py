@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from hermes.codec.values import Value, replace
 from hermes.models.choice import IN_PROCESS
 from hermes.models.places import ProviderEntry, ProviderNames
-from hermes.providers.naming import MAKERS, newest_match, spell_for_vendor, split_model_ref
-from hermes.providers.vendor import ModelCatalogue, Vendor
+from hermes.providers.catalogue import ModelCatalogue, Vendor
+from hermes.providers.model_names import MAKERS, newest_match, spell_for_vendor, split_model_ref
 
 
 class ParsedName(Value):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value
-from hermes.config.model_settings import ProviderSettings
+from hermes.config.provider_settings import ProviderSettings
 from hermes.core.errors import ConfigError, UsageError
 from hermes.models.choice import CUSTOM, IN_PROCESS
-from hermes.providers.probe import HOST, LOCAL_PORTS
-from hermes.providers.vendor import ModelCatalogue, Vendor
+from hermes.providers.catalogue import ModelCatalogue, Vendor
+from hermes.providers.local_discovery import HOST, LOCAL_PORTS
 
 _PREFIX = f"{CUSTOM}:"
 _NEAR = 3

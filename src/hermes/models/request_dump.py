@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError
-from hermes.providers.http import HttpResponse, current_interceptor
-from hermes.providers.recorded.heard import ResponseRecord
+from hermes.net.http import HttpResponse, current_interceptor
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.recorded.tape import is_model_call, plain_url
+from hermes.providers.recorded.tape import ResponseRecord, is_model_call, plain_url
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -14,17 +14,15 @@ from hermes.models.choice import CUSTOM, ModelRef
 from hermes.models.names import ModelNames
 from hermes.models.places import ProviderEntry, ProviderNames
 from hermes.models.sources import provider_of_value
-from hermes.providers.addresses import host_of, is_local
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.learned import LearnedWindows, WindowLearner
-from hermes.providers.listings import ModelListing, ModelListingCache
-from hermes.providers.naming import spell_for_vendor
-from hermes.providers.options import RequestOptions
-from hermes.providers.probe import LOCAL_PORTS
-from hermes.providers.scope import UrlSource, is_plausible_key, key_variable_for_host
-from hermes.providers.vendor import ModelCatalogue
-from hermes.providers.windows import ContextWindow
-from hermes.providers.windows import context_window as known_window
+from hermes.net.addresses import host_of, is_local
+from hermes.providers.catalogue import ModelCatalogue
+from hermes.providers.context_window import ContextWindow, LearnedWindows, WindowLearner
+from hermes.providers.context_window import context_window as known_window
+from hermes.providers.endpoint import Endpoint, UrlSource, is_plausible_key, key_variable_for_host
+from hermes.providers.local_discovery import LOCAL_PORTS
+from hermes.providers.model_names import spell_for_vendor
+from hermes.providers.model_servers import ModelListing, ModelListingCache
+from hermes.providers.profile_building import RequestOptions
 
 LEARNED = "context_length_cache.yaml"
 

@@ -10,21 +10,20 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
 from hermes.config.settings import Settings
 from hermes.core.messages import Usage
-from hermes.core.metered import Metered
+from hermes.core.metering import Metered
 from hermes.core.ports import Meter, Provider
 from hermes.core.world import World
 from hermes.credentials.accounts import Accounts
 from hermes.models.advice import ErrorAdviser
 from hermes.models.choice import ModelRef
 from hermes.models.resolver import Resolver
-from hermes.providers.advised import ErrorAdvisor
-from hermes.providers.connect import ConnectSettings, KeyChoice, RequestWrapper, build_variants
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import LOCAL_TIMEOUTS, HttpClient, Timeouts
+from hermes.net.http import LOCAL_TIMEOUTS, HttpClient, Timeouts
+from hermes.providers.endpoint import Endpoint, may_send
+from hermes.providers.fallback import ErrorAdvisor
 from hermes.providers.keys import Credential, SingleKey
-from hermes.providers.prices import FREE
-from hermes.providers.scope import may_send
-from hermes.providers.ways import RetryVariants
+from hermes.providers.pipeline import ConnectSettings, KeyChoice, RequestWrapper, build_variants
+from hermes.providers.profile import FREE
+from hermes.providers.retry import RetryVariants
 
 
 class ProviderFactory:
@@ -156,8 +155,7 @@ class ProviderFactory:
 
     def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
         """A machine of one's own may read a long prompt for an hour without a word."""
-        from hermes.providers.local.patience import LocalStallPolicy
-        from hermes.providers.local.pulse import ActivityProbe
+        from hermes.providers.local.stalls import ActivityProbe, LocalStallPolicy
 
         pulse = ActivityProbe(self._http, endpoint)
         patience = LocalStallPolicy(pulse, self._world.clock, host=endpoint.host)

@@ -6,8 +6,8 @@ from hermes.codec.values import JsonValue
 from hermes.config.edit import write_settings
 from hermes.config.layers import SourcedValue
 from hermes.config.load import Config
-from hermes.config.migrate import REMOVED, Changes
-from hermes.config.model_settings import FallbackSettings
+from hermes.config.migrations import REMOVED, Changes
+from hermes.config.provider_settings import FallbackSettings
 
 # What was written for one provider is wrong for another.
 _OF_PROVIDER = ("base_url", "api_key", "api_mode")

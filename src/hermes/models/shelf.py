@@ -11,10 +11,9 @@ from hermes.models.models import Models
 from hermes.models.near import near_names
 from hermes.models.places import ProviderEntry
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.listing import with_tools
-from hermes.providers.listings import ModelListing
-from hermes.providers.probe import accepts_connections
-from hermes.providers.servers import detect_server, find_models_url
+from hermes.providers.local_discovery import accepts_connections
+from hermes.providers.model_listing import with_tools
+from hermes.providers.model_servers import ModelListing, detect_server, find_models_url
 
 
 class ProviderRow(Value):

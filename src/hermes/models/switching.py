@@ -5,8 +5,8 @@ from __future__ import annotations
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import UsageError
 from hermes.core.events import TurnEnded
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 
 
 async def switch(session: Session, model: str, provider: str) -> None:

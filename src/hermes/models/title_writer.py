@@ -10,8 +10,8 @@ from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
 from hermes.core.messages import AssistantMessage, Message, UserMessage, user_says
 from hermes.core.prompt import Prompt
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.journal.archive import SessionArchive
 from hermes.models.auxiliary import SideModel
 from hermes.models.choice import IN_PROCESS

@@ -10,17 +10,22 @@ from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound
 from hermes.providers.embedded.engines import MISSING
-from hermes.providers.embedded.install import Progress, install, installed_path
-from hermes.providers.embedded.installable import INSTALLABLE, find_installable
-from hermes.providers.embedded.weights import (
+from hermes.providers.embedded.install import (
+    INSTALLABLE,
+    Progress,
+    find_installable,
+    install,
+    installed_path,
+)
+from hermes.providers.embedded.model_file import (
     ModelFile,
     describe_model_file,
     find_model_file,
-    format_count,
+    format_parameters,
     format_size,
 )
 
-__all__ = ["ModelFile", "format_count", "format_size"]
+__all__ = ["ModelFile", "format_parameters", "format_size"]
 
 
 class ModelRow(Value):
@@ -57,7 +62,7 @@ def model_rows(home: Home) -> list[ModelRow]:
     ]
 
 
-def describe_model(home: Home, name: str) -> ModelFile:
+def inspect_model_file(home: Home, name: str) -> ModelFile:
     """The model of this path or installed name."""
     return describe_model_file(find_model_file(name, home.models))
 

@@ -10,22 +10,23 @@ from typing import Any, get_args
 
 from hermes.codec.values import Value
 from hermes.config.edit import write_settings
-from hermes.config.migrate import REMOVED
+from hermes.config.migrations import REMOVED
 from hermes.config.run_context import RunContext
 from hermes.core.errors import ConfigError, UsageError
 from hermes.plugins.contents import hash_of, read_contents
-from hermes.plugins.found import FoundPlugin
+from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.health import PluginCheck, check_all
 from hermes.plugins.install import (
+    CodeFinding,
     FetchedPlugin,
     fetch_plugin,
     install_plugin,
     read_record,
     remove_plugin,
+    scan_code,
 )
-from hermes.plugins.plugins import PluginRegistry, PluginState
+from hermes.plugins.registry import PluginRegistry, PluginState
 from hermes.plugins.scaffold import FOLDERS, ScaffoldKind, create_plugin
-from hermes.plugins.scan import CodeFinding, scan_code
 
 KINDS: tuple[str, ...] = get_args(ScaffoldKind)
 GRANTS = ("network", "llm", "processes")

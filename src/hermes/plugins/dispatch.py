@@ -19,8 +19,8 @@ from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.hooks import CallOutcome
 from hermes.core.messages import Text, ToolCall, ToolResult, joined_text
 from hermes.core.tools import Tool, ToolContext
-from hermes.plugins.serving import Denied
-from hermes.plugins.tools import PREFIX, PluginTool
+from hermes.plugins.protocol import Denied
+from hermes.plugins.surface import PREFIX, PluginTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

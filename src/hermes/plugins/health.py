@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hermes.codec.values import Value, replace
-from hermes.config.findings import Diagnostic, ok, warning
+from hermes.config.diagnostics import Diagnostic, ok, warning
+from hermes.config.environment import process_environment
 from hermes.config.load import Config
 from hermes.config.run_context import RunContext
-from hermes.config.secrets import process_environment
 from hermes.core.errors import HermesError
 from hermes.core.world import World
 from hermes.credentials.redaction import SecretRedactor
-from hermes.plugins.cell import PluginSandbox, is_sandboxed
-from hermes.plugins.found import FoundPlugin
-from hermes.plugins.plugins import PluginRegistry, PluginState
-from hermes.plugins.room import MEGABYTE, folder_size, quota_fault
-from hermes.plugins.rules import PluginRules
-from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NO_CALLER, PluginRequests
+from hermes.plugins.discovery import FoundPlugin
+from hermes.plugins.launch import MEGABYTE, folder_size, quota_fault
+from hermes.plugins.permissions import PluginRules
+from hermes.plugins.protocol import NO_CALLER, PluginFault, PluginRequests
+from hermes.plugins.registry import PluginRegistry, PluginState
+from hermes.plugins.sandbox import PluginSandbox, is_sandboxed
 
 SECONDS = 10
 

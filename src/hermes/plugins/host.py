@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
-from hermes.config.model_settings import AuxiliaryTaskSettings
+from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.core.commands import Say
 from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
-from hermes.mcp.schemas import clean_schema
+from hermes.mcp.listing import clean_schema
 from hermes.models.auxiliary import MAIN, SideModel
-from hermes.plugins.births import PluginHost
-from hermes.plugins.discovery import PROJECT, SearchPaths
+from hermes.plugins.discovery import PROJECT, FoundPlugin, SearchPaths
 from hermes.plugins.dispatch import dispatch
-from hermes.plugins.found import FoundPlugin
-from hermes.plugins.plugins import PluginRegistry
-from hermes.plugins.rules import PluginRules
-from hermes.plugins.serving import Denied, PluginRequests
-from hermes.plugins.tools import PREFIX, PluginTool
+from hermes.plugins.launch import PluginHost
+from hermes.plugins.permissions import PluginRules
+from hermes.plugins.protocol import Denied, PluginRequests
+from hermes.plugins.registry import PluginRegistry
+from hermes.plugins.surface import PREFIX, PluginTool
 from hermes.tools.catalogue import declarations
 from hermes.version import __version__
 

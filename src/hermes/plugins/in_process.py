@@ -11,10 +11,16 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ConfigError
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
-from hermes.plugins.inside.engines import EngineFactory
+from hermes.plugins.inside.providers import EngineFactory
 from hermes.plugins.inside.runtime import Runtime
-from hermes.plugins.running import CallKind, PluginFault, call_facts
-from hermes.plugins.serving import Denied, PluginCaller, PluginRequests
+from hermes.plugins.protocol import (
+    CallKind,
+    Denied,
+    PluginCaller,
+    PluginFault,
+    PluginRequests,
+    call_facts,
+)
 
 
 class InProcessPlugin:

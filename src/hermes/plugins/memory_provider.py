@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hermes.context.plain import PlainMessages
+from hermes.context.plugin_engine import PlainMessages
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
 from hermes.memory.provider import MemoryProvider, ProviderContext, SwitchCause
-from hermes.plugins.services import Service
+from hermes.plugins.integration import Service
 from hermes.policy.threat_scan import scan_for_threats
 
 log = logging.getLogger(__name__)

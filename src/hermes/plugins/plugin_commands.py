@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from hermes.plugins.protocol import PluginCaller
     from hermes.plugins.run_plugins import RunPlugins
-    from hermes.plugins.serving import PluginCaller
 
 
 async def command_of_plugin(
@@ -17,7 +17,7 @@ async def command_of_plugin(
     """What a plugin's slash command says; None when no plugin has it."""
     if not plugged.enabled:
         return None
-    from hermes.plugins.serving import PluginCaller
+    from hermes.plugins.protocol import PluginCaller
 
     await plugged.offer()
     for key, surface in plugged.surfaces():
@@ -49,7 +49,7 @@ def has_cli_command(plugged: RunPlugins, name: str) -> bool:
 
 async def cli_command(plugged: RunPlugins, name: str, words: list[str]) -> tuple[int, str]:
     """What `hermes NAME WORDS…` of a plugin prints, and its exit code."""
-    from hermes.plugins.serving import NO_CALLER
+    from hermes.plugins.protocol import NO_CALLER
 
     await plugged.offer()
     for key, surface in plugged.surfaces():

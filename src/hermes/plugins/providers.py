@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.plugins.services import Service
+from hermes.plugins.integration import Service
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from hermes.hooks.session import SessionHooks
     from hermes.memory.provider import MemoryProvider
     from hermes.models.models import Models
-    from hermes.plugins.joining import HookRegistrar, ImageRegistrar
-    from hermes.plugins.plugins import PluginRegistry, PluginState
+    from hermes.plugins.integration import HookRegistrar, ImageRegistrar, Service
     from hermes.plugins.providers import PluginProviders
-    from hermes.plugins.services import Service
+    from hermes.plugins.registry import PluginRegistry, PluginState
     from hermes.plugins.session_engines import Fit, PluginEngines
     from hermes.plugins.surface import PlatformOffer, Surface
     from hermes.tools.toolbox import SessionTools
@@ -163,7 +162,7 @@ class RunPlugins:
             await self._plugins.close()
 
     def _join(self, keys: list[str]) -> None:
-        from hermes.plugins.skills import sync_skills
+        from hermes.plugins.integration import sync_skills
         from hermes.tools.catalogue import CatalogueEntry
 
         plugins = self.plugins
@@ -178,7 +177,7 @@ class RunPlugins:
         self._run.notices += sync_skills(loaded, plugin_skills_folder(self._run.home))
 
     def _join_one(self, state: PluginState) -> None:
-        from hermes.plugins.joining import join_engines, join_hooks, join_images
+        from hermes.plugins.integration import join_engines, join_hooks, join_images
 
         if state.surface and state.surface.hooks:
             if self.hooks is None:
@@ -193,7 +192,7 @@ class RunPlugins:
         self._join_services(state)
 
     def _join_services(self, state: PluginState) -> None:
-        from hermes.plugins.services import Service
+        from hermes.plugins.integration import Service
 
         for offer in state.surface.services if state.surface else ():
             service = Service(self.plugins, state, offer)

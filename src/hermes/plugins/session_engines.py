@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.codec.values import JsonObject, replace
 from hermes.core.events import SessionOpened
-from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Delta, Prompt, Reply
-from hermes.core.turn import ContextEngine, TurnLimits
+from hermes.core.turn import Connect, ContextEngine, TurnLimits
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
-    from hermes.plugins.inside.engines import EngineFactory
+    from hermes.plugins.inside.providers import EngineFactory
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +97,7 @@ class SelectingProvider:
         select = getattr(self._engine, "select_context", None)
         if not callable(select):
             return prompt
-        from hermes.context.plain import PlainMessages
+        from hermes.context.plugin_engine import PlainMessages
 
         plain = PlainMessages(prompt.messages)
         try:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
-from hermes.plugins.services import Service
-from hermes.plugins.tools import SessionId
-from hermes.speech.provider import AudioFile, SpeechProviders, Transcription
-from hermes.speech.tools import FORMATS, MOST_BYTES
+from hermes.plugins.integration import Service
+from hermes.plugins.surface import SessionId
+from hermes.speech.tools import FORMATS, MOST_BYTES, AudioFile, SpeechProviders, Transcription
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -27,7 +26,7 @@ LISTEN_SECONDS = 120.0
 
 
 class PluginSpeaker:
-    """`hermes.speech.provider.Speaker`."""
+    """`hermes.speech.tools.Speaker`."""
 
     def __init__(self, run: RunContext, service: Service) -> None:
         self._run = run
@@ -63,7 +62,7 @@ class PluginSpeaker:
 
 
 class PluginListener:
-    """`hermes.speech.provider.Listener`."""
+    """`hermes.speech.tools.Listener`."""
 
     def __init__(self, run: RunContext, service: Service) -> None:
         self._run = run

@@ -9,9 +9,9 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
-from hermes.plugins.services import Service
-from hermes.plugins.tools import SessionId
-from hermes.web.provider import SearchHit, WebPage, WebProviders
+from hermes.plugins.integration import Service
+from hermes.plugins.surface import SessionId
+from hermes.web.tools import SearchHit, WebPage, WebProviders
 
 if TYPE_CHECKING:
     from hermes.plugins.providers import PluginProviders
@@ -20,7 +20,7 @@ SECONDS = 60.0
 
 
 class PluginWeb:
-    """`hermes.web.provider.WebProvider`."""
+    """`hermes.web.tools.WebProvider`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hermes.config.security_settings import SecuritySettings
+from hermes.config.execution_settings import SecuritySettings
 
 
 def safe_roots(security: SecuritySettings) -> tuple[str, ...]:

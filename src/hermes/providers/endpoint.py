@@ -1,12 +1,17 @@
-"""The address, key, model and wire format of one model."""
+"""The address and key of one model, and where a key may be sent."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from hermes.codec.values import Value
-from hermes.providers.addresses import host_of, is_local
+from hermes.net.addresses import host_of, is_local
 from hermes.providers.profile import ModelProfile, WireName
+
+if TYPE_CHECKING:
+    from hermes.providers.catalogue import ModelCatalogue, Vendor
 
 Auth = Literal["bearer", "x-api-key", "api-key"]
 
@@ -48,3 +53,73 @@ class Endpoint(Value):
         secret = ("key", "headers")
         fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return [(name, "…" if value and name in secret else value) for name, value in fields]
+
+
+UrlSource = Literal["", "env", "config"]
+LOGIN = "login"
+"""The source of tokens from a login: they go only to the vendor's own hosts."""
+
+_MIN_LENGTH = 4
+_PLACEHOLDERS = frozenset(
+    (
+        "changeme", "change-me", "change_me", "dummy", "example", "fake", "key", "null", "none",
+        "no-key", "no-key-required", "placeholder", "replace-me", "replaceme", "secret", "test",
+        "todo", "token", "undefined", "your-api-key", "your_api_key", "your-key-here",
+        "your_key_here", "yourapikey", "api-key", "api_key", "apikey", "insert-key-here",
+    )
+)  # fmt: skip
+
+
+def is_plausible_key(key: str) -> bool:
+    """False for placeholders from examples and templates."""
+    key = key.strip()
+    if len(key) < _MIN_LENGTH or key.lower() in _PLACEHOLDERS:
+        return False
+    framed = (key[0], key[-1]) in (("<", ">"), ("[", "]"), ("{", "}")) or key.startswith("${")
+    return not (framed or set(key) <= set("*xX.-_•…"))
+
+
+def may_send(
+    catalogue: ModelCatalogue,
+    vendor: Vendor,
+    url: str,
+    *,
+    key_source: str,
+    url_source: UrlSource = "",
+) -> bool:
+    """True if the key from this source may go to this address as that vendor's.
+
+    `key_source` is the variable that holds the key, LOGIN, or "" for a key configured with the
+    address. `url_source` tells where the address comes from: "" the catalogue, "env" the vendor's
+    variable, "config" the settings.
+    """
+    if not key_source:
+        return True
+    host = host_of(url)
+    if urlsplit(url).scheme != "https" and not is_local(host):
+        return False
+    if key_source == LOGIN:
+        return host in vendor.own_hosts()
+    if key_source not in vendor.keys:
+        return bool(url_source) and key_source == key_variable_for_host(catalogue, url)
+    if host in vendor.own_hosts():
+        return True
+    if not url_source:
+        return False
+    # A local server needs no cloud key, unless key and address were given as a pair.
+    if is_local(host):
+        return url_source == "env"
+    owners = [other for other in catalogue.vendors.values() if host in other.own_hosts()]
+    return not owners or any(key_source in owner.keys for owner in owners)
+
+
+def key_variable_for_host(catalogue: ModelCatalogue, url: str) -> str:
+    """The conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
+    api.together.xyz. "" for local hosts, and where the variable belongs to another vendor."""
+    host = host_of(url)
+    labels = host.split(".")
+    if is_local(host) or len(labels) < 2 or catalogue.owner(url) is not None:
+        return ""
+    name = re.sub(r"[^A-Z0-9]", "_", labels[-2].upper()) + "_API_KEY"
+    taken = any(name in vendor.keys for vendor in catalogue.vendors.values())
+    return "" if taken else name

@@ -9,9 +9,15 @@ import msgspec
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ProviderError, Reason
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.limits import window_in
-from hermes.providers.reasons import ADVICE, CAUSE, FAILURE_PATTERNS, RETRYABLE, STATUS_BY_TYPE
-from hermes.providers.waits import retry_after
+from hermes.providers.failure_patterns import (
+    ADVICE,
+    CAUSE,
+    FAILURE_PATTERNS,
+    RETRYABLE,
+    STATUS_BY_TYPE,
+    retry_after,
+    window_in,
+)
 
 _MAX_DETAIL_CHARS = 300
 _MAX_BODY_CHARS = 4_000

@@ -1,19 +1,71 @@
-"""Falls back to another model when one fails: announced, in order, and for one turn only."""
+"""Falls back to other models when one fails, and adds advice to final errors."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 
+from hermes.codec.values import Value
 from hermes.core.errors import ProviderError, Reason
 from hermes.core.messages import UserMessage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
-from hermes.providers.cooldowns import ModelCooldowns
-from hermes.providers.reasons import CAUSE
-from hermes.providers.unfinished import EMPTY
-from hermes.providers.ways import RetryVariants
+from hermes.core.world import Clock
+from hermes.providers.completion import EMPTY
+from hermes.providers.context_window import WindowLearner
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.failure_patterns import ADVICE, CAUSE
+from hermes.providers.retry import RetryVariants
 from hermes.providers.wire.usage import estimate_prompt_tokens
+
+COOLDOWN_SECONDS = 60.0
+MAX_COOLDOWN_SECONDS = 24 * 3600.0
+# After these errors an immediate retry cannot help; other errors may be gone by the next turn.
+COOLDOWN_REASONS: frozenset[Reason] = frozenset(("rate_limit", "upstream_rate_limit", "billing"))
+
+
+class Cooldown(Value):
+    """`until` is monotonic time."""
+
+    until: float
+    reason: Reason
+
+
+class ModelCooldowns:
+    """Keyed by a name that is the same in all sessions, such as provider, address and model."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._cooldowns: dict[str, Cooldown] = {}
+
+    def note(self, who: str, error: ProviderError) -> None:
+        """Starts a cooldown for rate-limit and billing errors: as long as the server said, else a
+        minute. A cooldown is never shortened."""
+        if error.reason not in COOLDOWN_REASONS:
+            return
+        seconds = COOLDOWN_SECONDS if error.retry_after is None else error.retry_after
+        self.start(who, seconds, error.reason)
+
+    def start(self, who: str, seconds: float, reason: Reason) -> None:
+        until = self._clock.monotonic() + min(seconds, MAX_COOLDOWN_SECONDS)
+        known = self._cooldowns.get(who)
+        if known is None or known.until < until:
+            self._cooldowns[who] = Cooldown(until=until, reason=reason)
+
+    def remaining_seconds(self, who: str) -> float:
+        """Remaining seconds; 0 if there is no cooldown."""
+        rest = self._cooldowns.get(who)
+        return max(0.0, rest.until - self._clock.monotonic()) if rest is not None else 0.0
+
+    def reason(self, who: str) -> Reason:
+        rest = self._cooldowns.get(who)
+        return rest.reason if rest is not None else "unknown"
+
+    def end(self, who: str) -> None:
+        """Ends the cooldown after a successful reply."""
+        self._cooldowns.pop(who, None)
+
 
 # After one of these errors another model may succeed. Excluded are errors of the conversation
 # itself and invalid certificates.
@@ -212,3 +264,51 @@ def _starts_turn(prompt: Prompt) -> bool:
 def _empty_reply_error(link: FallbackLink, reply: Reply) -> ProviderError:
     why = reply.message.text.removeprefix(EMPTY).strip()
     return ProviderError(f"{link} sent no reply. {why}", reason="unknown", status=200)
+
+
+# Hints at the end of network errors, replaced when better advice exists.
+_HINT = (
+    r"(?:; try again|[;:] check the network(?: and proxy)?|: is the server running\?"
+    r"|; configure your .*)\.?$"
+)
+
+Advice = Callable[[ProviderError], str]
+
+
+class ErrorAdvisor:
+    """The outermost wrapper of one model. `advice` returns next steps for the error, or "" to keep
+    the existing ones. `lessons` records what the error says about the context window."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        endpoint: Endpoint,
+        advice: Advice,
+        lessons: WindowLearner | None = None,
+    ) -> None:
+        self._inner = inner
+        self._endpoint = endpoint
+        self._advice = advice
+        self._lessons = lessons
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        try:
+            async with aclosing(self._inner.reply(prompt)) as stream:
+                async for item in stream:
+                    yield item
+        except ProviderError as error:
+            if self._lessons is not None:
+                self._lessons.record_error(error)
+            error.args = (self._describe(error),)
+            raise
+
+    def _describe(self, error: ProviderError) -> str:
+        """Keeps the cause and replaces the generic advice."""
+        cause, endpoint = str(error), self._endpoint
+        if endpoint.model not in cause:
+            cause = f"{endpoint.name} ({endpoint.host}, {endpoint.model}): {cause}"
+        steps = self._advice(error)
+        if not steps:
+            return cause
+        cause = re.sub(_HINT, ".", cause.removesuffix(ADVICE[error.reason]).rstrip())
+        return f"{cause} {steps}"

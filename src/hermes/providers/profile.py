@@ -1,11 +1,77 @@
-"""The abilities and quirks of one model at one endpoint, as data."""
+"""The abilities, quirks and prices of models, as data."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeVar
 
-from hermes.codec.values import JsonObject, Value
-from hermes.providers.prices import ModelPrice, PriceSource
+from msgspec import Meta
+
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.core.messages import Usage
+
+PriceSource = Literal["official_docs_snapshot", "provider_models_api", "user_override", "none"]
+Dollars = Annotated[float, Meta(ge=0)]
+_MILLION = 1_000_000
+
+
+class Rates(Value):
+    """US dollars per million tokens. Cache rates default to the input rate."""
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | None = None
+    cache_write: Dollars | None = None
+
+    def cost_of(self, usage: Usage) -> float:
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        spent = usage.input * self.input + usage.output * self.output
+        return (spent + usage.cache_read * read + usage.cache_write * write) / _MILLION
+
+
+R = TypeVar("R", bound=Rates)
+
+
+class ModelPrice(Rates):
+    """The rates of a model. Prompts of more than `above` tokens cost `beyond` entirely. `version`
+    is the date of the price."""
+
+    version: str = ""
+    above: int = 0
+    beyond: Rates | None = None
+
+    def scaled_by(self, factor: float) -> ModelPrice:
+        """All rates multiplied by a factor."""
+        beyond = _scale(self.beyond, factor) if self.beyond is not None else None
+        return replace(_scale(self, factor), beyond=beyond)
+
+    def cost(self, usage: Usage) -> float:
+        """Dollars for one call. Reasoning counts as output."""
+        if self.beyond is not None and usage.prompt > self.above:
+            return self.beyond.cost_of(usage)
+        return self.cost_of(usage)
+
+
+def _scale(rates: R, factor: float) -> R:
+    read = None if rates.cache_read is None else rates.cache_read * factor
+    write = None if rates.cache_write is None else rates.cache_write * factor
+    input, output = rates.input * factor, rates.output * factor
+    return replace(rates, input=input, output=output, cache_read=read, cache_write=write)
+
+
+FREE = ModelPrice(input=0, output=0)
+
+
+class PriceSheet(Value):
+    """The published prices of one maker. `vendors` charge them; `slugs` are the maker's names at
+    aggregators that pass them on."""
+
+    version: str
+    vendors: tuple[str, ...]
+    models: dict[str, ModelPrice]
+    slugs: tuple[str, ...] = ()
+
 
 WireName = Literal["chat", "responses", "messages"]
 OutputField = Literal["max_tokens", "max_completion_tokens"]
@@ -77,3 +143,54 @@ class ModelProfile(Value):
     price: ModelPrice | None = None
     price_source: PriceSource = "none"
     included: bool = False
+
+
+UNKNOWN_WINDOW = 256_000
+
+
+class Family(Value):
+    """None means unknown. `match` holds parts of model names; with `vendors` the family applies
+    only to models of these vendors. models.toml explains the other fields."""
+
+    match: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
+    window: int | None = None
+    output: int | None = None
+    reasons: bool | None = None
+    thinking: Literal["none", "adaptive", "budget"] | None = None
+    effort: EffortStyle | None = None
+    efforts: tuple[str, ...] | None = None
+    envelope: bool | None = None
+    caches: bool | None = None
+    output_field: OutputField | None = None
+    developer: bool | None = None
+    replay: Replay | None = None
+    images: bool | None = None
+    tools: bool | None = None
+    tool_calls: str | None = None
+    schemas: SchemaStyle | None = None
+    temperature: Literal["free", "omitted"] | None = None
+
+
+def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> Family:
+    """All that is known about a model by its name. A longer match beats a shorter one, a
+    vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
+    hyphens; a slash is put in front so that a match can anchor at the start."""
+    name = "/" + model.lower().replace(".", "-")
+    found: list[tuple[bool, int, int, Family]] = []
+    for place, family in enumerate(families):
+        if family.vendors and vendor not in family.vendors:
+            continue
+        longest = 0
+        for word in family.match:
+            if len(word) > longest and word in name:
+                longest = len(word)
+        if longest:
+            found.append((bool(family.vendors), longest, -place, family))
+    found.sort(key=lambda row: row[:3])
+    fields: dict[str, object] = {}
+    for *_, family in found:
+        for field in Family.__struct_fields__[2:]:
+            if (value := getattr(family, field)) is not None:
+                fields[field] = value
+    return Family(**fields)  # type: ignore[arg-type]

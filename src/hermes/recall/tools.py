@@ -10,11 +10,18 @@ from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
-from hermes.journal.index.periods import Period, named_in
-from hermes.journal.index.texts import Role
-from hermes.recall.archive import MessageRef, PastSessions, SearchFilter, SearchResults
-from hermes.recall.page import Sort, format_messages, format_results, format_sessions
-from hermes.recall.recap import Recap, RecapModel, recap_sessions
+from hermes.journal.index.filters import Period, named_in
+from hermes.journal.index.source import Role
+from hermes.recall.archive import (
+    MessageRef,
+    PastSessions,
+    Recap,
+    RecapModel,
+    SearchFilter,
+    SearchResults,
+    recap_sessions,
+)
+from hermes.recall.results import Sort, format_messages, format_results, format_sessions
 
 BROWSED = 15
 MOST_SESSIONS = 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Decision, Effect, Principal, Scope
 from hermes.core.events import ApprovalAnswered, ApprovalAsked
+from hermes.core.gate import DENY
 from hermes.core.ports import ConversationText, Policy
-from hermes.core.questions import DENY
 from hermes.replay.score import ExpectedEvents
 
 

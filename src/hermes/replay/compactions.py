@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import replace
+from hermes.context.budget import EngineDeps
 from hermes.context.engine import BuiltInEngine
-from hermes.context.watch import EngineDeps
 from hermes.core.errors import ProviderError
 from hermes.core.events import Compacted, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, Usage

@@ -9,22 +9,20 @@ from hermes.codec.json import encode
 from hermes.config.child_environment import child_environment
 from hermes.config.home import Home
 from hermes.config.load import Config, load
+from hermes.context.budget import EngineDeps
 from hermes.context.engine import BUILT_IN
-from hermes.context.watch import EngineDeps
 from hermes.core.effects import Effect
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EffectDecided, SessionOpened
-from hermes.core.parts import SessionDeps
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.tools import Tool
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.models.choice import EMBEDDED, OFFLINE, ModelRef
 from hermes.models.limits import TieredConnect, limits_of
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.recorded.player import TapePlayer
-from hermes.providers.recorded.tapped import InterceptedProvider
+from hermes.providers.recorded.player import InterceptedProvider, TapePlayer
 from hermes.replay.approvals import RecordedApprovals
 from hermes.replay.compactions import RecordedEngine
 from hermes.replay.conductor import Driver

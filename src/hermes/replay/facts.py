@@ -16,10 +16,10 @@ from hermes.context.prefill import prefill_file
 from hermes.core.errors import HermesError
 from hermes.models.choice import IN_PROCESS, ModelRef
 from hermes.models.models import Models, ref_of
+from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.recorded.frames import TapeModel, TapeRun
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.vendor import shipped_catalogue
 from hermes.version import __version__
 
 # Stands for a key that was there; it can be sent nowhere.

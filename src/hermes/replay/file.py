@@ -12,9 +12,15 @@ from typing import Any
 from hermes.codec.json import DecodeError, decode, encode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import UsageError
-from hermes.providers.recorded.frames import RecordedError, RecordedExchange, TapeModel, TapeRun
-from hermes.providers.recorded.reading import TapedRun
-from hermes.providers.recorded.sharing import diff_body, restore_body
+from hermes.providers.recorded.frames import (
+    RecordedError,
+    RecordedExchange,
+    TapeModel,
+    TapeRun,
+    diff_body,
+    restore_body,
+)
+from hermes.providers.recorded.tape import TapedRun
 from hermes.replay.recording import RecordedLine, Recording
 
 FORMAT = "hermes-replay-1"

@@ -15,14 +15,13 @@ from hermes.config.home import TAPES
 from hermes.config.run_context import RunContext
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import ToolFinished
+from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.reading import history_segments
 from hermes.journal.rows import LogRow, read_rows
-from hermes.journal.versions import is_newer
 from hermes.providers.recorded.frames import RecordedExchange
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.recorded.reading import TapedRun, read_tapes
-from hermes.providers.recorded.tape import split_like
+from hermes.providers.recorded.tape import TapedRun, read_tapes, split_like
 from hermes.replay.facts import run_of
 from hermes.replay.recording import RecordedLine, Recording
 from hermes.version import __version__

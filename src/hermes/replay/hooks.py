@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from hermes.core.events import DurableEvent, HookAnswered
-from hermes.core.hooking import BEFORE_TURN, FINAL_ANSWER_HOOK, verdict_of
-from hermes.core.hooks import CallOutcome, HookVerdict, TurnHooks
+from hermes.core.hooks import (
+    BEFORE_TURN,
+    FINAL_ANSWER_HOOK,
+    CallOutcome,
+    HookVerdict,
+    TurnHooks,
+    verdict_of,
+)
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.replay.gates import SyncPoints
 

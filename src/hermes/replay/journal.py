@@ -13,8 +13,8 @@ from hermes.core.events import DurableEvent, ModelCalled, Record, SessionOpened
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.core.world import World
+from hermes.journal.body_templates import pack_body
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.shapes import pack_body
 from hermes.journal.transaction import Transaction
 from hermes.replay.cues import cap_reached
 from hermes.replay.recording import RecordedLine

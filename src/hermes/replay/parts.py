@@ -14,7 +14,7 @@ from hermes.core.events import (
     ToolFinished,
     TurnEnded,
 )
-from hermes.providers.recorded.reading import TapedRun
+from hermes.providers.recorded.tape import TapedRun
 from hermes.replay.recording import RecordedLine, Recording
 
 

@@ -22,7 +22,7 @@ from hermes.core.tools import Tool
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
-from hermes.providers.http import current_interceptor
+from hermes.net.http import current_interceptor
 from hermes.providers.recorded.player import TapePlayer
 from hermes.replay.conductor import Driver
 from hermes.replay.environment import ReplayEnvironment, ReplayPlan, config_of

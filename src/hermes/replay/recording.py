@@ -6,9 +6,9 @@ import msgspec
 
 from hermes.codec.values import Value
 from hermes.core.events import DurableEvent
-from hermes.journal.versions import event_of
+from hermes.journal.body_templates import event_of
 from hermes.providers.recorded.frames import TapeRun
-from hermes.providers.recorded.reading import TapedRun
+from hermes.providers.recorded.tape import TapedRun
 
 
 class RecordedLine(Value):

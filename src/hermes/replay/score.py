@@ -19,7 +19,7 @@ from hermes.core.events import (
     Tuned,
     TurnEnded,
 )
-from hermes.journal.versions import KINDS
+from hermes.journal.body_templates import KINDS
 from hermes.replay.cues import side_work
 from hermes.replay.differences import difference
 from hermes.replay.recording import RecordedLine

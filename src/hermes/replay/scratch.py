@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
+from hermes.core.delegating import DelegatingWorkspace, RunOptions, SpawnOptions
 from hermes.core.effects import RunCommand
 from hermes.core.errors import UsageError
 from hermes.core.ports import (
@@ -18,7 +19,6 @@ from hermes.core.ports import (
     SearchResult,
     Workspace,
 )
-from hermes.core.wrapped import DelegatingWorkspace, RunOptions, SpawnOptions
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -19,12 +19,11 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import Usage
-from hermes.core.meter import CHAT
-from hermes.core.metered import Metered
+from hermes.core.metering import CHAT, Metered
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.world import World
-from hermes.providers.prices import FREE
+from hermes.providers.profile import FREE
 from hermes.replay.cues import TURN_CAUSES, cap_reached, stopped_in_call
 from hermes.replay.gates import Diverged, SyncPoints
 from hermes.replay.score import ExpectedEvents

@@ -10,8 +10,8 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.turn import TurnLimits
 from hermes.models.limits import TieredConnect
 from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.player import InterceptedProvider
 from hermes.providers.recorded.tape import TapeRecorder
-from hermes.providers.recorded.tapped import InterceptedProvider
 from hermes.replay.facts import endpoint_facts, run_of
 
 if TYPE_CHECKING:

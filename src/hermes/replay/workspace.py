@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from hermes.core.delegating import RunOptions, SpawnOptions
 from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.events import EffectDecided, JudgedEffect, ToolFinished, ToolIntended
@@ -20,7 +21,6 @@ from hermes.core.ports import (
     SearchResult,
     ShellSetup,
 )
-from hermes.core.wrapped import RunOptions, SpawnOptions
 from hermes.replay.gates import SyncPoints
 
 if TYPE_CHECKING:

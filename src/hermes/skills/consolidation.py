@@ -13,13 +13,13 @@ from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResul
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.models.auxiliary import SideModel
+from hermes.skills.catalogue import SkillEntry
+from hermes.skills.curator import INSTRUCTIONS, TOOL, Merge, missing_code
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
 from hermes.skills.library import SkillLibrary
-from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, missing_code
-from hermes.skills.scan import SkillEntry
-from hermes.skills.shelf import SkillChange
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings

@@ -1,23 +1,93 @@
-"""Archives unused skills of the agent; archived skills can be restored."""
+"""Archives unused skills and merges similar ones."""
 
 from __future__ import annotations
 
+import re
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
+from hermes.codec.atomic_files import replace_file, sync_folder
 from hermes.codec.values import Value, replace
-from hermes.codec.whole_files import replace_file, sync_folder
 from hermes.core.errors import NotFound, UsageError
+from hermes.core.prompt import ToolSpec
 from hermes.core.world import Clock
-from hermes.skills.curator_state import CuratorState, read_state, write_state
+from hermes.skills.catalogue import SkillEntry
 from hermes.skills.files import lock_skills
-from hermes.skills.scan import SkillEntry
-from hermes.skills.shelf import SkillStore
-from hermes.skills.usage import SkillUsage, SkillUsageStore
+from hermes.skills.store import SkillStore
+from hermes.skills.usage import CuratorState, SkillUsage, SkillUsageStore, read_state, write_state
+
+MOST_NAMED = 5
+INSTRUCTIONS = """You maintain a library of skills: short procedures that an assistant loads when a
+task fits. Below are all skills that it wrote itself. Find skills about the same kind of task and
+call merge_skills for each group: one text with every step, command, pitfall and check of its
+parts, stated once, in the order of use, with a description that tells when to load it. Merge only
+what people would look up under one name. Most libraries need few merges or none: then say
+“nothing to merge”."""
+
+TOOL = ToolSpec(
+    name="merge_skills",
+    description="Replace several skills by one.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "into": {"type": "string", "description": "Name: one of them or a new one"},
+            "skills": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "All skills that it replaces",
+            },
+            "content": {"type": "string", "description": "The whole SKILL.md"},
+        },
+        "required": ["into", "skills", "content"],
+    },
+)
+
+_SPAN = re.compile(r"`([^`\n]+)`")
+_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
+
+
+class Merge(Value):
+    """A merge that the model requests; `skills` may include `into`."""
+
+    into: str
+    skills: tuple[str, ...]
+    content: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.skills))
+
+    @property
+    def absorbed(self) -> tuple[str, ...]:
+        return tuple(name for name in self.parts if name != self.into)
+
+
+def missing_code(originals: Mapping[str, str], merged: str) -> tuple[str, ...]:
+    """Returns code snippets of the parts that the merged text lacks."""
+    there = _flat(merged)
+    wanted = dict.fromkeys(code for text in originals.values() for code in codes(text))
+    return tuple(code for code in wanted if not _contains_code(code, there))[:MOST_NAMED]
+
+
+def codes(text: str) -> list[str]:
+    """Returns all code spans and all lines of code blocks."""
+    blocks = [line for found in _FENCE.findall(text) for line in found[1].splitlines()]
+    spans = _SPAN.findall(_FENCE.sub("", text))
+    return [flat for code in (*blocks, *spans) if (flat := _flat(code))]
+
+
+def _contains_code(code: str, text: str) -> bool:
+    """Matches whole words only."""
+    return re.search(rf"(?<!\w){re.escape(code)}(?!\w)", text) is not None
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
 
 ARCHIVE = ".archive"
 BACKUPS = ".curator_backups"

@@ -1,4 +1,4 @@
-"""Stores every version of every skill: contents by hash, records in append-only logs."""
+"""Versions and provenance of skills."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from hermes.codec.atomic_files import replace_file, sync_folder
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
-from hermes.codec.whole_files import replace_file, sync_folder
 from hermes.core.errors import NotFound
-from hermes.skills.files import Tree, content_hash
+from hermes.skills.catalogue import SkillEntry
+from hermes.skills.files import Tree, content_hash, read_tree
 
 Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
 VersionState = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
@@ -191,3 +192,33 @@ def new_version(
         proposal=proposal,
     )
     return replace(blank, id="v" + hashlib.sha256(encode(blank)).hexdigest()[:12])
+
+
+Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
+
+
+class ProvenanceResolver:
+    """`bundled` and `installed` are content hashes by skill name."""
+
+    def __init__(
+        self, history: SkillHistory, bundled: Mapping[str, str], installed: Mapping[str, str]
+    ) -> None:
+        self._history = history
+        self._bundled = bundled
+        self._installed = installed
+
+    def of(self, entry: SkillEntry) -> Provenance:
+        """Returns the provenance. A skill edited by a person counts as the user's own."""
+        if entry.kind != "home":
+            return entry.kind
+        present = content_hash(read_tree(Path(entry.folder)))
+        if self._installed.get(entry.name) == present:
+            return "hub"
+        if self._bundled.get(entry.name) == present:
+            return "bundled"
+        if self._history.version_in_use(entry.name, present) is None:
+            return "user"
+        versions = self._history.read(entry.name)
+        settled = [one for one in versions if one.state in ("active", "past", "intended")]
+        ours = all(one.cause.who in ("agent", "review", "curator") for one in settled)
+        return "agent" if ours else "user"

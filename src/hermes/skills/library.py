@@ -7,25 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
-from hermes.config.secrets import read_env_file
+from hermes.config.environment import read_env_file
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import SessionOpened
-from hermes.skills.bundles import Bundle, Bundles
-from hermes.skills.conditions import SkillEnvironment, is_available
-from hermes.skills.desk import VERSION_DIGITS, SkillService, allow_none, capture_none
+from hermes.skills.catalogue import SkillEntry, SkillEnvironment, SkillScanner, is_available
 from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, SkillHistory, Version
+from hermes.skills.history import Cause, ProvenanceResolver, SkillHistory, Version
 from hermes.skills.hub.lock import HubLedger
-from hermes.skills.loading import (
+from hermes.skills.invocation import (
+    Bundle,
+    Bundles,
     RenderContext,
     command_text,
     leading_skills,
     linked_files,
     read_skill_file,
 )
-from hermes.skills.provenance import ProvenanceResolver
-from hermes.skills.readiness import Readiness, readiness
-from hermes.skills.scan import SkillEntry, SkillScanner
+from hermes.skills.service import (
+    VERSION_DIGITS,
+    Readiness,
+    SkillService,
+    allow_none,
+    capture_none,
+    readiness,
+)
 from hermes.skills.session_index import (
     plugin_skills_folder,
     seeds_of,
@@ -34,17 +39,17 @@ from hermes.skills.session_index import (
     skills_folder,
     skills_here,
 )
-from hermes.skills.shelf import SkillChange, SkillStore
 from hermes.skills.skill import MAIN
+from hermes.skills.store import SkillChange, SkillStore
 from hermes.skills.usage import SkillUsageStore
 from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.core.secret_store import SecretStore
+    from hermes.core.secrets import SecretStore
     from hermes.core.session import Session
     from hermes.core.session_request import SessionRequest
-    from hermes.providers.http import HttpClient
+    from hermes.net.http import HttpClient
     from hermes.skills.curator import Curator
     from hermes.skills.hub.skill_hub import SkillHub
 
@@ -333,7 +338,7 @@ def edit_text(text: str, old: str, new: str, everywhere: bool) -> str:
 
 def _guard(name: str, tree: Tree) -> None:
     """What the agent writes is scanned like what comes from outside."""
-    from hermes.skills.hub.trust import scan_files
+    from hermes.skills.hub.lock import scan_files
     from hermes.skills.scan_skill import scan_skill
 
     found = scan_files(tree, scan_skill)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hermes.policy.scan.scanner import Scanner
-from hermes.skills.hub.trust import ScanResult, SkillFinding
+from hermes.skills.hub.lock import ScanResult, SkillFinding
 
 
 def scan_skill(text: str, files: Mapping[str, str]) -> ScanResult:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.values import Value
-from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound
+from hermes.skills.catalogue import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.files import (
     Tree,
     content_hash,
@@ -14,7 +15,6 @@ from hermes.skills.files import (
     read_tree,
     replace_folder,
 )
-from hermes.skills.scan import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.skill import MAIN
 
 MANIFEST = ".bundled_manifest"

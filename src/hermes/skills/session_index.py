@@ -11,12 +11,18 @@ from pathlib import Path
 from hermes.codec.ttl_cache import TtlCache
 from hermes.config.home import Home
 from hermes.config.settings import Settings
-from hermes.skills.conditions import SkillEnvironment, disabled_names
-from hermes.skills.index import Recent, index_text
-from hermes.skills.scan import SkillRoot, SkillScan, SkillScanner
+from hermes.skills.catalogue import (
+    Recent,
+    SkillEnvironment,
+    SkillRoot,
+    SkillScan,
+    SkillScanner,
+    disabled_names,
+    index_text,
+)
 from hermes.skills.seeding import BUNDLED_SKILLS, SkillSeeder
 from hermes.skills.skill import SYSTEMS
-from hermes.tools.toolsets import resolve_toolsets, toolsets_by_name
+from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name
 from hermes.version import __version__
 
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills", ".claude/skills")

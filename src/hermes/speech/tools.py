@@ -1,19 +1,82 @@
-"""The tools that convert text to speech and speech to text."""
+"""The tools for text to speech and transcription, and the interface of their providers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
 from pathlib import PurePath
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import CallServer, Effect, ReadPath, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.speech.provider import AudioFile, SpeechProviders
+
+
+class AudioFile(Value):
+    """A whole audio file. `ending` is its file name extension, without the dot."""
+
+    data: bytes
+    ending: str
+
+
+class Transcription(Value):
+    text: str
+    language: str = ""
+    seconds: float | None = None
+
+
+class SpeechSynthesizer(Protocol):
+    """`recipient` names who receives the text, for effects. Raises ToolError."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipient(self) -> str: ...
+
+    @property
+    def voice_compatible(self) -> bool: ...
+
+    async def speak(self, ctx: ToolContext, text: str) -> AudioFile: ...
+
+
+class SpeechRecognizer(Protocol):
+    """What it returns are the words of a speaker, so they have the origin `origin`. Raises
+    ToolError."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipient(self) -> str: ...
+
+    @property
+    def origin(self) -> str: ...
+
+    async def listen(self, ctx: ToolContext, sound: AudioFile, language: str) -> Transcription: ...
+
+
+class SaveAudio(Protocol):
+    async def __call__(self, sound: AudioFile) -> str: ...
+
+
+class SpeechProviders:
+    """What the tools get from `ToolContext.kept`. `keep` stores a sound for the user and returns
+    its path."""
+
+    def __init__(
+        self,
+        speaker: SpeechSynthesizer | None = None,
+        listener: SpeechRecognizer | None = None,
+        keep: SaveAudio | None = None,
+    ) -> None:
+        self.speaker = speaker
+        self.listener = listener
+        self.keep = keep
+
 
 MOST_CHARS = 20_000
 MOST_BYTES = 25 * 1024 * 1024

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from hermes.core.world import World
     from hermes.testing.clock import VirtualClock
-    from hermes.testing.effects import EffectLog
+    from hermes.testing.observers import EffectLog
     from hermes.testing.server import ScriptedServer
 
 KEYS = (
@@ -85,6 +85,6 @@ def seeded(virtual_clock: VirtualClock) -> World:
 @pytest.fixture
 def effect_log(tmp_path: Path) -> EffectLog:
     """A file that counts real effects, even of killed processes."""
-    from hermes.testing.effects import EffectLog
+    from hermes.testing.observers import EffectLog
 
     return EffectLog(tmp_path / "effects.log")

@@ -13,10 +13,9 @@ import pytest
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.images.answers import validate_answer
-from hermes.images.plain import plain_studio
+from hermes.images.generator import validate_answer
 from hermes.images.provider import VALID_ASPECT_RATIOS, ImageGenProvider
-from hermes.images.studio import Studio, use_studio
+from hermes.images.studio import Studio, plain_studio, use_studio
 
 AVAILABLE_SECONDS = 0.05
 # No server listens at this port.

@@ -8,16 +8,88 @@ from collections.abc import AsyncGenerator, Iterator
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue
-from hermes.core.errors import ProviderError
-from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall
+from hermes.core.errors import ProviderError, Reason
+from hermes.core.messages import (
+    AssistantMessage,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from hermes.core.prompt import CallNamed, Delta, Prompt, ReasoningDelta, Reply, TextDelta
 from hermes.core.world import Clock, SystemClock
-from hermes.testing.bill import estimated_tokens, estimated_usage
-from hermes.testing.failures import provider_error
-from hermes.testing.grammar.prompt import find_problems
-from hermes.testing.script import Rule, ScriptExhausted, StepScript
-from hermes.testing.steps import Break, Failure, ScriptedCall, Step, pieces
-from hermes.testing.wires.draft import seal
+from hermes.testing.responder import estimated_tokens, estimated_usage
+from hermes.testing.steps import (
+    Break,
+    Failure,
+    Rule,
+    ScriptedCall,
+    ScriptExhausted,
+    Step,
+    StepScript,
+    pieces,
+)
+from hermes.testing.wires.draft import describe_failure, seal
+
+REASONS: dict[int, Reason] = {
+    0: "timeout",
+    400: "format_error",
+    401: "auth",
+    402: "billing",
+    403: "auth",
+    404: "model_not_found",
+    413: "payload_too_large",
+    429: "rate_limit",
+    500: "server_error",
+    502: "server_error",
+    503: "overloaded",
+    529: "overloaded",
+}
+RETRYABLE: frozenset[Reason] = frozenset(
+    ("timeout", "rate_limit", "server_error", "overloaded", "cut", "unknown")
+)
+
+
+def provider_error(failure: Failure) -> ProviderError:
+    reason = REASONS.get(failure.status, "unknown")
+    if failure.limit is not None:
+        reason = "context_overflow"
+    return ProviderError(
+        describe_failure(failure).message if failure.status else "The connection was closed.",
+        reason=reason,
+        status=failure.status or None,
+        retryable=reason in RETRYABLE,
+        retry_after=failure.retry_after,
+        limit=failure.limit,
+        body=failure.body or "",
+    )
+
+
+def find_problems(prompt: Prompt) -> Iterator[str]:
+    """A conversation begins with the user, and results answer the calls directly before them, in
+    the same order."""
+    if not prompt.messages or not isinstance(prompt.messages[0], UserMessage):
+        yield "the conversation does not begin with a user message"
+    asked: tuple[str, ...] = ()
+    for at, message in enumerate(prompt.messages):
+        if isinstance(message, ToolMessage):
+            answered = tuple(result.call_id for result in message.results)
+            if answered != asked:
+                yield f"messages[{at}]: results {answered} for the calls {asked}"
+            asked = ()
+            continue
+        if asked:
+            yield f"messages[{at}]: the calls {asked} have no results"
+        asked = ()
+        if isinstance(message, AssistantMessage):
+            asked = tuple(call.id for call in message.calls)
+    if asked:
+        yield f"the calls {asked} have no results"
+    names = [tool.name for tool in prompt.tools]
+    for name in {name for name in names if names.count(name) > 1}:
+        yield f"two tools are named {name!r}"
+
 
 CHOSEN_ID = re.compile(r"call_(\d+)")
 

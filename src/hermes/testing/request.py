@@ -1,12 +1,130 @@
-"""A request to the scripted server."""
+"""A request to the scripted server, and its conversation in one form for all wire formats."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Literal
 
-from hermes.codec.values import JsonObject, Value
-from hermes.testing.conversation import RequestMessage, parse_messages
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.testing.wires.table import WireName
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class RequestCall(Value):
+    id: str
+    name: str
+    arguments: str
+
+
+class RequestMessage(Value):
+    """`call_id` is the tool call that a tool result answers."""
+
+    role: Role
+    text: str = ""
+    calls: tuple[RequestCall, ...] = ()
+    call_id: str = ""
+
+
+def parse_messages(wire: str, body: JsonObject) -> Iterator[RequestMessage]:
+    """Lenient: entries that do not fit the wire format are skipped."""
+    match wire:
+        case "chat":
+            yield from _chat(_objects(body.get("messages")))
+        case "messages":
+            if system := _text(body.get("system")):
+                yield RequestMessage(role="system", text=system)
+            yield from _messages(_objects(body.get("messages")))
+        case _:
+            if instructions := _text(body.get("instructions")):
+                yield RequestMessage(role="system", text=instructions)
+            given = body.get("input")
+            if isinstance(given, str):
+                yield RequestMessage(role="user", text=given)
+            yield from _responses(_objects(given))
+
+
+def _chat(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
+    for message in messages:
+        text = _text(message.get("content"))
+        match message.get("role"):
+            case "system" | "developer":
+                yield RequestMessage(role="system", text=text)
+            case "user":
+                yield RequestMessage(role="user", text=text)
+            case "assistant":
+                made = tuple(_chat_call(call) for call in _objects(message.get("tool_calls")))
+                yield RequestMessage(role="assistant", text=text, calls=made)
+            case "tool":
+                yield RequestMessage(
+                    role="tool", text=text, call_id=str(message.get("tool_call_id", ""))
+                )
+
+
+def _chat_call(call: JsonObject) -> RequestCall:
+    function = call.get("function")
+    held: JsonObject = function if isinstance(function, dict) else {}
+    return _call(call.get("id"), held.get("name"), held.get("arguments"))
+
+
+def _messages(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
+    for message in messages:
+        content = message.get("content")
+        blocks = list(_objects(content))
+        if message.get("role") == "assistant":
+            made = tuple(
+                _call(block.get("id"), block.get("name"), block.get("input"))
+                for block in blocks
+                if block.get("type") == "tool_use"
+            )
+            yield RequestMessage(role="assistant", text=_text(content), calls=made)
+            continue
+        for block in blocks:
+            if block.get("type") == "tool_result":
+                answered = str(block.get("tool_use_id", ""))
+                yield RequestMessage(
+                    role="tool", text=_text(block.get("content")), call_id=answered
+                )
+        if text := _text(content):
+            yield RequestMessage(role="user", text=text)
+
+
+def _responses(items: Iterable[JsonObject]) -> Iterator[RequestMessage]:
+    for item in items:
+        match item.get("type", "message"):
+            case "message":
+                role = item.get("role")
+                text = _text(item.get("content"))
+                if role == "assistant" or role == "user":
+                    yield RequestMessage(role=role, text=text)
+                else:
+                    yield RequestMessage(role="system", text=text)
+            case "function_call":
+                made = _call(item.get("call_id"), item.get("name"), item.get("arguments"))
+                yield RequestMessage(role="assistant", calls=(made,))
+            case "function_call_output":
+                answered = str(item.get("call_id", ""))
+                yield RequestMessage(role="tool", text=_text(item.get("output")), call_id=answered)
+
+
+def _call(id: JsonValue, name: JsonValue, arguments: JsonValue) -> RequestCall:
+    text = arguments if isinstance(arguments, str) else encode(arguments).decode()
+    return RequestCall(id=str(id or ""), name=str(name or ""), arguments=text)
+
+
+def _objects(value: JsonValue) -> Iterator[JsonObject]:
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
+def _text(content: JsonValue) -> str:
+    """The text of a string or of the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in _objects(content))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 class Request(Value, dict=True):

@@ -11,23 +11,57 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
-from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, JsonValue
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.errors import UsageError
 from hermes.core.world import Clock, SystemClock
-from hermes.testing.answer import HttpResponse, page, play
-from hermes.testing.bill import Bill, Prices
 from hermes.testing.connection import HttpRequest, ServerConnection
-from hermes.testing.desk import ScriptedResponder, body_of
-from hermes.testing.models import model_page
+from hermes.testing.http_response import HttpResponse, page, play
+from hermes.testing.observers import WaitableCounter, running_in_thread, testify
 from hermes.testing.request import Request, Violation
-from hermes.testing.script import Rule
-from hermes.testing.script_file import ScriptFile, read_script
-from hermes.testing.steps import Step
-from hermes.testing.tally import WaitableCounter
-from hermes.testing.threads import running_in_thread
+from hermes.testing.responder import Bill, Prices, ScriptedResponder, body_of
+from hermes.testing.steps import Rule, Step, says
 from hermes.testing.wires.table import WireName, wire_of
-from hermes.testing.witness import testify
+
+BORN = 1_700_000_000
+
+
+def model_page(models: Iterable[str | JsonObject], *, anthropic: bool) -> JsonObject:
+    """A name gets default fields; an object overrides them."""
+    named = [{"id": model} if isinstance(model, str) else model for model in models]
+    if not anthropic:
+        entries = [{"object": "model", "created": BORN, "owned_by": "tests"} | m for m in named]
+        return {"object": "list", "data": entries}
+    usual = {"type": "model", "created_at": "2023-11-14T22:13:20Z", "lifecycle": "active"}
+    entries = [usual | {"display_name": m.get("id")} | m for m in named]
+    ids = [entry.get("id") for entry in entries] or [None]
+    return {"data": entries, "has_more": False, "first_id": ids[0], "last_id": ids[-1]}
+
+
+class ScriptFile(Value, forbid_unknown_fields=True):
+    """The arguments of a ScriptedServer. A string is a step that says it."""
+
+    steps: tuple[Step | str, ...] = ()
+    loop: bool = False
+    strict: bool = True
+    window: int | None = None
+    prices: Prices | None = None
+    models: tuple[str | JsonObject, ...] = ("scripted",)
+    pages: JsonObject = {}
+
+    @property
+    def whole_steps(self) -> tuple[Step, ...]:
+        return tuple(says(step) if isinstance(step, str) else step for step in self.steps)
+
+
+def read_script(path: Path) -> ScriptFile:
+    try:
+        return decode(ScriptFile, path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from error
+    except DecodeError as error:
+        raise UsageError(f"The script {path} cannot be used: {error}.") from error
+
 
 ACCEPTING_ROUNDS = 4
 

@@ -1,5 +1,4 @@
-"""Executes a plan: restores contents, modes, links and folders, in a way that can be undone and
-survives a crash."""
+"""Executes a restore plan in a way that can be undone and survives a crash."""
 
 from __future__ import annotations
 
@@ -14,14 +13,42 @@ from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.core.world import World
 from hermes.undo import contents
+from hermes.undo.attribution import WrittenFile, with_token
 from hermes.undo.calls import CallBody, CallLog, FileChange
 from hermes.undo.capture import ContentCapture
-from hermes.undo.changes import WrittenFile, with_token
 from hermes.undo.coverage import Coverage
 from hermes.undo.entry import PathEntry, read_entry, read_entry_without_links
-from hermes.undo.folders import WritableFolders
 from hermes.undo.plan import KeptPath, RestorePlan, RestoreStep
 from hermes.undo.store import CheckpointStore
+
+
+class WritableFolders:
+    def __init__(self) -> None:
+        self._modes: dict[str, tuple[int, int]] = {}
+
+    def open(self, folder: str) -> None:
+        """Make sure that names in it can be created and removed; also open closed folders above
+        it."""
+        for each in (*reversed(Path(folder).parents), Path(folder)):
+            path = str(each)
+            with contextlib.suppress(OSError):
+                found = os.lstat(path)
+                needed = stat.S_IRWXU if path == folder else stat.S_IXUSR
+                lacking = needed & ~found.st_mode
+                own = found.st_uid == os.geteuid()
+                if stat.S_ISDIR(found.st_mode) and lacking and own and path not in self._modes:
+                    self._modes[path] = (found.st_ino, stat.S_IMODE(found.st_mode))
+                    each.chmod(stat.S_IMODE(found.st_mode) | needed)
+
+    def close(self) -> None:
+        for path, (inode, mode) in sorted(self._modes.items(), reverse=True):
+            with contextlib.suppress(OSError):
+                # Another folder may be there by now, even with the same inode.
+                found = os.lstat(path)
+                if found.st_ino == inode and stat.S_ISDIR(found.st_mode):
+                    Path(path).chmod(mode)
+        self._modes.clear()
+
 
 KEPT_FULL = "it has grown since the turn, or cannot be stored, so it is kept"
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import convert, plain
 from hermes.core.world import World
-from hermes.undo.settings import UndoSettings
+from hermes.undo.coverage import UndoSettings
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.undo.history import Checkpoint, CheckpointHistory, StoreStatus
     from hermes.undo.plan import RestorePlan
-    from hermes.undo.protection import UndoRecorder
+    from hermes.undo.recorder import UndoRecorder
     from hermes.undo.restore import RestoreResult
-    from hermes.undo.upkeep import PruneResult
+    from hermes.undo.retention import PruneResult
 
 
 def make_undo_service(run: RunContext) -> UndoService:
@@ -68,7 +68,7 @@ class UndoService:
         return await asyncio.to_thread(lambda: history.restore(plan, session=session, whole=whole))
 
     async def differences(self, plan: RestorePlan, root: str) -> str:
-        from hermes.undo.difference import unified_diff
+        from hermes.undo.plan import unified_diff
         from hermes.undo.store import CheckpointStore
 
         return await asyncio.to_thread(unified_diff, CheckpointStore(self._folder), plan, root)
@@ -95,7 +95,7 @@ class UndoService:
 
     def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> UndoRecorder:
         """For one session in one project; `where` returns session and turn."""
-        from hermes.undo.protection import UndoRecorder
+        from hermes.undo.recorder import UndoRecorder
         from hermes.undo.store import CheckpointStore
 
         return UndoRecorder(

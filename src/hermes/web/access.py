@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.delegating import FetchOptions, NoWeb
 from hermes.core.effects import FetchUrl
-from hermes.core.gated import NoWeb
 from hermes.core.ports import Fetcher, FetchResponse
-from hermes.core.wrapped import FetchOptions
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -1,27 +1,229 @@
-"""Fetches URLs: the policy judges every address, and the connection goes to exactly the judged
-address."""
+"""Fetches URLs and extracts their text; the policy judges every address."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import ssl
+import zlib
 from collections.abc import Callable, Mapping
-from urllib.parse import unquote
+from contextlib import AbstractAsyncContextManager
+from html.parser import HTMLParser
+from typing import NamedTuple
+from urllib.parse import unquote, urljoin
 
-from hermes.core.effects import Ask, Deny, FetchUrl
-from hermes.core.errors import EffectDenied, ToolError
+from hermes.codec.values import Value
+from hermes.core.effects import Allow, Ask, Deny, FetchUrl
+from hermes.core.errors import EffectDenied, HermesError, ToolError
 from hermes.core.ports import FetchResponse
-from hermes.policy.urls.judging import Passage, Urls
-from hermes.policy.urls.parsing import Target
-from hermes.providers.http11 import (
+from hermes.net.http import HttpClient, Timeouts
+from hermes.net.http import HttpResponse as HttpAnswer
+from hermes.net.http11 import (
     ConnectionTarget,
     HttpExchange,
     ProtocolError,
     open_http_connection,
 )
+from hermes.policy.urls.judging import MOST_REDIRECTS, Passage, Urls
+from hermes.policy.urls.parsing import Target
+from hermes.policy.urls.resolver import SystemResolver
 from hermes.version import __version__
-from hermes.web.body import read_body
+
+
+class ResponseBody(NamedTuple):
+    data: bytes
+    cut: bool
+
+
+async def read_body(exchange: HttpExchange, max_bytes: int, seconds: float) -> ResponseBody:
+    """Return the first `max_bytes` of the body. A small compressed body may expand to any size, so
+    decompression stops at the limit."""
+    unpacker = _make_decompressor(exchange.headers.get("content-encoding", ""))
+    data = bytearray()
+    while piece := await exchange.read(seconds):
+        if unpacker is None:
+            data += piece
+        else:
+            data += _decompress(unpacker, piece, max_bytes + 1 - len(data))
+        if len(data) > max_bytes:
+            return ResponseBody(bytes(data[:max_bytes]), cut=True)
+    return ResponseBody(bytes(data), cut=False)
+
+
+def _make_decompressor(encoding: str) -> zlib._Decompress | None:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip" | "deflate":
+            # 47: gzip or zlib.
+            return zlib.decompressobj(47)
+        case other:
+            raise ProtocolError(f"the response is compressed as {other}")
+
+
+def _decompress(unpacker: zlib._Decompress, piece: bytes, most: int) -> bytes:
+    try:
+        return unpacker.decompress(piece, max(1, most))
+    except zlib.error as error:
+        raise ProtocolError("the response cannot be decompressed") from error
+
+
+_SILENT = frozenset(
+    "script style noscript template svg iframe object head nav footer aside form button".split()
+)
+_BLOCKS = frozenset(
+    "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li table tr blockquote pre br hr dl"
+    " dt dd figure figcaption details summary".split()
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_LOOKED_AT = 2_048
+_TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
+
+
+def extract_text(page: FetchResponse) -> str:
+    """ToolError for an error response, and for content that is not text."""
+    if page.status >= 400:
+        raise ToolError(f"the server answered {page.status}.")
+    kind = page.headers.get("content-type", "text/plain").lower()
+    if not any(part in kind for part in _TEXTS):
+        raise ToolError(f"it is not text ({kind.partition(';')[0]}).")
+    text = decode_body(page.body, kind)
+    return extract_words(text) if "html" in kind else text.strip()
+
+
+def decode_body(body: bytes, content_type: str) -> str:
+    """Decode as the header says, else as the page itself says, else as UTF-8."""
+    beginning = body[:_LOOKED_AT].decode("latin-1")
+    named = _CHARSET.search(content_type) or _CHARSET.search(beginning)
+    try:
+        return body.decode(named[1] if named else "utf-8", "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")
+
+
+def extract_words(html: str) -> str:
+    """Return the readable text; headings, lists and code keep their shape."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.text()
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._parts: list[str] = []
+        self._silent: list[str] = []
+        self._title: list[str] = []
+        self._in_title = False
+        self._listing = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "title":
+            self._in_title = True
+        if tag in _SILENT:
+            self._silent.append(tag)
+        if self._silent:
+            return
+        if tag in _BLOCKS:
+            self._parts.append("\n")
+        self._listing += tag == "pre"
+        if tag in _HEADINGS:
+            self._parts.append(f"\n{_HEADINGS[tag]}")
+        elif tag == "li":
+            self._parts.append("- ")
+        elif tag in ("td", "th"):
+            self._parts.append(" | ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        if tag in self._silent:
+            # Unclosed elements inside end with it.
+            del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
+            return
+        if not self._silent and tag in _BLOCKS:
+            self._parts.append("\n")
+            self._listing = max(0, self._listing - (tag == "pre"))
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self._title.append(data)
+        elif not self._silent:
+            self._parts.append(data if self._listing else re.sub(r"\s+", " ", data))
+
+    def text(self) -> str:
+        lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
+        body = re.sub(
+            r"\n{3,}", "\n\n", "\n".join(_strip_leading_space(line) for line in lines)
+        ).strip()
+        title = " ".join("".join(self._title).split())
+        known = not title or body.startswith((f"# {title}", title))
+        return body if known else f"{title}\n\n{body}".strip()
+
+
+def _strip_leading_space(line: str) -> str:
+    """A single space at the beginning belongs to the line before it."""
+    return line[1:] if line.startswith(" ") and not line.startswith("  ") else line
+
+
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+TIMEOUTS = Timeouts(connect=10, read=30)
+MOST_BYTES = 20 * 1024 * 1024
+
+
+class HttpResponse(Value):
+    """Header names are in lower case."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+class JudgedHttp:
+    """`own` URLs come from the user's settings and are exempt from the check. Behind a proxy the
+    proxy resolves names, so only the text of a URL can be checked here."""
+
+    def __init__(self, http: HttpClient, own: Mapping[str, str], *, proxied: bool = False) -> None:
+        self._http = http
+        self._own = tuple(url.rstrip("/") + "/" for url in own.values())
+        self._proxied = proxied
+        self._urls = Urls(SystemResolver())
+
+    async def fetch(self, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
+        for _ in range(MOST_REDIRECTS + 1):
+            await self._check(url)
+            async with self._send(url, headers, body) as answer:
+                location = answer.headers.get("location", "")
+                if answer.status not in REDIRECT_STATUSES or not location or body is not None:
+                    data = await answer.read(MOST_BYTES + 1)
+                    if len(data) > MOST_BYTES:
+                        raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")
+                    return HttpResponse(status=answer.status, headers=answer.headers, body=data)
+            url = urljoin(url, location)
+            # A key for one server is not sent to the next.
+            headers = {name: value for name, value in headers.items() if name != "authorization"}
+        raise HermesError(f"{url} was redirected more than {MOST_REDIRECTS} times.")
+
+    async def _check(self, url: str) -> None:
+        if url.startswith(self._own):
+            return
+        if self._proxied:
+            decision = self._urls.glance(url)
+        else:
+            decision = (await self._urls.judge(url)).decision
+        if not isinstance(decision, Allow):
+            raise HermesError(f"{url} was not requested: {decision.reason}")
+
+    def _send(
+        self, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> AbstractAsyncContextManager[HttpAnswer]:
+        if body is None:
+            return self._http.get(url, headers=headers, timeouts=TIMEOUTS)
+        return self._http.post(url, body=body, headers=headers, timeouts=TIMEOUTS)
+
 
 USER_AGENT = f"hermes-agent/{__version__}"
 METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))

@@ -1,18 +1,61 @@
-"""The tools that search the web and read web pages."""
+"""The tools that search the web and read web pages, and the interface of their providers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from hermes.codec.json import encode, plain
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import CallServer, Effect, FetchUrl
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.web.provider import WebPage, WebProviders
+
+
+class SearchHit(Value):
+    """One search result."""
+
+    url: str
+    title: str = ""
+    description: str = ""
+    position: int = 0
+
+
+class WebPage(Value):
+    """A page as Markdown, or why it could not be read."""
+
+    url: str
+    title: str = ""
+    content: str = ""
+    error: str = ""
+
+
+class WebProvider(Protocol):
+    """`recipient` names who receives the query, for effects; results have the origin `origin`. Both
+    methods raise ToolError."""
+
+    @property
+    def recipient(self) -> str: ...
+
+    @property
+    def origin(self) -> str: ...
+
+    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[SearchHit]: ...
+
+    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[WebPage]: ...
+
+
+class WebProviders:
+    """What the tools get from `ToolContext.kept`: the providers, where there are any."""
+
+    def __init__(
+        self, searching: WebProvider | None = None, reading: WebProvider | None = None
+    ) -> None:
+        self.search_provider = searching
+        self.extract_provider = reading
+
 
 MOST_HITS = 100
 MOST_PAGES = 5

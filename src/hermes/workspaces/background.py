@@ -1,19 +1,187 @@
-"""One background process: its record, its output and its end."""
+"""One background process: its record, its log and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from hermes.codec.atomic_files import replace_file
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import Clock
-from hermes.workspaces.process_log import ProcessLog
-from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.watch import OutputWatch
+from hermes.workspaces.notices import OutputWatch
+from hermes.workspaces.runner import complete_characters, plain_text
+
+KEPT_BYTES = 200_000
+# Trimmed at this size; the process never has to stop writing.
+TRIM_AT_BYTES = 4_000_000
+
+
+class ProcessLog:
+    """Positions count from the first byte that the process wrote. Bytes that a trim removes from
+    the file but that still belong to the kept part move to a second file."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        trimmed_bytes: int = 0,
+        kept_bytes: int = KEPT_BYTES,
+        trim_at_bytes: int = TRIM_AT_BYTES,
+    ) -> None:
+        self.path = path
+        self._kept_bytes = kept_bytes
+        self._trim_at_bytes = trim_at_bytes
+        self.trimmed_bytes = trimmed_bytes
+        self._older = path.with_suffix(".older")
+
+    @property
+    def end(self) -> int:
+        return self.trimmed_bytes + self._size()
+
+    def text_from(self, position: int, *, final: bool) -> tuple[str, int]:
+        """Return the output since `position`, as far as it is kept, and the position after it. An
+        incomplete last character is held back unless `final` is set."""
+        raw, start = self._read_kept()
+        fresh = raw[max(0, position - start) :]
+        if not final:
+            fresh = complete_characters(fresh)
+        return plain_text(fresh), max(position, start) + len(fresh)
+
+    def lines(self) -> list[str]:
+        """Return the kept lines, the last one possibly unfinished."""
+        return plain_text(self._read_kept()[0]).splitlines()
+
+    def tail(self, characters: int) -> str:
+        return plain_text(self._read_kept()[0])[-characters:]
+
+    def trim(self) -> bool:
+        """Shorten a long file; return whether it was shortened."""
+        size = self._size()
+        if size < self._trim_at_bytes:
+            return False
+        raw, _ = self._read_kept()
+        replace_file(self._older, raw, durable=False, folders=False)
+        # The process appends, so it continues at the new end. What it wrote since the read is lost.
+        os.truncate(self.path, 0)
+        self.trimmed_bytes += size
+        return True
+
+    def _read_kept(self) -> tuple[bytes, int]:
+        """Return the newest bytes, from the start of a line, and the position of the first."""
+        end = self.end
+        # One extra byte shows whether a line begins right after it.
+        raw = _last_bytes(self.path, self._kept_bytes + 1)
+        if self.trimmed_bytes and len(raw) <= self._kept_bytes:
+            raw = _last_bytes(self._older, self._kept_bytes + 1) + raw
+        if (surplus := len(raw) - self._kept_bytes) > 0:
+            line = raw.find(b"\n", surplus - 1) + 1
+            raw = raw[line or surplus :]
+        return raw, end - len(raw)
+
+    def _size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+def _last_bytes(path: Path, count: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - count))
+            return file.read(count)
+    except FileNotFoundError:
+        return b""
+
+
+class ProcessRecord(Value):
+    """`pid` is 0 until the process is known to run. `identity` tells it from a later process with
+    that pid. `polled` is the position up to which output was returned, `watched` up to which it was
+    searched for the words in `watch`; `told` says whether the end was reported."""
+
+    id: str
+    command: str
+    cwd: str
+    started_at: float
+    pid: int = 0
+    identity: str = ""
+    notify: bool = False
+    watch: tuple[str, ...] = ()
+    told: bool = False
+    polled: int = 0
+    watched: int = 0
+    input_closed: bool = False
+    trimmed_bytes: int = 0
+    notices: int = 0
+    ended_at: float | None = None
+    exit_code: int | None = None
+
+
+class ProcessFolder:
+    """The files of one process: record, output, input pipe and exit code."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = path / "output.log"
+        self.stdin = path / "stdin"
+        self.exit = path / "exit"
+        self.ready = path / "ready"
+        self.script = path / "script.sh"
+        self._record = path / "record.json"
+
+    def make(self, record: ProcessRecord) -> None:
+        self.path.mkdir(parents=True, mode=0o700)
+        # A confined keeper may write these two, but create nothing here.
+        for file in (self.exit, self.ready):
+            file.touch(mode=0o600)
+        self.write(record)
+
+    def read(self) -> ProcessRecord | None:
+        try:
+            return decode(ProcessRecord, self._record.read_bytes())
+        except (FileNotFoundError, NotADirectoryError, DecodeError):
+            return None
+
+    def write(self, record: ProcessRecord) -> None:
+        replace_file(self._record, encode(record), durable=False, folders=False)
+
+    def exit_code(self) -> int | None:
+        """Return what the keeper wrote; None while the process runs, or when the keeper was
+        killed."""
+        try:
+            text = self.exit.read_text()
+        except FileNotFoundError:
+            return None
+        return int(text) if text.endswith("\n") else None
+
+    def exit_time(self) -> float | None:
+        try:
+            found = self.exit.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_mtime if found.st_size else None
+
+    def is_ready(self) -> bool:
+        try:
+            return self.ready.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def remove(self) -> None:
+        if self.path.is_dir():
+            for file in self.path.iterdir():
+                file.unlink(missing_ok=True)
+            self.path.rmdir()
+
 
 log = logging.getLogger(__name__)
 

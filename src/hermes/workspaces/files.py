@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from hermes.codec.whole_files import replace_file
+from hermes.codec.atomic_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo
 

@@ -12,14 +12,19 @@ from pathlib import Path
 
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
-from hermes.workspaces.bash_text import fit_argument, pass_variables_inside, shell_quote, start_code
+from hermes.workspaces.background import ProcessFolder, ProcessRecord
 from hermes.workspaces.child import ExitWatch, FileAction, dup2_action
 from hermes.workspaces.confinement.reserved import CombinedGuard
 from hermes.workspaces.confinement.sandbox import CommandSandbox
 from hermes.workspaces.local_runner import LocalRunner
-from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
 from hermes.workspaces.process_tree import end_tree, find_by_argument, identity
-from hermes.workspaces.shell_state import ShellState
+from hermes.workspaces.shell_state import (
+    ShellState,
+    fit_argument,
+    pass_variables_inside,
+    shell_quote,
+    start_code,
+)
 
 GRACE_SECONDS = 0.5
 READY_LOOKS = 400

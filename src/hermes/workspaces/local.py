@@ -21,14 +21,13 @@ from hermes.core.ports import (
 )
 from hermes.core.world import World
 from hermes.workspaces import files
-from hermes.workspaces.confinement.protection import ConfinementReport
 from hermes.workspaces.confinement.sandbox import Confinement, Sandbox
+from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.keeper import LocalKeeper
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.processes import ProcessLimits, SessionProcesses
-from hermes.workspaces.search.limits import EngineName, SearchLimits
-from hermes.workspaces.shell import Shell, ShellSettings
-from hermes.workspaces.sudo import Sudo
+from hermes.workspaces.search.matches import EngineName, SearchLimits
+from hermes.workspaces.shell import Shell, ShellSettings, Sudo
 
 if TYPE_CHECKING:
     from hermes.workspaces.search.local import LocalSearch

@@ -12,18 +12,19 @@ from pathlib import Path
 
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.bash_text import (
-    fit_argument,
-    pass_variables_inside,
-    record_state,
-    start_code,
-)
 from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.confinement.sandbox import CommandSandbox, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
 from hermes.workspaces.runner import CommandOutcome
-from hermes.workspaces.shell_state import ShellState, SnapshotReader
+from hermes.workspaces.shell_state import (
+    ShellState,
+    SnapshotReader,
+    fit_argument,
+    pass_variables_inside,
+    record_state,
+    start_code,
+)
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import child_environment
-from hermes.config.terminal_settings import TerminalSettings
+from hermes.config.execution_settings import TerminalSettings
 from hermes.policy.safe_roots import safe_roots
 from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.terminal_settings import describe_backend, is_remote_backend
+from hermes.workspaces.shell import describe_backend, is_remote_backend
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.workspaces.confinement.protection import ConfinementReport
+    from hermes.workspaces.confinement.scope import ConfinementReport
 
 
 def confinement_settings(run: RunContext) -> Confinement:
@@ -38,7 +38,7 @@ def start_folder(terminal: TerminalSettings, wanted: str) -> str:
     """Return the folder of a new session; on a remote machine, its path there."""
     if not is_remote_backend(terminal):
         return str(Path(wanted or terminal.cwd).expanduser().resolve())
-    from hermes.workspaces.far.backends import remote_folder
+    from hermes.workspaces.remote.backends import remote_folder
 
     return remote_folder(terminal)
 
@@ -47,7 +47,7 @@ async def describe_protection(run: RunContext) -> ConfinementReport:
     """Return what would confine the commands of a new session. Starts and contacts nothing."""
     terminal = run.settings.terminal
     if is_remote_backend(terminal):
-        from hermes.workspaces.far.backends import remote_protection
+        from hermes.workspaces.remote.backends import remote_protection
 
         return remote_protection(run)
     from hermes.workspaces.confinement.sandbox import Sandbox

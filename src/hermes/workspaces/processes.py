@@ -13,12 +13,10 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
-from hermes.workspaces.background import BackgroundProcess
-from hermes.workspaces.notices import NoticeQueue
-from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
+from hermes.workspaces.background import BackgroundProcess, ProcessFolder, ProcessRecord
+from hermes.workspaces.notices import NoticeLimit, NoticeQueue, OutputWatch
 from hermes.workspaces.shell import Shell
 from hermes.workspaces.shell_state import ShellState
-from hermes.workspaces.watch import NoticeLimit, OutputWatch
 
 LOOK_SECONDS = 0.25
 # A slow remote machine reports the end of a process late.

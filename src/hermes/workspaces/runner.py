@@ -1,14 +1,147 @@
-"""What a shell needs from the place where its commands run."""
+"""The interface of runners, with resource limits and command output."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import codecs
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from hermes.codec.values import Value
 from hermes.workspaces.child import Sink
 from hermes.workspaces.shell_state import ShellSnapshot, ShellState
+
+
+class ResourceLimits(Value):
+    """0 means no limit. Shells apply these to each process; containers also apply `cpus`,
+    `memory_mb`, `processes` and `disk_mb` to all processes together."""
+
+    cpus: float = 0
+    memory_mb: int = 0
+    processes: int = 0
+    disk_mb: int = 0
+    cpu_seconds: int = 0
+    file_mb: int = 0
+
+    def in_bash(self) -> str:
+        """Return bash that lowers the limits of its shell as far as possible."""
+        wanted = (
+            ("-v", self.memory_mb * 1024),
+            ("-u", self.processes),
+            ("-t", self.cpu_seconds),
+            ("-f", self.file_mb * 1024),
+        )
+        return "".join(f"ulimit {flag} {value} 2>/dev/null; " for flag, value in wanted if value)
+
+
+HEAD_SHARE = 0.4
+# A cut moves to the next line break within this distance.
+LINE_REACH_BYTES = 1_000
+
+_ESCAPES = re.compile(
+    rb"\x1b(?:"
+    rb"\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
+    rb"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
+    rb"|[PX^_][^\x1b]*\x1b\\"  # device strings
+    rb"|[ -/]*[0-OQ-WYZ\\`-~]"  # the rest
+    rb")"
+)
+
+
+def plain_text(raw: bytes) -> str:
+    """Remove escape sequences and carriage returns at line ends, and replace broken UTF-8."""
+    if b"\x1b" in raw:
+        raw = _ESCAPES.sub(b"", raw)
+    return raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")
+
+
+class OutputWindow:
+    """Keeps the beginning and the end of a stream in bounded memory."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.total_bytes = 0
+        self._head_size = int(max_bytes * HEAD_SHARE)
+        self._tail_size = max_bytes - self._head_size
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, data: bytes) -> None:
+        self.total_bytes += len(data)
+        room = self._head_size - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Trimmed in large steps, so that each byte moves about once.
+        if len(self._tail) > 2 * self._tail_size + 65_536:
+            del self._tail[: -self._tail_size or None]
+
+    def text(self) -> str:
+        """Return all of it, or head and tail around a line with the number of omitted bytes."""
+        if len(self._tail) <= self._tail_size and self._kept_text() == self.total_bytes:
+            return plain_text(bytes(self._head + self._tail))
+        head = _until_line_end(bytes(self._head))
+        tail = _from_line_start(bytes(self._tail[-self._tail_size or len(self._tail) :]))
+        left_out = self.total_bytes - len(head) - len(tail)
+        marker = f"[... {left_out} bytes omitted ...]\n"
+        opening = plain_text(head)
+        if opening and not opening.endswith("\n"):
+            opening += "\n"
+        return opening + marker + plain_text(tail)
+
+    def _kept_text(self) -> int:
+        return len(self._head) + len(self._tail)
+
+
+def _until_line_end(head: bytes) -> bytes:
+    end = head.rfind(b"\n", max(0, len(head) - LINE_REACH_BYTES))
+    return head[: end + 1] if end >= 0 else _drop_partial_character(head)
+
+
+def _from_line_start(tail: bytes) -> bytes:
+    start = tail.find(b"\n", 0, LINE_REACH_BYTES)
+    if start >= 0:
+        return tail[start + 1 :]
+    torn = 0
+    while torn < min(3, len(tail)) and 0x80 <= tail[torn] < 0xC0:
+        torn += 1
+    return tail[torn:]
+
+
+def _drop_partial_character(raw: bytes) -> bytes:
+    """Drop the bytes of an incomplete last character."""
+    for size in range(1, min(4, len(raw) + 1)):
+        lead = raw[-size]
+        if lead >= 0xC0:
+            wanted = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return raw[:-size] if size < wanted else raw
+        if lead < 0x80:
+            break
+    return raw
+
+
+def complete_characters(raw: bytes) -> bytes:
+    """Return the part of a stream that more bytes cannot change."""
+    return _drop_partial_character(raw)
+
+
+class LiveText:
+    """Passes on a stream as text while it arrives, with whole characters and escape sequences."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = b""
+
+    def add(self, data: bytes) -> None:
+        data = self._held + data
+        start = data.rfind(b"\x1b", max(0, len(data) - 256))
+        torn = start >= 0 and not _ESCAPES.match(data, start)
+        self._held = data[start:] if torn else b""
+        whole = _ESCAPES.sub(b"", data[:start] if torn else data)
+        if text := self._decoder.decode(whole).replace("\r\n", "\n"):
+            self._show(text)
 
 
 class CommandOutcome(Value):

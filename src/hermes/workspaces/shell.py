@@ -1,28 +1,88 @@
-"""A persistent bash: one process per command, with folder, variables, functions and aliases carried
-over."""
+"""A persistent bash: one process per command, with state, settings and sudo carried over."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from hermes.codec.values import Value
 from hermes.config.child_environment import child_environment
-from hermes.core.errors import ToolError
+from hermes.config.execution_settings import TerminalSettings
+from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import CommandResult, ShellSetup
+from hermes.policy.shell.simple_commands import simple_commands, sudo_options
 from hermes.workspaces import shell_state
-from hermes.workspaces.bash_text import shell_quote
-from hermes.workspaces.child import Sink
-from hermes.workspaces.limits import ResourceLimits
-from hermes.workspaces.output import LiveText, OutputWindow
-from hermes.workspaces.runner import CommandOutcome, Runner
-from hermes.workspaces.shell_state import ShellState, merge_states
-from hermes.workspaces.sudo import Check, Sudo, uses_sudo
+from hermes.workspaces.child import PASSWORD_FD, Sink
+from hermes.workspaces.runner import CommandOutcome, LiveText, OutputWindow, ResourceLimits, Runner
+from hermes.workspaces.shell_state import ShellState, merge_states, shell_quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
+
+ATTEMPTS = 3
+
+AskPassword = Callable[[], Awaitable[str | None]]
+# Runs a line of bash with a password on PASSWORD_FD and returns whether it succeeded.
+Check = Callable[[str, bytes], Awaitable[bool]]
+
+_FREE = "command sudo -n -v"
+_RIGHT = f"command sudo -k -S -p '' -v <&{PASSWORD_FD}"
+# sudo remembers by terminal and session, or by parent process, so the script that follows needs no
+# password and cannot read it.
+_OPEN = f"command sudo -S -p '' -v <&{PASSWORD_FD} >/dev/null 2>&1; exec {PASSWORD_FD}<&-; "
+
+
+def uses_sudo(script: str) -> bool:
+    """Return whether a command of the script really is sudo."""
+    if "sudo" not in script:
+        return False
+    return any(sudo_options(command.words) is not None for command in simple_commands(script))
+
+
+class Sudo:
+    """`ask` asks the user without echo and returns None for "no". `known` is a password from the
+    settings. A wrong password is forgotten and asked for again."""
+
+    def __init__(self, ask: AskPassword | None = None, known: str = "") -> None:
+        self._ask = ask
+        self._password = known.encode()
+        self._is_free = False
+
+    def __repr__(self) -> str:
+        return f"Sudo(known={bool(self._password)})"
+
+    async def prepare(self, check: Check) -> tuple[str, bytes]:
+        """Return the bash to run before a script with sudo, and the password that it reads; both
+        are empty when sudo needs no password or there is none."""
+        if self._is_free:
+            return "", b""
+        if await check(_FREE, b""):
+            self._is_free = True
+            return "", b""
+        for _ in range(ATTEMPTS):
+            password = self._password or await self._ask_password()
+            if not password:
+                break
+            line = password + b"\n"
+            if await check(_RIGHT, line):
+                self._password = password
+                return _OPEN, line
+            self._password = b""
+        return "", b""
+
+    async def _ask_password(self) -> bytes:
+        answer = await self._ask() if self._ask else None
+        return (answer or "").encode()
+
 
 log = logging.getLogger(__name__)
 
@@ -245,3 +305,57 @@ class Shell:
 
     async def close(self) -> None:
         await self._runner.close()
+
+
+SUDO_SECONDS = 45.0
+SUDO_QUESTION = "Password for sudo (not shown, stored or sent)"
+
+
+def is_remote_backend(terminal: TerminalSettings) -> bool:
+    return terminal.backend != "local"
+
+
+def describe_backend(terminal: TerminalSettings) -> str:
+    """Return where commands run, in a few words; "" for this machine."""
+    match terminal.backend:
+        case "local":
+            return ""
+        case "ssh":
+            user = f"{terminal.ssh_user}@" if terminal.ssh_user else ""
+            return f"commands run on {user}{terminal.ssh_host}"
+        case "docker" | "podman":
+            return f"commands run in a container of {terminal.docker_image}"
+        case "singularity":
+            return f"commands run in an instance of {terminal.singularity_image}"
+        case "modal":
+            return "commands run in a Modal sandbox"
+        case "daytona":
+            return "commands run in a Daytona sandbox"
+
+
+def check_backend(terminal: TerminalSettings) -> None:
+    """ConfigError for settings that cannot work."""
+    if terminal.backend == "ssh" and not terminal.ssh_host:
+        raise ConfigError(
+            "terminal.backend is ssh, but no machine is named; "
+            "`hermes config set terminal.ssh_host NAME`."
+        )
+
+
+def shell_settings(terminal: TerminalSettings) -> ShellSettings:
+    return ShellSettings(
+        persistent=terminal.persistent_shell,
+        init_files=terminal.shell_init_files,
+        auto_source_bashrc=terminal.auto_source_bashrc,
+        passthrough=terminal.env_passthrough,
+    )
+
+
+def make_sudo(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
+    """The password that the user enters stays in this process."""
+
+    async def ask() -> str | None:
+        session = find_session()
+        return await session.ask_secret(SUDO_QUESTION, SUDO_SECONDS) if session else None
+
+    return Sudo(ask, known=run.config.secrets.get("SUDO_PASSWORD"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes.codec.json import encode
 from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, ToolFinished, TurnStarted
 from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage, user_says
-from hermes.journal.index.texts import Role
+from hermes.journal.index.source import Role
 
 NOON = 1_700_000_000.0
 DAY = 86_400.0

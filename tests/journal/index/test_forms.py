@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.forms import is_form, stem
+from hermes.journal.index.terms import is_form, stem
 
 
 @pytest.mark.parametrize(

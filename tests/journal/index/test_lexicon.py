@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related_words
+from hermes.journal.index.terms import is_stop_word, is_weak_word, related_words
 
 
 def test_forms_that_no_ending_makes() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.periods import named_in
+from hermes.journal.index.filters import named_in
 
 NOW = datetime(2024, 6, 12, 15, 0, tzinfo=UTC).timestamp()
 

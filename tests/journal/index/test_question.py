@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.question import Question, parse_question, soften
+from hermes.journal.index.query import Question, parse_question, soften
 
 NOW = 1_700_000_000.0
 

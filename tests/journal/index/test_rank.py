@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hermes.codec.json import encode
 from hermes.journal.index.query import parse
 from hermes.journal.index.rank import MessageScorer, message_of
-from hermes.journal.index.texts import EventRow
+from hermes.journal.index.source import EventRow
 from tests.journal.index.diary import event_of
 
 words = st.sampled_from(["error", "in", "line", "n", "u0007", "t", "über"])

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.journal.index.search import SearchIndex
-from hermes.journal.index.source import JournalFile
-from hermes.journal.index.texts import Role
+from hermes.journal.index.source import JournalFile, Role
 from tests.journal.index.diary import DAY, NOON, Diary
 
 # A message, who wrote it, and the queries that mean it.

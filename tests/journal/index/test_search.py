@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.journal.index.search import SearchHit, SearchIndex
-from hermes.journal.index.source import JournalFile
-from hermes.journal.index.texts import Role
+from hermes.journal.index.source import JournalFile, Role
 from tests.journal.index.diary import DAY, NOON, Diary, turn_started
 
 

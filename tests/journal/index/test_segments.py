@@ -23,7 +23,7 @@ from hermes.journal.index.build import (
 )
 from hermes.journal.index.file import IndexFile, JournalPosition, SegmentInfo, create
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.texts import EventRow
+from hermes.journal.index.source import EventRow
 from tests.journal.index.diary import event_of
 
 WORDS = ["apple", "apples", "apply", "banana", "band", "zebra", "数据库", "a", "b7", "naïve"]

@@ -10,8 +10,7 @@ import pytest
 
 from hermes.core.errors import JournalError
 from hermes.journal.index.search import SearchIndex
-from hermes.journal.index.source import JournalFile
-from hermes.journal.index.texts import text_of
+from hermes.journal.index.source import JournalFile, text_of
 from tests.journal.index.diary import NOON, Diary, turn_started
 
 PAGE = 4096

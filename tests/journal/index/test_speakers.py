@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.journal.index.speakers import Speakers
+from hermes.journal.index.rank import Speakers
 
 USER, ASSISTANT = "message_received", "reply_added"
 

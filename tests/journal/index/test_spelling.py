@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
-from hermes.journal.index.spelling import alike, is_one_slip
+from hermes.journal.index.terms import alike, is_one_slip
 from hermes.journal.index.upkeep import Sizes
 from tests.journal.index.diary import Diary
 

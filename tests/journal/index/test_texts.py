@@ -14,7 +14,7 @@ from hermes.core.messages import (
     Usage,
     user_says,
 )
-from hermes.journal.index.texts import LONGEST_TEXT, EventRow, text_of
+from hermes.journal.index.source import LONGEST_TEXT, EventRow, text_of
 
 
 def row(event: object, kind: str) -> EventRow:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.journal.index.words import LONGEST, fold, origins, pieces, terms
+from hermes.journal.index.terms import LONGEST, fold, origins, pieces, terms
 
 
 @pytest.mark.parametrize(

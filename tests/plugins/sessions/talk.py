@@ -13,7 +13,7 @@ from hermes.app.build import App
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home
-from hermes.config.migrate import REMOVED
+from hermes.config.migrations import REMOVED
 from hermes.core.commands import Say
 from hermes.core.events import Record, ToolFinished
 from hermes.core.messages import ToolResult

@@ -14,9 +14,9 @@ import pytest
 
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import World
+from hermes.net.http import HttpClient
 from hermes.providers.embedded.engines import EnginePool
 from hermes.providers.embedded.provider import EmbeddedModel
-from hermes.providers.http import HttpClient
 from tests.providers.embedded.gguf_files import write_model
 
 WEIGHTS = Path(__file__).parents[3] / ".venv" / "weights" / "smollm2.gguf"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, TextDelta
-from hermes.providers.embedded.answer import ConstrainedReply
+from hermes.providers.embedded.constrained_calls import ConstrainedReply
 
 
 def read(*pieces: str, stop: StopReason = "done") -> tuple[list[Delta], AssistantMessage]:

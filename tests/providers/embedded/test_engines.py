@@ -13,7 +13,7 @@ import pytest
 
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.providers.embedded.engines import EnginePool, default_threads
-from hermes.providers.embedded.weights import describe_model_file
+from hermes.providers.embedded.model_file import describe_model_file
 from tests.providers.embedded.conftest import Played
 from tests.providers.embedded.gguf_files import write_model
 
@@ -85,7 +85,7 @@ async def test_the_process_ends_with_ours(played: Played, tmp_path: Path) -> Non
         "import asyncio, os, signal\n"
         "from pathlib import Path\n"
         "from hermes.providers.embedded.engines import Engines\n"
-        "from hermes.providers.embedded.weights import describe\n"
+        "from hermes.providers.embedded.model_file import describe\n"
         "async def main():\n"
         f"    engine = await Engines().start(describe(Path({str(tmp_path / 'model.gguf')!r})))\n"
         "    print(engine.pid, flush=True)\n"

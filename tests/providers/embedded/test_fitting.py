@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.core.messages import AssistantMessage, Message, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
-from hermes.providers.embedded.fitting import CUT, PromptFitter
+from hermes.providers.embedded.engine_client import CUT, PromptFitter
 
 
 def talk(*texts: str) -> tuple[Message, ...]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.embedded.gguf import GgufHeader, parse_header, read_header
+from hermes.providers.embedded.model_file import GgufHeader, parse_header, read_header
 from tests.providers.embedded.gguf_files import LLAMA, gguf
 
 WHOLE = gguf()

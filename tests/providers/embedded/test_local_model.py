@@ -15,22 +15,20 @@ from hermes.core.commands import Say
 from hermes.core.errors import ConfigError
 from hermes.core.events import Event, ReplyAdded, SessionOpened, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, ToolResult, user_says
-from hermes.core.metered import Metered
-from hermes.core.parts import SessionDeps
+from hermes.core.metering import Metered
 from hermes.core.prompt import CallNamed, Delta, Notice, Prompt, Reply, TextDelta, ToolSpec
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import TurnLimits
+from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
+from hermes.net.http import HttpClient
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.providers.embedded.asking import EngineClient, GenerationSettings
+from hermes.providers.embedded.constrained_calls import answer_schema
+from hermes.providers.embedded.engine_client import EngineClient, GenerationSettings, PromptFitter
 from hermes.providers.embedded.engines import EnginePool
-from hermes.providers.embedded.fitting import PromptFitter
+from hermes.providers.embedded.model_file import describe_model_file
 from hermes.providers.embedded.provider import EmbeddedModel
-from hermes.providers.embedded.schema import answer_schema
-from hermes.providers.embedded.weights import describe_model_file
-from hermes.providers.http import HttpClient
 from hermes.tools.catalogue import built_in_entries
 from hermes.workspaces.local import LocalWorkspace
 from tests.providers.embedded.conftest import heard

@@ -19,8 +19,7 @@ from hermes.core.prompt import (
     TextDelta,
     ToolSpec,
 )
-from hermes.providers.embedded.imposing import UNCONSTRAINED
-from hermes.providers.embedded.schema import answer_schema
+from hermes.providers.embedded.constrained_calls import UNCONSTRAINED, answer_schema
 from tests.providers.embedded.conftest import Played, heard
 
 LS = ToolSpec(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.prompt import ToolSpec
-from hermes.providers.embedded.schema import answer_schema, simplify
+from hermes.providers.embedded.constrained_calls import answer_schema, simplify
 
 WORDS: JsonObject = {
     "type": "object",

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.providers.embedded.weights import (
+from hermes.providers.embedded.model_file import (
     ModelFile,
     describe_model_file,
     find_model_file,
-    format_count,
+    format_parameters,
     format_size,
 )
 from tests.providers.embedded.gguf_files import LLAMA, gguf, write_model
@@ -128,5 +128,5 @@ def test_a_model_is_found_by_its_path_or_its_installed_name(tmp_path: Path) -> N
 
 def test_numbers_read_well() -> None:
     counts = (950, 134_515_008, 1_000_000_000, 1_235_814_432, 8_030_261_312, 70_553_706_496)
-    assert [format_count(n) for n in counts] == ["950", "135M", "1B", "1.2B", "8B", "71B"]
+    assert [format_parameters(n) for n in counts] == ["950", "135M", "1B", "1.2B", "8B", "71B"]
     assert [format_size(n) for n in (1, 98_362_432, 4_700_000_000)] == ["1 MB", "98 MB", "4.7 GB"]

@@ -12,7 +12,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.embedded.wording import with_tools_as_text, without_tools
+from hermes.providers.embedded.constrained_calls import with_tools_as_text, without_tools
 
 LS = ToolSpec(name="ls", description="List files.", parameters={"type": "object"})
 CALL = ToolCall(id="c1", name="ls", arguments={"path": "."})

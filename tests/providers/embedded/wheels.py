@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from hermes.providers.embedded.installable import InstallableModel
+from hermes.providers.embedded.install import InstallableModel
 
 
 def write_wheel(folder: Path, model: InstallableModel, content: bytes, *, member: str = "") -> Path:

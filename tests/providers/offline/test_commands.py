@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.offline.commands import (
+from hermes.providers.offline.language import load_language
+from hermes.providers.offline.phrases import may_be_command, shell_line
+from hermes.providers.offline.tool_output import (
     ListedFile,
     build_command,
     find_command,
@@ -17,8 +19,6 @@ from hermes.providers.offline.commands import (
     parse_listing,
     quote_path,
 )
-from hermes.providers.offline.language import load_language
-from hermes.providers.offline.shell_lines import may_be_command, shell_line
 
 WORDS = load_language("en").sentence_words
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.messages import user_says
-from hermes.providers.offline.cutting import RequestStep
-from hermes.providers.offline.requests import read_request
-from hermes.providers.offline.transcript import DialogueTurn
+from hermes.providers.offline.parsing import RequestStep
+from hermes.providers.offline.requests import DialogueTurn, read_request
 
 # Dialogues with an empty line between them; one line each: the words, the kinds of the steps.
 DIALOGUES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.providers.offline.language import load_language
-from hermes.providers.offline.voice import Phrasebook
+from hermes.providers.offline.plan import Phrasebook
 from tests.providers.offline.talk import Talk, ran, shown
 
 WORDINGS = {

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.offline.gists import Keywords, load_keywords, near_keywords
+from hermes.providers.offline.keywords import Keywords, load_keywords, near_keywords
 from hermes.providers.offline.language import load_language
-from hermes.providers.offline.understanding import parse_request
+from hermes.providers.offline.parsing import parse_request
 
 ELEMENT = re.compile(r"(<\w+>|\{\w+[!*]?\}|[\w-]+(\|[\w-]+)*)\??")
 

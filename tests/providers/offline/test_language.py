@@ -8,7 +8,7 @@ from string import Formatter
 import pytest
 
 from hermes.providers.offline.language import AssistantLanguage, available_languages, load_language
-from hermes.providers.offline.plans.catalogue import PLANS, plan_for
+from hermes.providers.offline.provider import PLANS, plan_for
 
 ELEMENT = re.compile(r"(<\w+>|\{\w+[!'*]?\}|[^<>{}?|]+(\|[^<>{}?|]+)*)\??")
 LEANING = {"again", "same_for"}

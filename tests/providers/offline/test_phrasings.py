@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.providers.offline.language import load_language
-from hermes.providers.offline.understanding import parse_request
+from hermes.providers.offline.parsing import parse_request
 from tests.providers.offline.talk import WARM, Talk
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.offline.spelling import distance, near_words
-from hermes.providers.offline.tokens import TextToken, tokenise
+from hermes.providers.offline.language import TextToken, tokenise
+from hermes.providers.offline.phrases import distance, near_words
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Text, ToolCall, ToolResult
-from hermes.providers.offline.focus import ReferenceContext
-from hermes.providers.offline.tool_answers import (
+from hermes.providers.offline.plan import ReferenceContext
+from hermes.providers.offline.tool_output import (
     FileLines,
     file_lines,
     found_count,

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.offline.guide import guide, short_guide
+from hermes.providers.offline.answers import closest, guide, short_guide
 from hermes.providers.offline.language import load_language
-from hermes.providers.offline.suggestions import closest
-from hermes.providers.offline.voice import (
+from hermes.providers.offline.plan import (
     Phrasebook,
     fence_name,
     format_size,
@@ -65,7 +64,7 @@ def test_the_closest_kinds_share_rare_words_with_the_text() -> None:
 
 
 def test_the_documentation_is_what_the_data_says() -> None:
-    renew = "python -m hermes.providers.offline.guide > docs/offline-assistant.md"
+    renew = "python -m hermes.providers.offline.answers > docs/offline-assistant.md"
     assert PAGE.read_text("utf-8") == guide(), f"renew it with: {renew}"
 
 

@@ -12,8 +12,9 @@ from hermes.providers.recorded.frames import (
     TapeModel,
     TapeRun,
     decode_frames,
+    diff_body,
+    restore_body,
 )
-from hermes.providers.recorded.sharing import diff_body, restore_body
 
 FRAMES: list[TapeFrame] = [
     TapeRun(version="1", after=3, at=1.5, facts={"settings": {"a": [1, None, "ä"]}}),

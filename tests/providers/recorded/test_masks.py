@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.json import decode, encode
+from hermes.providers.normalization import ascii_json
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.scrub import ascii_json
 
 SECRET = 'pass "word" é 🙂 \\ 12'
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="*×※𝄪")

@@ -13,15 +13,13 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.world import SystemClock, World
-from hermes.providers.connect import build_variants
+from hermes.net.http import HttpClient, Timeouts, current_interceptor
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import HttpClient, Timeouts, current_interceptor
+from hermes.providers.pipeline import build_variants
 from hermes.providers.recorded.frames import TapeRun
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.recorded.player import TapePlayer
-from hermes.providers.recorded.reading import TapedRun, read_tape, read_tapes
-from hermes.providers.recorded.tape import TapeRecorder
-from hermes.providers.recorded.tapped import InterceptedProvider
+from hermes.providers.recorded.player import InterceptedProvider, TapePlayer
+from hermes.providers.recorded.tape import TapedRun, TapeRecorder, read_tape, read_tapes
 from hermes.testing.faults import cut, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says

@@ -24,12 +24,11 @@ from hermes.core.prompt import (
     TextDelta,
 )
 from hermes.core.world import World
-from hermes.providers.completing import CompletingProvider
-from hermes.providers.http import HttpClient
+from hermes.net.http import HttpClient
+from hermes.providers.completion import CompletingProvider
 from hermes.providers.profile import WireName
-from hermes.providers.retrying import RetryingProvider
-from hermes.providers.textcalls.catalogue import ALIASES, STYLES, trusted_styles
-from hermes.providers.textcalls.provider import TextCallProvider
+from hermes.providers.retry import RetryingProvider
+from hermes.providers.textcalls.provider import ALIASES, STYLES, TextCallProvider, trusted_styles
 from hermes.testing.faults import cut, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

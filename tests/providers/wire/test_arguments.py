@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.providers.wire.arguments import Arguments, read_arguments
+from hermes.providers.wire.reply_builder import Arguments, read_arguments
 
 
 @pytest.mark.parametrize(

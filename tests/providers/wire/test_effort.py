@@ -4,7 +4,7 @@ import pytest
 
 from hermes.codec.values import JsonObject
 from hermes.providers.profile import EffortStyle, ModelProfile
-from hermes.providers.wire.effort import effort_fields, level_of, reasoning_budget
+from hermes.providers.wire.vendor_fields import effort_fields, level_of, reasoning_budget
 
 GPT = ("low", "medium", "high")
 OPUS_46 = ("low", "medium", "high", "max")

@@ -19,15 +19,14 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt
-from hermes.providers.direct import WIRE_FORMATS
+from hermes.net.sse import SseEvent
+from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Auth, Endpoint
-from hermes.providers.options import RequestOptions
+from hermes.providers.pipeline import WIRE_FORMATS
 from hermes.providers.profile import EffortStyle, ModelProfile, WireName
-from hermes.providers.sse import SseEvent
-from hermes.providers.vendor import shipped_catalogue
-from hermes.providers.wire.effort import effort_fields
-from hermes.providers.wire.format import WireFormat, request_headers
-from hermes.providers.wire.pictures import ImageLoader
+from hermes.providers.profile_building import RequestOptions
+from hermes.providers.wire.format import ImageLoader, WireFormat, request_headers
+from hermes.providers.wire.vendor_fields import effort_fields
 
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 HI = (user_says("hi"),)

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Usage
 from hermes.core.prompt import Delta, ReasoningDelta, Restarted, TextDelta
-from hermes.providers.direct import WIRE_FORMATS
+from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.pipeline import WIRE_FORMATS
 from hermes.providers.profile import ModelProfile, WireName
-from hermes.providers.sse import SseEvent
-from hermes.providers.wire.format import ReplyReader
-from hermes.providers.wire.pictures import ImageLoader
+from hermes.providers.wire.format import ImageLoader, ReplyReader
 
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 

@@ -23,12 +23,11 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.direct import WIRE_FORMATS
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.grammar import normalize_messages
+from hermes.providers.normalization import normalize_messages
+from hermes.providers.pipeline import WIRE_FORMATS
 from hermes.providers.profile import MarkLife, ModelProfile, WireName
-from hermes.providers.wire.format import WireFormat
-from hermes.providers.wire.pictures import ImageLoader
+from hermes.providers.wire.format import ImageLoader, WireFormat
 from tests.providers.conversations import growing_conversation, issuer, sealed_for
 from tests.providers.judges import judge
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hermes.codec.values import JsonObject
 from hermes.core.prompt import ToolSpec
 from hermes.providers.profile import ModelProfile
-from hermes.providers.wire.schemas import tool_schema
+from hermes.providers.wire.vendor_fields import tool_schema
 
 REDUCED = ModelProfile(schemas="reduced")
 WORDS = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.wire.thinking import ReasoningSplitter
+from hermes.providers.wire.reasoning_tags import ReasoningSplitter
 
 
 def split(*chunks: str) -> tuple[str, str]:

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ProviderError
 from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, TextDelta
+from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile
-from hermes.providers.sse import SseEvent
 from hermes.providers.wire.chat import ChatWire
-from hermes.providers.wire.format import ReplyReader
+from hermes.providers.wire.events import MAX_DELTA_CHARS, coalesce
+from hermes.providers.wire.format import ImageLoader, ReplyReader
 from hermes.providers.wire.messages import MessagesWire
-from hermes.providers.wire.pictures import ImageLoader
 from hermes.providers.wire.responses import ResponsesWire
-from hermes.providers.wire.together import MAX_DELTA_CHARS, coalesce
 
 Kind = type[ChatWire] | type[MessagesWire] | type[ResponsesWire]
 # What thoughts in a text are made of, and what is hard about texts.

@@ -7,22 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.http import HttpClient
-from hermes.skills.hub.cache import IndexCache
+from hermes.net.http import HttpClient
 from hermes.skills.hub.hub import Hub, PreparedInstall
 from hermes.skills.hub.lock import InstalledSkill
-from hermes.skills.hub.sources.clawhub import ClawHub
-from hermes.skills.hub.sources.direct import UrlSource
+from hermes.skills.hub.source import HubClient, IndexCache
+from hermes.skills.hub.sources.collections import Marketplace, Official
 from hermes.skills.hub.sources.github import GitHub
-from hermes.skills.hub.sources.lobehub import LobeHub
-from hermes.skills.hub.sources.marketplace import Marketplace
-from hermes.skills.hub.sources.official import Official
-from hermes.skills.hub.sources.skills_sh import SkillsSh
-from hermes.skills.hub.sources.well_known import WellKnown
+from hermes.skills.hub.sources.registries import ClawHub, LobeHub, SkillsSh
+from hermes.skills.hub.sources.websites import UrlSource, WellKnown
 from hermes.skills.hub.transfer import SkillPublisher
-from hermes.skills.hub.web import HubClient
 from hermes.skills.scan_skill import scan_skill
-from hermes.web.judged_http import JudgedHttp
+from hermes.web.fetcher import JudgedHttp
 from tests.skills.bench import Bench
 from tests.skills.hub.services import Services, serving
 

@@ -15,7 +15,7 @@ from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.skills.hub.github_app import read_key, signed_claim
+from hermes.skills.hub.sources.github import read_key, signed_claim
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store
 

@@ -9,9 +9,9 @@ import pytest
 
 from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.skills.files import content_hash
-from hermes.skills.hub.archives import unpack
+from hermes.skills.hub.lock import decide_ruling
+from hermes.skills.hub.sources.websites import unpack
 from hermes.skills.hub.transfer import build_hub_snapshot, read_snapshot
-from hermes.skills.hub.trust import decide_ruling
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store

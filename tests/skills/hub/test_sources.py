@@ -8,8 +8,8 @@ import json
 import pytest
 
 from hermes.core.errors import HermesError, NotFound
-from hermes.skills.hub.sources.direct import referenced_files
 from hermes.skills.hub.sources.github import split_identifier
+from hermes.skills.hub.sources.websites import referenced_files
 from hermes.skills.skill import MAIN, parse_skill
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store

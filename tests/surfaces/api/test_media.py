@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.config.home import Home
-from hermes.surfaces.api.media import MediaFilter, replace_paths, strip_images
+from hermes.surfaces.api.encoding import MediaFilter, replace_paths, strip_images
 from hermes.surfaces.api.tokens import TokenStore
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says

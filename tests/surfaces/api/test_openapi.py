@@ -17,8 +17,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 
-from hermes.surfaces.api.openapi import document
-from hermes.surfaces.api.routes import ROUTES
+from hermes.surfaces.api.routes import ROUTES, document
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving
 

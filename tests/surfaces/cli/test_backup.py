@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.journal.leases import lock_folder
-from hermes.journal.locks import LeaseOwner
+from hermes.journal.leases import LeaseOwner, lock_folder
 from tests.surfaces.cli.program import Program
 
 

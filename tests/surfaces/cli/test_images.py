@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes.images.manifests import bundled_manifests
-from hermes.images.offer import KEYS
-from hermes.images.registry import BUNDLED
+from hermes.images.registry import BUNDLED, bundled_manifests
+from hermes.images.service import KEYS
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import call, calls, calls_many, says
 from tests.images.fakes import B64, JPEG, PNG, Asked, Fake, Reply, faking

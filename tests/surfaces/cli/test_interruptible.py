@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from hermes.surfaces.cli.interruptible import run
+from hermes.surfaces.cli.command_context import run
 
 
 def test_a_signal_wakes_the_loop_even_if_it_comes_just_before_it_sleeps() -> None:

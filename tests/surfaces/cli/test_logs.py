@@ -13,8 +13,7 @@ from threading import Timer
 import pytest
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands.logs import age_seconds, parse_entries
-from hermes.surfaces.cli.commands.logs_tail import Tail
+from hermes.surfaces.cli.commands.logs import Tail, age_seconds, parse_entries
 from tests.surfaces.cli.terminal import Terminal
 
 

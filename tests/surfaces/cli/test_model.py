@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.embedded.installable import find_installable
-from hermes.surfaces.cli.commands.model_files import DownloadProgress
+from hermes.providers.embedded.install import find_installable
+from hermes.surfaces.cli.commands.model import DownloadProgress
 from tests.providers.embedded.gguf_files import write_model
 from tests.providers.embedded.wheels import only, write_wheel
 from tests.surfaces.cli.terminal import Terminal

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.environment import process_environment
 from hermes.config.home import Home
-from hermes.config.secrets import process_environment
 from hermes.homes.backup import used_by
 from hermes.homes.claims import hold_claim
-from hermes.journal.leases import lock_folder
-from hermes.journal.locks import LeaseOwner
+from hermes.journal.leases import LeaseOwner, lock_folder
 from tests.surfaces.cli.program import Program
 
 

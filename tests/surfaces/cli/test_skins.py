@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import NotFound, UsageError
-from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.skins.built_in import SKINS
-from hermes.surfaces.cli.skins.find import find_skin, skin_names
-from hermes.surfaces.cli.skins.skin import DEFAULT, colour_code, is_colour
+from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.skins.skin import (
+    DEFAULT,
+    SKINS,
+    colour_code,
+    find_skin,
+    is_colour,
+    skin_names,
+)
 
 
 def own(home: Path, text: str) -> None:

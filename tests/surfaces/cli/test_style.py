@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hermes.surfaces.cli.style import apply_style, mark
+from hermes.surfaces.cli.command_context import apply_style, mark
 
 
 class Screen(io.StringIO):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes import AIAgent
-from hermes.surfaces.python.options import SETTINGS, settings_of
+from hermes.surfaces.python.agent import SETTINGS, settings_of
 from hermes.testing.faults import hangs
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, calls_many, fails, says, thinks

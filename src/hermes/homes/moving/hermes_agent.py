@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from hermes.codec.values import JsonObject
+from hermes.config.environment import is_secret_name, read_env_file
 from hermes.config.home import Home
-from hermes.config.secrets import is_secret_name, read_env_file
-from hermes.config.yaml_read import BadYaml, parse_yaml
+from hermes.config.yaml_parser import BadYaml, parse_yaml
 from hermes.core.errors import NotFound
 from hermes.homes.moving.foreign import ForeignHome, skill_folders, text_of
 from hermes.homes.moving.past import session_lines
-from hermes.memory.format import split_entries
+from hermes.memory.entries import split_entries
 
 STATE = "state.db"
 _SIGNS = (STATE, "config.yaml", "memories", "skills", "SOUL.md")

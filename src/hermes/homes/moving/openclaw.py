@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue
+from hermes.config.environment import is_secret_name, read_env_file
 from hermes.config.home import Home
-from hermes.config.secrets import is_secret_name, read_env_file
 from hermes.core.errors import NotFound
 from hermes.homes.moving.foreign import ForeignHome, skill_folders, text_of
 

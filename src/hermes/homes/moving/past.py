@@ -29,9 +29,9 @@ from hermes.core.messages import (
     Usage,
     user_says,
 )
-from hermes.journal.chatlog import SAFE_ID
-from hermes.journal.transfer import FORMAT, EventLine, SessionLine, conversation_of
-from hermes.journal.versions import CURRENT, KINDS
+from hermes.journal.body_templates import CURRENT, KINDS
+from hermes.journal.export import FORMAT, EventLine, SessionLine, conversation_of
+from hermes.journal.import_ import SAFE_ID
 
 Row = Mapping[str, JsonValue]
 NOTHING_SAID = "(nothing)"

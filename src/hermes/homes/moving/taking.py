@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import WrongType, from_data
 from hermes.config.document import read_document
 from hermes.config.edit import set_from_text, write_settings
-from hermes.config.files import replace_file
+from hermes.config.environment import is_secret_name, mask
+from hermes.config.home import replace_file
 from hermes.config.schema import KeyPath as Key
-from hermes.config.schema import find_setting, format_key, is_section, mapping_section
-from hermes.config.secrets import is_secret_name, mask
+from hermes.config.schema import (
+    WrongType,
+    find_setting,
+    format_key,
+    from_data,
+    is_section,
+    mapping_section,
+)
 from hermes.config.settings import Settings
 from hermes.context.soul import is_custom
 from hermes.homes.moving.foreign import ForeignHome, Kind, MigrationItem, State
@@ -42,7 +48,7 @@ class MigrationOptions(Value):
     dry_run: bool = False
 
 
-async def migrate(
+async def run_migration(
     run: RunContext,
     memory: MemoryService,
     archive: SessionArchive,

@@ -15,12 +15,17 @@ from hermes.journal.index.candidates import choose
 from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.lookup import Evidence, Lookup
-from hermes.journal.index.query import QueryClause, loosen
-from hermes.journal.index.question import Question, is_spelt_wrong, respell, soften
+from hermes.journal.index.query import (
+    QueryClause,
+    Question,
+    is_spelt_wrong,
+    loosen,
+    respell,
+    soften,
+)
 from hermes.journal.index.rank import Hint, Message, MessageScorer, ScoredMessage, message_of
-from hermes.journal.index.sessions import with_sessions
-from hermes.journal.index.source import EventSource
-from hermes.journal.index.texts import EventRow
+from hermes.journal.index.results import with_sessions
+from hermes.journal.index.source import EventRow, EventSource
 
 _READ_AT_ONCE = 64
 _MOST_READ = 768

@@ -17,8 +17,8 @@ from hermes.journal.index.segment import (
     encode_leaf,
     encode_places,
 )
-from hermes.journal.index.texts import ROLES, EventRow, text_of
-from hermes.journal.index.words import fold, terms
+from hermes.journal.index.source import ROLES, EventRow, text_of
+from hermes.journal.index.terms import fold, terms
 
 MOST_DOCS = 65_536
 """The most messages per segment: their numbers fit into two bytes."""

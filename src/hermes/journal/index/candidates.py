@@ -11,10 +11,8 @@ from typing import NamedTuple
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import SIZES, size_term
 from hermes.journal.index.docs import Docs
-from hermes.journal.index.filters import SegmentScope
-from hermes.journal.index.lookup import Evidence, rarity
-from hermes.journal.index.people import NamedPeople
-from hermes.journal.index.periods import Period
+from hermes.journal.index.filters import Period, SegmentScope
+from hermes.journal.index.lookup import Evidence, NamedPeople, rarity
 
 _MOST_COUNTED = 8_192
 _MOST_SPREAD = 800

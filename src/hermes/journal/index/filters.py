@@ -1,8 +1,10 @@
-"""Restricts a search by session, role and time."""
+"""Restricts a search by session, role and time, and finds the time that a question names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from hermes.codec.values import Value
@@ -10,9 +12,129 @@ from hermes.journal.index import docs as sets
 from hermes.journal.index.build import BEGINS, role_term, seconds_of, session_term
 from hermes.journal.index.docs import Docs
 from hermes.journal.index.file import IndexFile, SegmentInfo
-from hermes.journal.index.periods import Period
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.texts import ROLES, EventRow, Role
+from hermes.journal.index.source import ROLES, EventRow, Role
+
+_MONTHS = (
+    "january february march april may june july august september october november december"
+).split()
+_SHORT = {name[:3]: number for number, name in enumerate(_MONTHS, 1)} | {"sept": 9}
+_NUMBERS = {name: number for number, name in enumerate(_MONTHS, 1)} | _SHORT
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_UNITS = {"day": 1, "week": 7, "month": 31, "year": 366}
+_MONTH = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+
+_ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b")
+_DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? (?P<name>{_MONTH})\b\.?,?(?: {_YEAR})?")
+_MONTH_FIRST = re.compile(rf"\b(?P<name>{_MONTH})\b\.?(?: {_DAY}\b)?,?(?: (?:of )?{_YEAR})?")
+_SEASON = re.compile(rf"\b(?P<name>{'|'.join(_SEASONS)})\b(?: (?:of )?{_YEAR})?")
+_ONLY_YEAR = re.compile(rf"\b{_YEAR}\b")
+_RELATIVE = re.compile(
+    r"\b(?:(?P<word>today|yesterday)|(?P<which>last|this|past) (?P<unit>day|week|month|year)"
+    r"|(?P<count>\d+|a|an|two|three|four|five|six) (?P<units>day|week|month|year)s? ago)\b"
+)
+_COUNTS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# People report events on a later day, and the question names the day of the event.
+_TOLD_LATER = {"day": 7, "month": 14, "long": 0}
+
+
+class Period(Value):
+    """Seconds since 1970, `since` inclusive, `until` exclusive. Without a year it is that time of
+    any year, given by `months`."""
+
+    since: float
+    until: float
+    months: tuple[int, ...] = ()
+
+    def holds(self, at: float) -> bool:
+        if not self.since <= at < self.until:
+            return False
+        return not self.months or datetime.fromtimestamp(at, UTC).month in self.months
+
+
+def named_in(query: str, now: float) -> Period | None:
+    """The time that a text names, in English or as an ISO date."""
+    low = query.lower()
+    if found := _ISO.search(low):
+        return _period(int(found["year"]), int(found["month"]), found["day"])
+    if found := _DAY_FIRST.search(low) or _month_first(query, low):
+        year = int(found["year"]) if found["year"] else 0
+        last = re.search(rf"\blast {found['name']}", low)
+        if last and not year:
+            year = _last_year(_NUMBERS[found["name"]], now)
+        return _period(year, _NUMBERS[found["name"]], found["day"])
+    if found := _SEASON.search(low):
+        first = _SEASONS[found["name"]]
+        if found["year"]:
+            return _months(int(found["year"]), first, 3)
+        return None
+    if found := _ONLY_YEAR.search(low):
+        return _months(int(found["year"]), 1, 12)
+    return _relative(low, now)
+
+
+def _month_first(query: str, low: str) -> re.Match[str] | None:
+    """A month by its name. `may` and `march` are also verbs: they count with a capital letter, or
+    beside a number or time word."""
+    for found in _MONTH_FIRST.finditer(low):
+        if found["name"] not in ("may", "march", "mar", "sep", "dec", "jan", "jun", "sun"):
+            return found
+        written = query[found.start()]
+        before = low[: found.start()].split()[-1:]
+        if found["year"] or found["day"] or before == ["last"] or (written.isupper() and before):
+            return found
+    return None
+
+
+def _relative(low: str, now: float) -> Period | None:
+    found = _RELATIVE.search(low)
+    if found is None:
+        return None
+    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = today.timestamp()
+    day = 86_400.0
+    if found["word"]:
+        since = midnight - day * (found["word"] == "yesterday")
+        return Period(since=since, until=since + day)
+    if found["which"]:
+        days = _UNITS[found["unit"]]
+        factor = 1 if found["which"] == "this" else 2
+        return Period(since=midnight - days * factor * day, until=now + day)
+    count = _COUNTS.get(found["count"]) or int(found["count"])
+    days = _UNITS[found["units"]]
+    middle = midnight - count * days * day
+    return Period(since=middle - days * day / 2, until=middle + days * day / 2 + day)
+
+
+def _last_year(month: int, now: float) -> int:
+    today = datetime.fromtimestamp(now, UTC)
+    return today.year - (month >= today.month)
+
+
+def _period(year: int, month: int, day: str | None) -> Period | None:
+    if not 1 <= month <= 12:
+        return None
+    if not year:
+        return Period(since=0.0, until=float("inf"), months=(month,))
+    if not day:
+        return _months(year, month, 1, later="month")
+    try:
+        first = datetime(year, month, int(day), tzinfo=UTC)
+    except ValueError:
+        return None
+    until = first + timedelta(days=1 + _TOLD_LATER["day"])
+    return Period(since=first.timestamp(), until=until.timestamp())
+
+
+def _months(year: int, month: int, count: int, *, later: str = "long") -> Period:
+    first = datetime(year, month, 1, tzinfo=UTC)
+    end = month - 1 + count
+    last = datetime(year + end // 12, end % 12 + 1, 1, tzinfo=UTC)
+    until = last + timedelta(days=_TOLD_LATER[later])
+    return Period(since=first.timestamp(), until=until.timestamp())
+
 
 _FEW_SESSIONS = 16
 _SMALL = 8_192

@@ -1,14 +1,10 @@
-"""Keeps the index file in step with the journal: adds new events, merges segments, removes deleted
-ones.
-
-One process at a time writes; the kernel releases the lock of a dead one.
-"""
+"""Keeps the index file in step with the journal, and checks it. One process at a time writes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -27,16 +23,45 @@ from hermes.journal.index.build import (
     without,
 )
 from hermes.journal.index.file import (
+    IndexDamaged,
     IndexFile,
     IndexManifest,
     IndexUnavailable,
     JournalPosition,
     SegmentInfo,
 )
-from hermes.journal.index.segment import Segment
-from hermes.journal.index.source import EventSource
-from hermes.journal.index.texts import ROLES
-from hermes.journal.index.vocabulary import extend_lists, rebuild_lists
+from hermes.journal.index.segment import Segment, extend_lists, rebuild_lists
+from hermes.journal.index.source import ROLES, EventSource
+
+
+def problems(file: IndexFile) -> list[str]:
+    """Each problem as text; empty for a valid file."""
+    try:
+        with file.reading():
+            found = file.problems()
+            for info in file.manifest().segments:
+                found += _problems_of(Segment(file, info))
+    except (IndexDamaged, IndexUnavailable) as error:
+        return [f"the search index cannot be read: {error}"]
+    return found
+
+
+def _problems_of(segment: Segment) -> list[str]:
+    name = f"segment {segment.info.number} of the search index"
+    try:
+        ids = segment.ids()
+        terms = [term for term, _ in segment.postings()]
+    except IndexDamaged as error:
+        return [f"{name}: {error}"]
+    found = []
+    if len(ids) != segment.info.docs:
+        found.append(f"{name} has {len(ids)} messages instead of {segment.info.docs}")
+    if any(left >= right for left, right in pairwise(ids)):
+        found.append(f"{name} has messages out of order")
+    if any(left >= right for left, right in pairwise(terms)):
+        found.append(f"{name} has terms out of order")
+    return found
+
 
 _ROWS_AT_ONCE = 256
 _DRAFT_CHARACTERS = 16_000_000

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
-from hermes.codec.whole_files import PRIVATE, replace_file
 from hermes.mcp.listing import file_name
 
 _LOOK_SECONDS = 0.05

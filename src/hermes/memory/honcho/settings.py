@@ -9,9 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, convert, decode
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
-from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ConfigError
 
 Level = Literal["minimal", "low", "medium", "high", "max"]

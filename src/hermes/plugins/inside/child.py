@@ -15,9 +15,9 @@ from typing import Any
 # Started by path; the import path has only the interpreter's folders.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from hermes.plugins.inside.cage import apply_limits
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
+from hermes.plugins.inside.limits import apply_limits
 from hermes.plugins.inside.runtime import Runtime
 
 LINK = 3

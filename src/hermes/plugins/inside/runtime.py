@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hermes.plugins.inside.calling import PluginLoop, call_function
-from hermes.plugins.inside.context import Ask, Context, Refused
-from hermes.plugins.inside.loading import load_plugin
-from hermes.plugins.inside.services import KINDS, describe_provider
+from hermes.plugins.inside.context import Ask, Context, Refused, load_plugin
+from hermes.plugins.inside.providers import KINDS, describe_provider
 
 IMAGE_METHODS = frozenset(("generate", "is_available"))
 

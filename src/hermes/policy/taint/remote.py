@@ -18,9 +18,9 @@ from hermes.policy.taint.sight import LocalTaintTracker, TaintTracker
 from hermes.policy.taint.witnessed import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
+    from hermes.config.execution_settings import TerminalSettings
     from hermes.config.run_context import RunContext
-    from hermes.config.terminal_settings import TerminalSettings
-    from hermes.core.parts import SessionDeps
+    from hermes.core.turn import SessionDeps
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from hermes.policy.taint.witnessed import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.core.parts import SessionDeps
+    from hermes.core.turn import SessionDeps
     from hermes.policy.rules import Rules
     from hermes.policy.suspects.suspects import Suspects
 

@@ -6,9 +6,14 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
+from hermes.core.delegating import (
+    DelegatingProcesses,
+    DelegatingWorkspace,
+    RunOptions,
+    SpawnOptions,
+)
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, Processes, ProcessInfo, Workspace
-from hermes.core.wrapped import DelegatingProcesses, DelegatingWorkspace, RunOptions, SpawnOptions
 from hermes.policy.taint.sight import TaintTracker
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hermes.core.errors import ConfigError, HermesError, ProviderError
 from hermes.providers.embedded import serve
-from hermes.providers.embedded.weights import ModelFile
+from hermes.providers.embedded.model_file import ModelFile
 
 MISSING = (
     "In-process models need the extra `local`; install it with `pip install 'hermes-agent[local]'`."

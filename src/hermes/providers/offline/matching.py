@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from hermes.codec.values import Value
 from hermes.providers.offline.language import IndexedPattern, RequestKind, may_match, phrase_ends
-from hermes.providers.offline.patterns import PatternElement, RequestPattern, parse_pattern
-from hermes.providers.offline.slots import RequestClause
+from hermes.providers.offline.slots import (
+    PatternElement,
+    RequestClause,
+    RequestPattern,
+    parse_pattern,
+)
 
 WORD_GAIN = 2.0
 SLIP_LOSS = 1.0

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue
-from hermes.providers.scrub import ascii_json
+from hermes.providers.normalization import ascii_json
 
 SHORTEST = 8
 # One per UTF-8 length of a character.

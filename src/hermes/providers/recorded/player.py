@@ -1,15 +1,17 @@
-"""Answers requests from a recording, in order, without a network."""
+"""Answers requests from a recording, and installs an interceptor for a provider's requests."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from typing import Protocol
 
 from hermes.core.errors import ProviderError
-from hermes.providers.addresses import host_of
-from hermes.providers.http import HttpResponse
-from hermes.providers.http11 import ProtocolError
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.net.addresses import host_of
+from hermes.net.http import HttpResponse, Interceptor, current_interceptor
+from hermes.net.http11 import ProtocolError
 from hermes.providers.recorded.frames import RecordedExchange
 from hermes.providers.recorded.tape import is_model_call
 
@@ -107,3 +109,22 @@ def _failure(recorded: RecordedExchange) -> ProviderError:
     return ProviderError(
         fault.message, reason=fault.reason, retryable=fault.retryable, unsent=fault.unsent
     )
+
+
+class InterceptedProvider:
+    """The outermost wrapper: covers retries, other keys and other models."""
+
+    def __init__(self, inner: Provider, tap: Interceptor) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        token = current_interceptor.set(self._tap)
+        try:
+            async with aclosing(self._inner.reply(prompt)) as items:
+                async for item in items:
+                    yield item
+        finally:
+            # If another task closes the generator, there is nothing to reset.
+            with suppress(ValueError):
+                current_interceptor.reset(token)

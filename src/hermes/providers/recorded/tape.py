@@ -1,28 +1,117 @@
-"""Writes the tape of a session: one append per exchange, safe against kill -9."""
+"""Writes and reads the tapes of a session, safe against kill -9."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hermes.codec.values import Value, replace
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
-from hermes.providers.http import HttpResponse
+from hermes.net.http import HttpResponse, ResponseSource
+from hermes.net.http11 import ProtocolError
 from hermes.providers.recorded.frames import (
+    BodyDelta,
+    Ending,
     FrameEncoder,
+    RecordedError,
     RecordedExchange,
     TapeFrame,
     TapeModel,
     TapeRun,
+    decode_frames,
+    diff_body,
+    restore_body,
 )
-from hermes.providers.recorded.heard import ResponseRecord
 from hermes.providers.recorded.masks import SecretMask
-from hermes.providers.recorded.sharing import BodyDelta, diff_body
+
+_KEPT_HEADERS = frozenset(("content-type", "content-encoding", "retry-after", "retry-after-ms"))
+
+
+class ResponseRecord:
+    """The recorded part of a response."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.pieces: list[bytes] = []
+        self.times: list[int] = []
+        self.ending: Ending = "left"
+        self.fault: RecordedError | None = None
+        self._clock = clock
+        self._newest = clock.monotonic()
+
+    def start(self, incoming: ResponseSource) -> ResponseSource:
+        self.status, self.headers = incoming.status, kept_headers(incoming.headers)
+        self.tick()
+        return RecordedResponse(incoming, self)
+
+    def record_error(self, error: ProviderError) -> None:
+        self.fault = RecordedError(
+            message=str(error),
+            reason=error.reason,
+            retryable=error.retryable,
+            unsent=error.unsent,
+        )
+
+    def tick(self) -> None:
+        now = self._clock.monotonic()
+        self.times.append(round((now - self._newest) * 1000))
+        self._newest = now
+
+
+class RecordedResponse:
+    """Wraps a response and records what is read."""
+
+    def __init__(self, inner: ResponseSource, heard: ResponseRecord) -> None:
+        self.status = inner.status
+        self.headers = inner.headers
+        self._inner = inner
+        self._heard = heard
+
+    @property
+    def reusable(self) -> bool:
+        return self._inner.reusable
+
+    async def read(self, seconds: float) -> bytes:
+        try:
+            piece = await self._inner.read(seconds)
+        except (OSError, ProtocolError) as error:
+            self._heard.ending = _ending(error)
+            raise
+        if piece:
+            self._heard.pieces.append(piece)
+            self._heard.tick()
+        else:
+            self._heard.ending = "whole"
+        return piece
+
+
+def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers that decide how a response is parsed and when the next request is made."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name in _KEPT_HEADERS or "ratelimit" in name
+    }
+
+
+def _ending(error: Exception) -> Ending:
+    match error:
+        case TimeoutError():
+            return "timeout"
+        case ProtocolError():
+            return "protocol"
+        case ConnectionError():
+            return "connection"
+        case _:
+            return "network"
+
 
 log = logging.getLogger(__name__)
 
@@ -198,3 +287,45 @@ def _make_private(folder: Path) -> None:
 def _next_number(folder: Path) -> int:
     numbers = (int(path.stem) for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
     return max(numbers, default=0) + 1
+
+
+class TapedRun(Value):
+    """What one process did for a session. The requests of `exchanges` are complete."""
+
+    run: TapeRun
+    ways: tuple[TapeModel, ...] = ()
+    exchanges: tuple[RecordedExchange, ...] = ()
+
+
+def read_tapes(folder: Path) -> tuple[TapedRun, ...]:
+    """The tapes of a session in order; empty if it was never recorded."""
+    found = (read_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}")))
+    return tuple(taped for taped in found if taped is not None)
+
+
+def read_tape(path: Path) -> TapedRun | None:
+    """None for a file without a readable start."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    run: TapeRun | None = None
+    ways: list[TapeModel] = []
+    exchanges: list[RecordedExchange] = []
+    before = seal = b""
+    for frame in decode_frames(data):
+        match frame:
+            case TapeRun():
+                run = frame
+            case TapeModel():
+                ways.append(frame)
+            case RecordedExchange():
+                before = restore_body(before, frame.head, frame.tail, frame.body)
+                seal = digest(seal, frame.head, frame.tail, frame.body)
+                if seal != frame.digest:
+                    log.warning("a tape is damaged", extra={"file": str(path)})
+                    break
+                exchanges.append(replace(frame, body=before, head=0, tail=0))
+    if run is None:
+        return None
+    return TapedRun(run=run, ways=tuple(ways), exchanges=tuple(exchanges))

@@ -16,33 +16,30 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.normalization import clean_text
 from hermes.providers.profile import MarkLife, ModelProfile
-from hermes.providers.scrub import clean_text
-from hermes.providers.wire.chat_reading import ChatReader
-from hermes.providers.wire.conversation import ConversationFields
-from hermes.providers.wire.draft import ReplyBuilder
-from hermes.providers.wire.effort import effort_fields
+from hermes.providers.wire.chat_reader import ChatReader
 from hermes.providers.wire.format import (
+    TEXT_PART_END,
+    Fragments,
+    ImageLoader,
     RequestHead,
+    add_cache_marks,
+    cache_mark,
     closing,
+    image_placeholder,
     is_sealed_by,
     is_worth_sending,
+    join_request,
+    json_bytes,
     opening,
     output_limit,
     request_headers,
     sorted_text,
     system_text,
 )
-from hermes.providers.wire.fragments import (
-    TEXT_PART_END,
-    Fragments,
-    add_cache_marks,
-    cache_mark,
-    join_request,
-    json_bytes,
-)
-from hermes.providers.wire.pictures import ImageLoader, image_placeholder
-from hermes.providers.wire.schemas import tool_schema
+from hermes.providers.wire.reply_builder import ReplyBuilder
+from hermes.providers.wire.vendor_fields import ConversationFields, effort_fields, tool_schema
 
 
 class ChatWire:

@@ -1,21 +1,157 @@
-"""The protocol of the three wire formats and the parts of a request they share."""
+"""The protocol of the wire formats, and the parts of a request they share."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
 
-from hermes.codec.json import encode_sorted
+from hermes.codec.json import encode, encode_sorted
 from hermes.codec.values import JsonObject
-from hermes.core.messages import AssistantMessage, Message, Reasoning, Usage
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from hermes.core.prompt import Delta, Prompt
+from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.normalization import ascii_json, clean_text
 from hermes.providers.profile import MarkLife, ModelProfile
-from hermes.providers.scrub import clean_text
-from hermes.providers.sse import SseEvent
-from hermes.providers.wire.draft import ReplyBuilder
-from hermes.providers.wire.fragments import Fragments, json_bytes
+from hermes.providers.wire.reply_builder import ReplyBuilder
+
+_MAX_MARKS = 3
+"""Number of messages at the end with a cache mark, besides the system text."""
+
+# A fragment with this end closes an object inside the list that is its last field; a mark is
+# inserted before the end.
+_MARKABLE = b"}]}"
+TEXT_PART_END = b'"}]}'
+"""The same for an object that ends with a string: a text part does, an image does not."""
+
+Encode = Callable[[Message], bytes]
+
+
+class Fragments:
+    """Encoded messages of the latest prompt, keyed by identity. A prompt that only grew costs only
+    its new messages."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._messages: tuple[Message, ...] = ()
+        self._bytes: list[bytes] = []
+
+    def missing(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages that are not encoded yet."""
+        if self._extends(messages):
+            return messages[len(self._messages) :]
+        held = set(map(id, self._messages))
+        return tuple(message for message in messages if id(message) not in held)
+
+    def of(self, messages: tuple[Message, ...]) -> list[bytes]:
+        if self._extends(messages):
+            self._bytes += [self._encode(m) for m in messages[len(self._messages) :]]
+        else:
+            held = dict(zip(map(id, self._messages), self._bytes, strict=True))
+            self._bytes = [held.get(id(m)) or self._encode(m) for m in messages]
+        self._messages = messages
+        return self._bytes
+
+    def _extends(self, messages: tuple[Message, ...]) -> bool:
+        return messages[: len(self._messages)] == self._messages
+
+
+def join_request(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
+    """Joins the request in one copy: requests of long sessions are large."""
+    if len(fragments) == 1:
+        return head + fragments[0] + end
+    return b",".join((head + fragments[0], *fragments[1:-1], fragments[-1] + end))
+
+
+def json_bytes(value: object, *, ascii: bool) -> bytes:
+    encoded = encode(value)
+    return ascii_json(encoded) if ascii else encoded
+
+
+def cache_mark(life: MarkLife) -> JsonObject:
+    return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
+
+
+def add_cache_marks(
+    fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE
+) -> list[bytes]:
+    """Adds cache marks to the last fragments that end with `on`."""
+    addition = b',"cache_control":' + encode(cache_mark(life))
+    result = list(fragments)
+    left = _MAX_MARKS
+    for place in range(len(result) - 1, -1, -1):
+        if not left:
+            break
+        if result[place].endswith(on):
+            result[place] = result[place][: -len(_MARKABLE)] + addition + _MARKABLE
+            left -= 1
+    return result
+
+
+MAX_BYTES = 20 * 1024 * 1024
+
+
+class ImageLoader:
+    """Image data for the duration of one request."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, str] = {}
+
+    async def load(self, messages: Iterable[Message]) -> None:
+        files = {image.file for image in images_in(messages)} - self._data.keys()
+        if files:
+            self._data |= await asyncio.to_thread(_read_all, sorted(files))
+
+    def clear(self) -> None:
+        self._data.clear()
+
+    def base64_of(self, image: Image) -> str | None:
+        """None when the file is missing or too large to send."""
+        return self._data.get(image.file)
+
+    def url_of(self, image: Image) -> str | None:
+        data = self._data.get(image.file)
+        return None if data is None else f"data:{image.media_type};base64,{data}"
+
+
+def image_placeholder(image: Image) -> str:
+    """Replaces an image that is not sent."""
+    return f"[picture: {Path(image.file).name}, not shown]"
+
+
+def images_in(messages: Iterable[Message]) -> Iterator[Image]:
+    for message in messages:
+        if isinstance(message, UserMessage):
+            yield from (part for part in message.parts if isinstance(part, Image))
+        elif isinstance(message, ToolMessage):
+            for result in message.results:
+                yield from (part for part in result.parts if isinstance(part, Image))
+
+
+def _read_all(files: list[str]) -> dict[str, str]:
+    return {file: data for file in files if (data := _read(Path(file))) is not None}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return None
+        return base64.b64encode(path.read_bytes()).decode("ascii")
+    except OSError:
+        return None
+
 
 MESSAGES_VERSION = "2023-06-01"
 

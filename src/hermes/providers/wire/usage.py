@@ -7,8 +7,8 @@ from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from hermes.core.prompt import Prompt
-from hermes.providers.wire.loose import count_of, object_of
-from hermes.providers.wire.pictures import images_in
+from hermes.providers.wire.events import count_of, object_of
+from hermes.providers.wire.format import images_in
 
 
 def chat_usage(raw: JsonValue) -> Usage | None:

@@ -12,9 +12,9 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.skills.checks import check_tree
 from hermes.skills.files import (
     Tree,
+    check_tree,
     content_hash,
     lock_skills,
     read_tree,
@@ -22,18 +22,19 @@ from hermes.skills.files import (
     safe_member,
 )
 from hermes.skills.history import Cause
-from hermes.skills.hub.listing import SkillListing, SkillPackage, SkillSource
-from hermes.skills.hub.lock import HubLedger, InstalledSkill
-from hermes.skills.hub.trust import (
+from hermes.skills.hub.lock import (
     SCANNER,
+    HubLedger,
+    InstalledSkill,
     Ruling,
     ScanResult,
     ScanSkill,
     decide_ruling,
     scan_files,
 )
-from hermes.skills.shelf import SkillChange, SkillStore
+from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource
 from hermes.skills.skill import MAIN, check_name, parse_skill, validate_skill
+from hermes.skills.store import SkillChange, SkillStore
 
 _HIDDEN = re.compile(r"(?:^|/)\.[^./]")
 

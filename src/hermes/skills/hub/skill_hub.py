@@ -7,32 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UsageError
-from hermes.credentials.foreign import read_gh_token
-from hermes.providers.http import HttpClient
+from hermes.credentials.other_programs import read_gh_token
+from hermes.net.http import HttpClient
 from hermes.skills.files import content_hash, read_tree
-from hermes.skills.hub.cache import IndexCache
-from hermes.skills.hub.github_app import GitHubApp
 from hermes.skills.hub.hub import Hub
-from hermes.skills.hub.listing import SkillSource
-from hermes.skills.hub.sources.clawhub import ClawHub
-from hermes.skills.hub.sources.direct import UrlSource
-from hermes.skills.hub.sources.github import GitHub, split_identifier
-from hermes.skills.hub.sources.lobehub import LobeHub
-from hermes.skills.hub.sources.marketplace import Marketplace
-from hermes.skills.hub.sources.official import Official
-from hermes.skills.hub.sources.skills_sh import SkillsSh
-from hermes.skills.hub.sources.well_known import WellKnown
+from hermes.skills.hub.lock import scan_files
+from hermes.skills.hub.source import HubClient, IndexCache, SkillSource
+from hermes.skills.hub.sources.collections import Marketplace, Official
+from hermes.skills.hub.sources.github import GitHub, GitHubApp, split_identifier
+from hermes.skills.hub.sources.registries import ClawHub, LobeHub, SkillsSh
+from hermes.skills.hub.sources.websites import UrlSource, WellKnown
 from hermes.skills.hub.transfer import (
     HubSnapshot,
     SkillPublisher,
     build_hub_snapshot,
     read_snapshot,
 )
-from hermes.skills.hub.trust import scan_files
-from hermes.skills.hub.web import HubClient
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
-from hermes.web.judged_http import JudgedHttp
+from hermes.web.fetcher import JudgedHttp
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

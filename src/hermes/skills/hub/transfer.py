@@ -9,8 +9,8 @@ from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.skills.hub.lock import HubLedger
+from hermes.skills.hub.source import HubClient, decode_body
 from hermes.skills.hub.sources.github import GitHub
-from hermes.skills.hub.web import HubClient, decode_body
 
 
 class SnapshotSkill(Value):

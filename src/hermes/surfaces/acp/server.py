@@ -42,25 +42,24 @@ from hermes.app.session_workspace import add_layer
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
-from hermes.core.parts import SessionDeps
 from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
+from hermes.core.turn import SessionDeps
 from hermes.journal.archive import SessionFilter
 from hermes.mcp.session_servers import SessionServers
 from hermes.models.shelf import ModelBrowser
-from hermes.surfaces.acp.buffers import EditorFiles
-from hermes.surfaces.acp.kept import load_mode, save_mode
-from hermes.surfaces.acp.manners import MODE_NAMES, ModePolicy, mode_state
-from hermes.surfaces.acp.offers import (
+from hermes.surfaces.acp.editor_session import EditorSession
+from hermes.surfaces.acp.editor_workspace import EditorFiles, EditorTerminals
+from hermes.surfaces.acp.modes import MODE_NAMES, ModePolicy, load_mode, mode_state, save_mode
+from hermes.surfaces.acp.session_options import (
     CONFIGURED_AUTH,
     MODEL,
     SETUP_AUTH,
+    EditorServers,
     auth_methods,
+    editor_mcp_servers,
     model_options,
 )
-from hermes.surfaces.acp.seat import EditorSession
-from hermes.surfaces.acp.terminals import EditorTerminals
-from hermes.surfaces.acp.visitors import EditorServers, editor_mcp_servers
 from hermes.version import __version__
 
 SOURCE = "acp"

@@ -1,13 +1,26 @@
-"""The request bodies. Unknown fields are accepted and ignored."""
+"""Request bodies, and the messages, images and instructions in them."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from hermes.app.build import App
+from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
-from hermes.config.kinds import Effort
+from hermes.commands.input import MAX_IMAGE_BYTES, store_image
+from hermes.config.schema import Effort
+from hermes.core.effects import Allow, FetchUrl
+from hermes.core.errors import EffectDenied, ToolError, UsageError
+from hermes.core.messages import AssistantMessage, Image, Message, Text, UserMessage
+from hermes.policy.rule_setup import rules_for
+from hermes.surfaces.api.encoding import strip_images
+from hermes.surfaces.api.http import HttpError, text_field
+from hermes.web.access import web_access
 
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 ModelName = Annotated[str, Meta(max_length=256)]
@@ -153,3 +166,236 @@ class JobPatch(Value, forbid_unknown_fields=True):
 
 class PauseBody(Value):
     reason: Title | None = None
+
+
+FETCH_SECONDS = 20.0
+
+
+async def load_image(app: App, url: str, param: str) -> bytes:
+    """The bytes of a `data:`, `http:` or `https:` URL; HttpError when they cannot be read."""
+    if url.startswith("data:"):
+        return _decode_data_url(url, param)
+    if url.lower().startswith(("http://", "https://")):
+        return await _fetch(app, url, param)
+    words = "Send images as `data:image/…;base64,` or `https:` URLs."
+    raise HttpError(400, "unsupported_content_type", words, param=param)
+
+
+async def _fetch(app: App, url: str, param: str) -> bytes:
+    """The policy for the agent's own unattended fetches applies, because a client could otherwise
+    read private addresses that it cannot reach itself."""
+    rules = rules_for(app.config, app.settings.terminal.cwd, "api")
+    effect = FetchUrl(url=url)
+    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    if not isinstance(decision, Allow):
+        raise _fetch_error(url, decision.reason, param)
+    try:
+        found = await web_access(app.run, rules).fetch(
+            effect, max_bytes=MAX_IMAGE_BYTES, timeout=FETCH_SECONDS
+        )
+    except (EffectDenied, ToolError) as error:
+        raise _fetch_error(url, str(error), param) from error
+    if found.status >= 300:
+        raise _fetch_error(url, f"The server answered with status {found.status}.", param)
+    if found.cut:
+        raise _fetch_error(url, f"It has more than {MAX_IMAGE_BYTES // 1024 // 1024} MB.", param)
+    return found.body
+
+
+def _fetch_error(url: str, why: str, param: str) -> HttpError:
+    words = f"{url[:200]} cannot be used: {why}"
+    return HttpError(400, "image_not_fetched", words, param=param)
+
+
+def _decode_data_url(url: str, param: str) -> bytes:
+    head, _, body = url.partition(",")
+    if not head.startswith("data:image/") or not head.endswith(";base64"):
+        words = "Data URLs must be `data:image/…;base64,`."
+        raise HttpError(400, "unsupported_content_type", words, param=param)
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error as error:
+        raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
+
+
+MAX_PARTS = 1_000
+MAX_TEXT_CHARS = 65_536
+TEXT_KINDS = ("text", "input_text", "output_text")
+IMAGE_KINDS = ("image_url", "input_image")
+Content = str | list[JsonObject] | None
+
+
+class ClientMessage(Value):
+    """One client message. `urls` are its images as sent."""
+
+    role: str
+    text: str
+    urls: tuple[str, ...] = ()
+
+
+def parse_message(role: str, content: Content, param: str) -> ClientMessage:
+    """HttpError names the part that is not supported."""
+    if content is None:
+        return ClientMessage(role=role, text="")
+    is_ours = role == "assistant"
+    if isinstance(content, str):
+        return ClientMessage(
+            role=role, text=_check_text(strip_images(content) if is_ours else content, param)
+        )
+    if len(content) > MAX_PARTS:
+        raise _too_large(f"A message may have at most {MAX_PARTS} parts.", param)
+    words: list[str] = []
+    urls: list[str] = []
+    for part in content:
+        kind = text_field(part, "type")
+        if kind in TEXT_KINDS:
+            text = text_field(part, "text")
+            words.append(_check_text(strip_images(text) if is_ours else text, param))
+        elif kind in IMAGE_KINDS:
+            urls.append(_url(part, param))
+        elif kind == "refusal":
+            words.append(_check_text(text_field(part, "refusal"), param))
+        else:
+            words_ = f"Parts of type {kind!r} are not supported; send text and images."
+            raise HttpError(400, "unsupported_content_type", words_, param=param)
+    return ClientMessage(
+        role=role, text="\n".join(word for word in words if word), urls=tuple(urls)
+    )
+
+
+async def store_images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]:
+    """Store the images where messages refer to them."""
+    found: list[Image] = []
+    for url in urls:
+        try:
+            found.append(await store_image(app, await load_image(app, url, param)))
+        except UsageError as error:
+            raise HttpError(400, "invalid_image", str(error), param=param) from error
+    return tuple(found)
+
+
+async def history_messages(
+    app: App, said: Sequence[ClientMessage], param: str
+) -> tuple[Message, ...]:
+    """Convert a client's history into messages."""
+    found: list[Message] = []
+    for each in said:
+        if each.role == "assistant":
+            if each.text:
+                found.append(AssistantMessage(parts=(Text(text=each.text),)))
+            continue
+        kept = await store_images(app, each.urls, param)
+        if each.text or kept:
+            origin = "user" if each.role == "user" else "client"
+            found.append(UserMessage(parts=(Text(text=each.text), *kept), origin=origin))
+    return tuple(found)
+
+
+def _check_text(text: str, param: str) -> str:
+    if len(text) > MAX_TEXT_CHARS:
+        words = (
+            f"A text part may have at most {MAX_TEXT_CHARS} characters; this one has {len(text)}."
+        )
+        raise _too_large(words, param)
+    # JSON can contain lone surrogates, but they can be neither stored nor sent.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _too_large(words: str, param: str) -> HttpError:
+    return HttpError(400, "content_too_large", words, param=param)
+
+
+def _url(part: JsonObject, param: str) -> str:
+    held = part.get("image_url")
+    url = held.get("url") if isinstance(held, dict) else held
+    if not isinstance(url, str) or not url:
+        raise HttpError(400, "invalid_image", "An image part needs an `image_url`.", param=param)
+    return url
+
+
+SYSTEM = ("system", "developer")
+ROLES = (*SYSTEM, "user", "assistant", "tool")
+
+
+class ParsedInput(Value):
+    """`now` is the message to answer, `before` the conversation so far."""
+
+    now: ClientMessage
+    before: tuple[ClientMessage, ...] = ()
+    system: str = ""
+
+
+def split_input(said: Iterable[ClientMessage], param: str, *, system: str = "") -> ParsedInput:
+    """HttpError unless the last message is the user's."""
+    told = list(said)
+    words = [system, *(each.text for each in told if each.role in SYSTEM)]
+    rest = [each for each in told if each.role not in SYSTEM]
+    if not rest or rest[-1].role != "user":
+        raise HttpError(
+            400, "invalid_value", "The last message must have the role `user`.", param=param
+        )
+    if not rest[-1].text.strip() and not rest[-1].urls:
+        raise HttpError(400, "invalid_value", "The last message is empty.", param=param)
+    return ParsedInput(
+        now=rest[-1], before=tuple(rest[:-1]), system="\n\n".join(word for word in words if word)
+    )
+
+
+def chat_messages(messages: Iterable[ChatMessage], param: str) -> list[ClientMessage]:
+    found = []
+    for message in messages:
+        each = parse_message(message.role, message.content, param)
+        for call in message.tool_calls or ():
+            function = call.get("function")
+            each = _with_call(each, function if isinstance(function, dict) else {})
+        found.append(_result(each) if message.role in ("tool", "function") else each)
+    return found
+
+
+def input_items(given: str | list[JsonObject], param: str = "input") -> list[ClientMessage]:
+    """The input items of a response or run. Tool calls and outputs become text: they ran elsewhere,
+    or in a turn that the session already has."""
+    if isinstance(given, str):
+        return [parse_message("user", given, param)]
+    found: list[ClientMessage] = []
+    for item in given:
+        match text_field(item, "type") or "message":
+            case "message":
+                found.append(_message(item, param))
+            case "function_call":
+                found.append(_with_call(ClientMessage(role="assistant", text=""), item))
+            case "function_call_output":
+                output = item.get("output", "")
+                text = output if isinstance(output, str) else encode(output).decode()
+                found.append(_result(parse_message("tool", text, param)))
+            case "reasoning" | "image_generation_call":
+                continue
+            case kind:
+                words = f"Items of type {kind!r} are not supported."
+                raise HttpError(400, "unsupported_content_type", words, param=param)
+    return found
+
+
+def _message(item: JsonObject, param: str) -> ClientMessage:
+    role = text_field(item, "role")
+    if role not in ROLES:
+        words = f"A message needs a role: {', '.join(ROLES)}."
+        raise HttpError(400, "invalid_value", words, param=param)
+    content = item.get("content")
+    if not isinstance(content, str | list) or (
+        isinstance(content, list) and not all(isinstance(part, dict) for part in content)
+    ):
+        words = "The content of a message is text or a list of parts."
+        raise HttpError(400, "invalid_value", words, param=param)
+    return parse_message(role, content, param)
+
+
+def _with_call(said: ClientMessage, call: JsonObject) -> ClientMessage:
+    words = f"[called {text_field(call, 'name')} with {text_field(call, 'arguments')}]"
+    return ClientMessage(
+        role=said.role, text=f"{said.text}\n{words}".strip()[:MAX_TEXT_CHARS], urls=said.urls
+    )
+
+
+def _result(said: ClientMessage) -> ClientMessage:
+    return ClientMessage(role="tool", text=f"[result: {said.text}]", urls=said.urls)

@@ -1,39 +1,105 @@
-"""`/v1/chat/completions`: runs one turn and encodes it as an OpenAI chat completion."""
+"""`/v1/chat/completions`: finds the session of a history, runs one turn and encodes it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from sqlite3 import Connection
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject
-from hermes.commands.describe import describe_call
-from hermes.commands.drawn import image_part
-from hermes.config.kinds import Effort
+from hermes.codec.values import JsonObject, Value
+from hermes.commands.tool_calls import describe_call, image_part
+from hermes.config.schema import Effort
 from hermes.core.errors import NotFound
 from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
-from hermes.surfaces.api.asking import ParsedInput, chat_messages, split_input
-from hermes.surfaces.api.bodies import ChatBody, ModelOptions
-from hermes.surfaces.api.call import HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.content import ClientMessage, history_messages, store_images
-from hermes.surfaces.api.deeds import CallFinished, CallStarted, ToolCallTracker
-from hermes.surfaces.api.errand import TurnRequest
-from hermes.surfaces.api.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
-from hermes.surfaces.api.house import ServerContext, on_disconnect
-from hermes.surfaces.api.media import MediaFilter, inline_images, replace_paths, strip_images
-from hermes.surfaces.api.once import IdempotencyClaim, claim_key, run_once, store_run
-from hermes.surfaces.api.outcomes import finish_reason, hermes_fields, run_error, usage_of
-from hermes.surfaces.api.refusals import Headers, HttpError
-from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import stream_run, wait_for_run
-from hermes.surfaces.api.threads import (
-    continue_from,
-    current_point,
-    find_point,
-    history_hash,
-    point_of_run,
-    store_point,
+from hermes.surfaces.api.bodies import (
+    ChatBody,
+    ClientMessage,
+    ModelOptions,
+    ParsedInput,
+    chat_messages,
+    history_messages,
+    split_input,
+    store_images,
 )
+from hermes.surfaces.api.encoding import (
+    CallFinished,
+    CallStarted,
+    MediaFilter,
+    ToolCallTracker,
+    finish_reason,
+    hermes_fields,
+    inline_images,
+    replace_paths,
+    run_error,
+    stream_run,
+    strip_images,
+    usage_of,
+    wait_for_run,
+)
+from hermes.surfaces.api.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
+from hermes.surfaces.api.http import Headers, HttpError, HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once, store_run
+from hermes.surfaces.api.run import Run, TurnRequest
+from hermes.surfaces.api.server_context import ServerContext, on_disconnect
+
+
+class HistoryPoint(Value):
+    """A point in a session: after record `n`, with its number of messages."""
+
+    session_id: str
+    n: int
+    messages: int
+
+
+def history_hash(client: str, system: str, said: Sequence[ClientMessage]) -> str:
+    """A hash of the history that ignores surrounding white space."""
+    facts = [client, system.strip()]
+    facts += [f"{each.role}\0{each.text.strip()}\0{' '.join(each.urls)}" for each in said]
+    return hashlib.sha256(encode(facts)).hexdigest()
+
+
+async def find_point(house: ServerContext, hash: str) -> HistoryPoint | None:
+    def work(db: Connection) -> HistoryPoint | None:
+        query = "SELECT session_id, n, messages FROM threads WHERE hash = ?"
+        row = db.execute(query, (hash,)).fetchone()
+        return HistoryPoint(session_id=row[0], n=row[1], messages=row[2]) if row else None
+
+    return await house.store.run(work)
+
+
+async def store_point(house: ServerContext, hashes: Sequence[str], spot: HistoryPoint) -> None:
+    now = house.app.world.clock.now()
+    rows = [(hash, spot.session_id, spot.n, spot.messages, now) for hash in dict.fromkeys(hashes)]
+    await house.store.change("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?)", rows)
+
+
+async def current_point(house: ServerContext, session_id: str, n: int) -> HistoryPoint:
+    """The current point of a session."""
+    info = await house.app.archive.info(session_id)
+    return HistoryPoint(session_id=session_id, n=n, messages=info.message_count)
+
+
+def point_of_run(run: Run) -> HistoryPoint:
+    """The same for a session that holds only this run; later records are not counted."""
+    return HistoryPoint(session_id=run.session_id, n=run.last_n, messages=run.message_total)
+
+
+async def continue_from(house: ServerContext, spot: HistoryPoint) -> str:
+    """The session to continue: the same one, or a fork if it has grown since. NotFound when it was
+    deleted. It is claimed for the caller, who must start a run."""
+    if house.pool.claim(spot.session_id):
+        try:
+            info = await house.app.archive.info(spot.session_id)
+        except NotFound:
+            house.pool.release_claim(spot.session_id)
+            raise
+        if info.message_count == spot.messages:
+            return spot.session_id
+        house.pool.release_claim(spot.session_id)
+    return await house.app.archive.fork(spot.session_id, at=spot.n)
+
 
 REPLY_SEPARATOR = "\n\n"
 

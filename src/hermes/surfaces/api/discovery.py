@@ -1,30 +1,144 @@
-"""Serves models, capabilities, limits, toolsets, skills and the OpenAPI document."""
+"""Serves models, capabilities, toolsets and skills, and the health of the server."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 from hermes.app.build import App
 from hermes.codec.values import JsonObject
+from hermes.core.errors import HermesError
 from hermes.homes.toolsets import toolset_states
-from hermes.surfaces.api.call import MAX_BODY_BYTES, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.content import MAX_PARTS, MAX_TEXT_CHARS
-from hermes.surfaces.api.house import ServerContext
-from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.bodies import MAX_PARTS, MAX_TEXT_CHARS
+from hermes.surfaces.api.http import (
+    MAX_BODY_BYTES,
+    HttpError,
+    HttpRequest,
+    HttpResponse,
+    json_response,
+)
+from hermes.surfaces.api.server_context import ServerContext
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
+
+MODEL_SECONDS = 2.0
+LEAST_FREE = 100 * 1024 * 1024
+TEXT = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
+
+
+async def health(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    return json_response({"status": "ok", "platform": "hermes-agent"})
+
+
+async def ready(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    """503 when the server accepts no turns or cannot store them."""
+    states = await _readiness(house)
+    is_ready = not house.pool.is_draining and all(state == "ok" for state in states.values())
+    return json_response({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
+
+
+async def detailed(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    states = await _readiness(house) | {"model": await _model(house)}
+    is_well = all(state == "ok" for state in states.values())
+    desk = house.pool
+    return json_response(
+        {
+            "status": "ok" if is_well else "degraded",
+            "version": __version__,
+            "uptime_s": round(house.metrics.uptime, 1),
+            "readiness": states,
+            "gateway": {
+                "state": "draining" if desk.is_draining else "running",
+                "platforms": {"api_server": "connected"},
+            },
+            "runs": {"active": desk.active, "queued": desk.queued, "started": desk.started},
+            "sessions": {"open": desk.open_sessions},
+            "background": {"processes": await desk.processes()},
+            "streams": house.metrics.streams,
+            "event_loop_worst_lag_ms": round(house.metrics.worst_lag * 1000, 1),
+            "cron": await _cron(house),
+        }
+    )
+
+
+async def _cron(house: ServerContext) -> JsonObject:
+    """States and counts only."""
+    scheduler = await house.jobs.scheduler()
+    jobs = len(await house.jobs.all())
+    return {
+        "running": scheduler["running"],
+        "ticker_age_s": scheduler.get("heartbeat_age_s"),
+        "jobs": jobs,
+    }
+
+
+async def metrics(house: ServerContext, call: HttpRequest) -> HttpResponse:
+    gauges = {
+        "hermes_runs_active": float(house.pool.active),
+        "hermes_sessions_open": float(house.pool.open_sessions),
+    }
+    text = house.metrics.text(gauges, house.pool.endings)
+    return HttpResponse(status=200, body=text.encode(), headers=TEXT)
+
+
+async def _readiness(house: ServerContext) -> dict[str, str]:
+    return {
+        "config": "ok" if not _has_faults(house) else "error",
+        "state_db": await _journal(house),
+        "store": await _store(house),
+        "disk": await asyncio.to_thread(_disk, house),
+    }
+
+
+def _has_faults(house: ServerContext) -> bool:
+    return any(finding.level == "error" for finding in house.app.config.diagnostics)
+
+
+async def _journal(house: ServerContext) -> str:
+    try:
+        await house.app.archive.recent(limit=1)
+    except HermesError:
+        return "error"
+    return "ok"
+
+
+async def _model(house: ServerContext) -> str:
+    """Whether a model is configured; sends no request."""
+    try:
+        async with asyncio.timeout(MODEL_SECONDS):
+            await house.app.models.choose()
+    except (HermesError, TimeoutError):
+        return "error"
+    return "ok"
+
+
+async def _store(house: ServerContext) -> str:
+    try:
+        await house.store.run(lambda db: db.execute("SELECT 1").fetchone())
+    except HermesError:
+        return "error"
+    return "ok"
+
+
+def _disk(house: ServerContext) -> str:
+    try:
+        return "ok" if shutil.disk_usage(house.app.home.root).free > LEAST_FREE else "low"
+    except OSError:
+        return "error"
 
 
 async def list_models(house: ServerContext, call: HttpRequest) -> HttpResponse:
     names = dict.fromkeys((house.model_name, *house.app.settings.model_aliases))
-    return json_response({"object": "list", "data": [_model(house, name) for name in names]})
+    return json_response(
+        {"object": "list", "data": [_discovery_model(house, name) for name in names]}
+    )
 
 
 async def show_model(house: ServerContext, call: HttpRequest) -> HttpResponse:
     name = call.path_params["id"]
     if name != house.model_name and name not in house.app.settings.model_aliases:
         raise HttpError(404, "model_not_found", "There is no such model.", param="model")
-    return json_response(_model(house, name))
+    return json_response(_discovery_model(house, name))
 
 
 async def capabilities(house: ServerContext, call: HttpRequest) -> HttpResponse:
@@ -103,7 +217,7 @@ def _skills(app: App) -> list[JsonObject]:
     ]
 
 
-def _model(house: ServerContext, name: str) -> dict[str, object]:
+def _discovery_model(house: ServerContext, name: str) -> dict[str, object]:
     return {
         "id": name,
         "object": "model",

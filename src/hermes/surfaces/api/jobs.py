@@ -5,9 +5,9 @@ from __future__ import annotations
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.surfaces.api.bodies import PauseBody
-from hermes.surfaces.api.call import HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.house import ServerContext
-from hermes.surfaces.api.once import IdempotencyClaim, run_once, store_run
+from hermes.surfaces.api.http import HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.idempotency import IdempotencyClaim, run_once, store_run
+from hermes.surfaces.api.server_context import ServerContext
 
 
 async def list_jobs(house: ServerContext, call: HttpRequest) -> HttpResponse:

@@ -8,22 +8,43 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from uvicorn import Config
 from uvicorn import Server as Uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hermes.app.build import App
 from hermes.app.commons import enable_burst_caching
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest
-from hermes.surfaces.api.connection import HttpConnection
-from hermes.surfaces.api.guard import RequestGuard, is_loopback
-from hermes.surfaces.api.house import ServerContext
+from hermes.surfaces.api.http import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
+from hermes.surfaces.api.server_context import ServerContext
 from hermes.surfaces.api.store import ApiStore
 from hermes.surfaces.api.tokens import TokenStore
+
+HEAD_SECONDS = 15.0
+
+
+class HttpConnection(H11Protocol):
+    """Closes when the first request head does not arrive in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _late(self) -> None:
+        if self.cycle is None:
+            with suppress(OSError):
+                self.transport.close()
+
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.commands.describe import describe_call
+from hermes.commands.tool_calls import describe_call
 from hermes.core.effects import subject
 from hermes.core.errors import UsageError
 from hermes.core.events import (
@@ -19,13 +19,27 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolResult
 from hermes.homes import toolsets
-from hermes.surfaces.api.asking import chat_messages, input_items, split_input
-from hermes.surfaces.api.bodies import AnswerBody, ApprovalBody, RunBody, SteerBody
-from hermes.surfaces.api.call import HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.chat import effort_of, run_headers, start_run, tier_of
-from hermes.surfaces.api.content import history_messages, store_images
-from hermes.surfaces.api.deeds import CallFinished, CallStarted, ToolCallTracker
-from hermes.surfaces.api.errand import TurnRequest
+from hermes.surfaces.api.bodies import (
+    AnswerBody,
+    ApprovalBody,
+    RunBody,
+    SteerBody,
+    chat_messages,
+    history_messages,
+    input_items,
+    split_input,
+    store_images,
+)
+from hermes.surfaces.api.chat import continue_from, effort_of, run_headers, start_run, tier_of
+from hermes.surfaces.api.encoding import (
+    CallFinished,
+    CallStarted,
+    ToolCallTracker,
+    run_error,
+    sse_event,
+    stream_run,
+    usage_of,
+)
 from hermes.surfaces.api.follower import (
     RecordAdded,
     ReplyRestarted,
@@ -34,14 +48,11 @@ from hermes.surfaces.api.follower import (
     TextPiece,
     parse_position,
 )
-from hermes.surfaces.api.house import ServerContext, check_session_id, on_disconnect
-from hermes.surfaces.api.once import IdempotencyClaim, run_once
-from hermes.surfaces.api.outcomes import run_error, usage_of
-from hermes.surfaces.api.refusals import HttpError
+from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.idempotency import IdempotencyClaim, run_once
 from hermes.surfaces.api.responses import response_usage, stored_point
-from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import sse_event, stream_run
-from hermes.surfaces.api.threads import continue_from
+from hermes.surfaces.api.run import Run, TurnRequest
+from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
 
 
 async def create_run(house: ServerContext, call: HttpRequest) -> HttpResponse:

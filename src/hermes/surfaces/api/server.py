@@ -9,12 +9,21 @@ from typing import Any
 
 from hermes.codec.json import encode
 from hermes.core.errors import HermesError
-from hermes.surfaces.api.call import HttpRequest, HttpResponse, Receive, Scope, Send
-from hermes.surfaces.api.guard import PREFLIGHT, RequestGuard
-from hermes.surfaces.api.house import ServerContext
-from hermes.surfaces.api.openapi import document
-from hermes.surfaces.api.refusals import NO_RETRY, Headers, HttpError, http_error
-from hermes.surfaces.api.routes import ROUTES, ApiRoute, RouteTable
+from hermes.surfaces.api.http import (
+    NO_RETRY,
+    PREFLIGHT,
+    Headers,
+    HttpError,
+    HttpRequest,
+    HttpResponse,
+    Receive,
+    RequestGuard,
+    Scope,
+    Send,
+    http_error,
+)
+from hermes.surfaces.api.routes import ROUTES, ApiRoute, RouteTable, document
+from hermes.surfaces.api.server_context import ServerContext
 
 log = logging.getLogger(__name__)
 

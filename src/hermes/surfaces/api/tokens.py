@@ -9,8 +9,7 @@ from typing import Literal, get_args
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
-from hermes.config.files import config_lock, replace_file
-from hermes.config.home import Home
+from hermes.config.home import Home, config_lock, replace_file
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
 TokenScope = Literal["chat", "approve", "sessions", "jobs", "metrics"]

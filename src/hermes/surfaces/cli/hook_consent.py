@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from hermes.config.environment import process_environment
 from hermes.config.home import resolve_home
-from hermes.config.secrets import process_environment
 
 # Every config file with hooks contains this word.
 WORD = b"hooks"
@@ -42,7 +42,7 @@ def _ask(options: Mapping[str, Any]) -> None:
 
 def may_run(event: str, command: str) -> bool:
     """The user's answer; no answer means no."""
-    from hermes.commands.visible import one_line
+    from hermes.commands.formatting import one_line
 
     print(f"Your settings run a program on the hook {event}:", file=sys.stderr)
     print(f"  {one_line(command)}", file=sys.stderr)

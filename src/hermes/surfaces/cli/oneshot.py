@@ -5,28 +5,133 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
 from hermes.app.start import start
-from hermes.codec.json import encode
-from hermes.codec.values import replace
-from hermes.commands.endings import explain_ending, is_error
-from hermes.commands.unmade import FailedEdits
+from hermes.codec.json import encode, plain
+from hermes.codec.values import JsonObject, replace
+from hermes.commands.formatting import explain_ending, is_error
+from hermes.commands.tool_calls import FailedEdits
+from hermes.config.environment import process_environment
 from hermes.core.commands import Interrupt, Say
-from hermes.core.errors import SessionBusy
-from hermes.core.events import Record, ReplyAdded, ToolFinished, TurnEnded
-from hermes.core.messages import ToolCall
+from hermes.core.errors import SessionBusy, UsageError
+from hermes.core.events import (
+    CallSettled,
+    ModelSwitched,
+    Record,
+    ReplyAdded,
+    SessionOpened,
+    ToolFinished,
+    TurnEnded,
+)
+from hermes.core.messages import ToolCall, Usage
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.skills.library import with_skills
-from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session
-from hermes.surfaces.cli.source import opening_of
-from hermes.surfaces.cli.usage_file import UsageFile
+
+VARIABLE = "HERMES_SESSION_SOURCE"
+
+
+def opening_of(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
+    """The source is given by an option, else by the program that started this one."""
+    source = options.get("source") or process_environment().get(VARIABLE, "").strip() or "cli"
+    return SessionRequest(
+        source=source,
+        attended=attended,
+        platform="cli",
+        resume=options.get("resume") or "",
+        newest=options.get("newest"),
+        rules=not options.get("ignore_rules"),
+        worktree=bool(options.get("worktree")),
+        tell_id=bool(options.get("tell_id")),
+        stay=bool(options.get("stay")),
+    )
+
+
+def event_line(record: Record) -> JsonObject:
+    """The event's own fields and `session_id`, `turn_id`, `at`; `n` for those that are stored."""
+    line: JsonObject = plain(record.event)
+    line["session_id"], line["at"] = record.session_id, record.at
+    if record.turn_id:
+        line["turn_id"] = record.turn_id
+    if record.n:
+        line["n"] = record.n
+    return line
+
+
+class UsageFile:
+    """Adds up the usage of a run. Raises UsageError at once if the file is not writable, before
+    anything is spent."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._path = Path(options["usage_file"]) if options["usage_file"] else None
+        self._session_id = ""
+        self._model = options["model"] or ""
+        self._provider = options["provider"] or ""
+        self._usage = Usage()
+        self._ended: TurnEnded | None = None
+        if self._path is not None:
+            _check(self._path)
+
+    def add(self, record: Record) -> None:
+        self._session_id = record.session_id
+        match record.event:
+            case SessionOpened() | ModelSwitched() as event:
+                self._model, self._provider = event.model, event.provider
+            case ReplyAdded() as event:
+                self._model, self._provider = event.model, event.provider
+            case CallSettled(usage=usage):
+                # Includes assumed usage, which may have been charged.
+                self._usage += usage
+            case TurnEnded() as event:
+                self._ended = event
+            case _:
+                pass
+
+    def write(self, error: str) -> None:
+        """`error` is what prevented the turn from ending, if anything."""
+        if self._path is not None:
+            self._path.write_bytes(encode(self._facts(error)) + b"\n")
+
+    def _facts(self, error: str) -> JsonObject:
+        usage, ended = self._usage, self._ended
+        return {
+            "session_id": self._session_id,
+            "model": self._model,
+            "provider": self._provider,
+            "api_calls": usage.requests,
+            "input_tokens": usage.input,
+            "output_tokens": usage.output,
+            "cache_read_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+            "reasoning_tokens": usage.reasoning,
+            "estimated_cost_usd": usage.cost,
+            "completed": not error and ended is not None and ended.reason == "done",
+            "error": error or _why(ended),
+        }
+
+
+def _why(ended: TurnEnded | None) -> str:
+    if ended is None:
+        return "The turn did not end."
+    return "" if ended.reason == "done" else explain_ending(ended, answered=True)
+
+
+def _check(path: Path) -> None:
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        why = (error.strerror or "unknown").lower()
+        raise UsageError(
+            f"{path} cannot be written ({why}); name another file with --usage-file."
+        ) from error
+
 
 CODES = {"done": 0, "interrupted": 130}
 STOP_SECONDS = 0.05
@@ -173,7 +278,7 @@ def _safe(text: str) -> str:
     """Programs get the raw text; on a terminal, control sequences are removed."""
     if not sys.stdout.isatty():
         return text
-    from hermes.commands.visible import sanitize
+    from hermes.commands.formatting import sanitize
 
     return sanitize(text)
 

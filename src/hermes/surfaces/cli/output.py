@@ -1,4 +1,4 @@
-"""What commands print: one decorator decides between lines for people and JSON for scripts."""
+"""What commands print and ask: lines or JSON, tables, warnings, confirmations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,56 @@ import click
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
-from hermes.commands.visible import one_line
+from hermes.commands.formatting import one_line
+from hermes.core.errors import UsageError
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.interruptible import run
-from hermes.surfaces.cli.place import warn_about_faults
-from hermes.surfaces.cli.style import apply_style
+from hermes.surfaces.cli.command_context import apply_style, run, warn_about_faults
+from hermes.surfaces.cli.options import GlobalOption
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+
+
+def click_option(option: GlobalOption) -> click.Option:
+    kinds: dict[str, dict[str, Any]] = {
+        "text": {},
+        "flag": {"is_flag": True},
+        "count": {"type": click.IntRange(min=1)},
+        "path": {"type": click.Path(dir_okay=False)},
+        "optional": {"is_flag": False, "flag_value": ""},
+    }
+    return click.Option(
+        (*option.names, option.key),
+        help=option.words,
+        metavar=option.metavar,
+        **kinds[option.kind],
+    )
+
+
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+def confirm(question: str, *, otherwise: str = "Nothing was changed.") -> None:
+    """Return if the user agrees; any other answer ends the command. Do not call it inside an event
+    loop, which would swallow Ctrl+C while the prompt waits."""
+    _require_terminal(question)
+    if not click.confirm(question, err=True):
+        click.echo(otherwise, err=True)
+        raise click.exceptions.Exit(1)
+
+
+def confirm_by_name(warning: str, name: str) -> None:
+    """For what cannot be undone: the user types the name of what is removed."""
+    _require_terminal(warning)
+    if click.prompt(f"{warning} Type {name!r} to go on", default="", err=True) != name:
+        click.echo("Nothing was removed.", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _require_terminal(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} There is no terminal to answer in; add --yes.")
+
 
 T = TypeVar("T")
 # Opens what a command works on and awaits a function of it.

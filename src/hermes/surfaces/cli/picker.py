@@ -14,7 +14,7 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
 
 from hermes.codec.values import Value
-from hermes.commands.visible import one_line
+from hermes.commands.formatting import one_line
 from hermes.surfaces.cli.chat.cells import cells
 
 ROWS = 14

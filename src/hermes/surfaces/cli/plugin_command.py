@@ -7,11 +7,11 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import sanitize
-from hermes.config.flags import flag_values
+from hermes.commands.formatting import sanitize
+from hermes.config.environment import process_environment
 from hermes.config.home import resolve_home
+from hermes.config.layers import flag_values
 from hermes.config.load import load
-from hermes.config.secrets import process_environment
 from hermes.core.world import World
 from hermes.plugins.plugin_commands import cli_command, has_cli_command
 from hermes.surfaces.cli.output import with_app

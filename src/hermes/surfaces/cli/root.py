@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.click_options import click_option
 from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.output import click_option
 from hermes.version import __version__
 
 # Short help of each command, in the list of `hermes --help`.
@@ -61,33 +61,33 @@ COMMANDS = {
 LOCATIONS = {
     "acp": "hermes.surfaces.acp.command:command",
     "auth": "hermes.surfaces.cli.commands.auth:command",
-    "backup": "hermes.surfaces.cli.commands.backup:backup_command",
-    "bundles": "hermes.surfaces.cli.commands.bundles:bundles_command",
+    "backup": "hermes.surfaces.cli.commands.maintenance:backup_command",
+    "bundles": "hermes.surfaces.cli.commands.skills:bundles_command",
     "chat": "hermes.surfaces.cli.commands.chat:command",
-    "checkpoints": "hermes.surfaces.cli.commands.checkpoints:checkpoints_command",
-    "claw": "hermes.surfaces.cli.commands.claw:claw_command",
+    "checkpoints": "hermes.surfaces.cli.commands.undo:checkpoints_command",
+    "claw": "hermes.surfaces.cli.commands.migration:claw_command",
     "completion": "hermes.surfaces.cli.commands.completion:command",
     "config": "hermes.surfaces.cli.commands.config:command",
-    "cost": "hermes.surfaces.cli.commands.cost:cost_command",
+    "cost": "hermes.surfaces.cli.commands.reports:cost_command",
     "curator": "hermes.surfaces.cli.commands.curator:command",
-    "doctor": "hermes.surfaces.cli.commands.doctor:doctor_command",
-    "dump": "hermes.surfaces.cli.commands.dump:dump_command",
-    "fallback": "hermes.surfaces.cli.commands.fallback:command",
-    "honcho": "hermes.surfaces.cli.commands.honcho:command",
-    "hooks": "hermes.surfaces.cli.commands.hooks:hooks_command",
-    "import": "hermes.surfaces.cli.commands.import_:import_command",
-    "insights": "hermes.surfaces.cli.commands.insights:insights_command",
-    "login": "hermes.surfaces.cli.commands.login:login_command",
-    "logout": "hermes.surfaces.cli.commands.logout:logout_command",
+    "doctor": "hermes.surfaces.cli.commands.status:doctor_command",
+    "dump": "hermes.surfaces.cli.commands.status:dump_command",
+    "fallback": "hermes.surfaces.cli.commands.models:command",
+    "honcho": "hermes.surfaces.cli.commands.memory_providers:command",
+    "hooks": "hermes.surfaces.cli.commands.extensions:hooks_command",
+    "import": "hermes.surfaces.cli.commands.migration:import_command",
+    "insights": "hermes.surfaces.cli.commands.reports:insights_command",
+    "login": "hermes.surfaces.cli.commands.auth:login_command",
+    "logout": "hermes.surfaces.cli.commands.auth:logout_command",
     "logs": "hermes.surfaces.cli.commands.logs:command",
     "mcp": "hermes.surfaces.cli.commands.mcp:command",
     "memory": "hermes.surfaces.cli.commands.memory:command",
     "model": "hermes.surfaces.cli.commands.model:command",
-    "plugins": "hermes.surfaces.cli.commands.plugins:command",
+    "plugins": "hermes.surfaces.cli.commands.extensions:command",
     "policy": "hermes.surfaces.cli.commands.policy:command",
     "profile": "hermes.surfaces.cli.commands.profile:command",
-    "prompt-size": "hermes.surfaces.cli.commands.prompt_size:prompt_size_command",
-    "replay": "hermes.surfaces.cli.commands.replay:replay_command",
+    "prompt-size": "hermes.surfaces.cli.commands.reports:prompt_size_command",
+    "replay": "hermes.surfaces.cli.commands.trace:replay_command",
     "serve": "hermes.surfaces.api.command:command",
     "sessions": "hermes.surfaces.cli.commands.sessions:command",
     "setup": "hermes.surfaces.cli.commands.setup:command",
@@ -96,9 +96,9 @@ LOCATIONS = {
     "tools": "hermes.surfaces.cli.commands.tools:command",
     "trace": "hermes.surfaces.cli.commands.trace:trace_command",
     "undo": "hermes.surfaces.cli.commands.undo:undo_command",
-    "uninstall": "hermes.surfaces.cli.commands.uninstall:uninstall_command",
-    "update": "hermes.surfaces.cli.commands.update:update_command",
-    "version": "hermes.surfaces.cli.commands.version:version_command",
+    "uninstall": "hermes.surfaces.cli.commands.maintenance:uninstall_command",
+    "update": "hermes.surfaces.cli.commands.maintenance:update_command",
+    "version": "hermes.surfaces.cli.commands.status:version_command",
 }
 
 
@@ -148,7 +148,7 @@ def _call(ctx: click.Context, /, **options: Any) -> int:
         from hermes.surfaces.cli.oneshot import run_oneshot
 
         return run_oneshot(options)
-    from hermes.surfaces.cli.chat.entrance import run_chat
+    from hermes.surfaces.cli.chat.startup import run_chat
 
     return run_chat(options)
 

@@ -43,7 +43,7 @@ def _dispatch(arguments: list[str]) -> int:
     if options is not None:
         check(options)
         if options["prompt"] is None:
-            from hermes.surfaces.cli.chat.entrance import run_chat
+            from hermes.surfaces.cli.chat.startup import run_chat
 
             _enable_interrupts()
             return run_chat(options)
@@ -82,8 +82,8 @@ def _drop_unread() -> None:
 
 
 def _print_error(error: Exception) -> int:
-    from hermes.commands.visible import one_line, sanitize
-    from hermes.surfaces.cli.style import apply_style
+    from hermes.commands.formatting import one_line, sanitize
+    from hermes.surfaces.cli.command_context import apply_style
 
     message, near = _words(error)
     message = _without_secrets(message)

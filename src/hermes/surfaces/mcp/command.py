@@ -85,7 +85,7 @@ async def _serve(
         server = make_server(conversations, read_only=read_only)
         try:
             if http:
-                from hermes.surfaces.mcp.http import HTTP_PATH, HttpAddress, serve_http
+                from hermes.surfaces.mcp.server import HTTP_PATH, HttpAddress, serve_http
 
                 shown = _token(app.home.root, token)
                 scheme = "https" if cert else "http"

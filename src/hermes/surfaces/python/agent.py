@@ -3,25 +3,117 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hermes.app.build import App
 from hermes.app.start import start
 from hermes.codec.values import JsonObject
-from hermes.core.budget import StepBudget
+from hermes.core.caps import StepBudget
 from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.events import Record
 from hermes.core.message_dicts import messages_from_dicts
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.core.subscription import Subscription
-from hermes.surfaces.python.callbacks import Callback, CallbackDispatcher, Callbacks
-from hermes.surfaces.python.capturing import SecretPrompt
-from hermes.surfaces.python.loop_thread import LoopThread
-from hermes.surfaces.python.options import settings_of
+from hermes.surfaces.python.callbacks import Callback, CallbackDispatcher, Callbacks, SecretPrompt
 from hermes.surfaces.python.result import result_of
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Starts on first use; `close` ends it. Any other thread may submit work."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the work and return its result; KeyboardInterrupt cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._ensure_started())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def begin(self, work: Coroutine[Any, Any, object]) -> None:
+        """Start the work without waiting for it."""
+        asyncio.run_coroutine_threadsafe(work, self._ensure_started())
+
+    def close(self) -> None:
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None
+
+    def _ensure_started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=self._loop.run_forever, name="hermes-agent", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+
+# Argument name: setting.
+SETTINGS = {
+    "model": "model.default",
+    "provider": "model.provider",
+    "api_mode": "model.api_mode",
+    "base_url": "model.base_url",
+    "api_key": "model.api_key",
+    "max_tokens": "model.max_tokens",
+    "service_tier": "agent.service_tier",
+    "max_iterations": "agent.max_turns",
+    "enabled_toolsets": "toolsets",
+    "disabled_toolsets": "agent.disabled_toolsets",
+    "providers_allowed": "provider_routing.only",
+    "providers_ignored": "provider_routing.ignore",
+    "providers_order": "provider_routing.order",
+    "provider_sort": "provider_routing.sort",
+    "provider_require_parameters": "provider_routing.require_parameters",
+    "provider_data_collection": "provider_routing.data_collection",
+    "checkpoints_enabled": "checkpoints.enabled",
+    "checkpoint_max_snapshots": "checkpoints.max_snapshots",
+    "checkpoint_max_total_size_mb": "checkpoints.max_total_size_mb",
+    "checkpoint_max_file_size_mb": "checkpoints.max_file_size_mb",
+}
+NO_MEMORY: dict[str, Any] = {
+    "memory.memory_enabled": False,
+    "memory.user_profile_enabled": False,
+    "memory.provider": "",
+}
+
+
+def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the caller has chosen."""
+    found = {key: _plain(given[name]) for name, key in SETTINGS.items()}
+    found["agent.reasoning_effort"] = (given["reasoning_config"] or {}).get("effort")
+    found["fallback_providers"] = _chain(given["fallback_model"])
+    found["approvals.mode"] = "off" if given["yolo"] else None
+    if given["skip_memory"]:
+        found["agent.disabled_toolsets"] = [*(found["agent.disabled_toolsets"] or ()), "memory"]
+    chosen = {key: value for key, value in found.items() if value or value is False}
+    return chosen | (NO_MEMORY if given["skip_memory"] else {})
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _chain(fallback: JsonObject | Sequence[JsonObject] | None) -> list[JsonObject]:
+    """One fallback model or several."""
+    if not fallback:
+        return []
+    return [fallback] if isinstance(fallback, dict) else list(fallback)
 
 
 class AIAgent:

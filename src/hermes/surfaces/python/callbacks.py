@@ -1,4 +1,4 @@
-"""Calls the caller's callbacks for the events of a turn."""
+"""Calls the caller's callbacks for events, questions and secrets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from hermes.app.build import App
 from hermes.app.words import preview
 from hermes.codec.values import JsonObject
+from hermes.config.environment import read_env_file
 from hermes.core.commands import Answer
 from hermes.core.effects import subject
 from hermes.core.events import (
@@ -206,3 +208,28 @@ class CallbackDispatcher:
             callback(*values, **named)
         except Exception:
             log.exception("a callback failed")
+
+
+class SecretPrompt:
+    """Calls the function with the name, the prompt and details. It returns the value, or a
+    dictionary with `value`, or with `stored` if it wrote the value to `.env` itself; anything
+    else means no value."""
+
+    def __init__(self, app: App, callback: Callable[..., Any]) -> None:
+        self._app = app
+        self._callback = callback
+
+    async def __call__(self, name: str, prompt: str, facts: JsonObject) -> str | None:
+        try:
+            given = await asyncio.to_thread(self._callback, name, prompt, facts)
+        except Exception:
+            log.exception("callback for a secret failed")
+            return None
+        if isinstance(given, str):
+            return given
+        if not isinstance(given, dict):
+            return None
+        if value := given.get("value"):
+            return str(value)
+        written = read_env_file(self._app.home).variables.get(name)
+        return written if given.get("stored") else None

@@ -1,13 +1,25 @@
-"""Writes a reply in the messages format."""
+"""The messages format: writes replies and checks requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.steps import Failure
-from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft
-from hermes.testing.wires.errors import anthropic_error
+from hermes.testing.wires.checks import (
+    Pairing,
+    check_count,
+    check_duplicates,
+    check_id,
+    check_model,
+    check_name,
+    check_schema,
+    check_signature,
+    check_tool_list,
+    is_blank,
+    objects,
+)
+from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft, anthropic_error, sealer
 
 FINISH = {"done": "end_turn", "calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
 
@@ -134,3 +146,184 @@ def _usage(draft: ReplyDraft) -> JsonObject:
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
     }
+
+
+BLOCKS = {
+    "user": {"text", "image", "document", "tool_result", "search_result"},
+    "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
+}
+THOUGHTS = ("thinking", "redacted_thinking")
+MAX_CACHE_MARKS = 4
+
+
+def find_problems(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
+    """All problems, in the order of the request."""
+    if "anthropic-version" not in headers:
+        yield "anthropic-version: the header is required"
+    yield from check_model(body)
+    if body.get("max_tokens") is None:
+        yield "max_tokens: field required"
+    yield from check_count(body, "max_tokens")
+    yield from _system(body.get("system"))
+    yield from _thinking_option(body)
+    yield from check_tool_list(body)
+    yield from _tools(objects(body.get("tools")))
+    if _cache_marks(body) > MAX_CACHE_MARKS:
+        yield f"at most {MAX_CACHE_MARKS} blocks may have cache_control"
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        yield "messages: a non-empty list is required"
+    elif not all(isinstance(message, dict) for message in messages):
+        yield "messages: every entry must be an object"
+    else:
+        yield from _conversation(messages)
+        yield from _seals(messages, sealer("messages", str(body.get("model"))))
+        yield from _thinking_goes_on(body, messages)
+
+
+def _system(system: JsonValue) -> Iterator[str]:
+    if system is None or isinstance(system, str):
+        return
+    if not isinstance(system, list):
+        yield "system: must be a string or a list of text blocks"
+        return
+    for at, block in enumerate(system):
+        if not isinstance(block, dict) or block.get("type") != "text" or not block.get("text"):
+            yield f"system[{at}]: must be a non-empty text block"
+
+
+def _thinking_option(body: JsonObject) -> Iterator[str]:
+    thinking = body.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
+        return
+    if body.get("temperature") not in (None, 1):
+        yield "temperature: must be 1 or absent when thinking is on"
+    if thinking.get("type") != "enabled":
+        return
+    budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
+    if not isinstance(budget, int) or budget < 1024:
+        yield "thinking.budget_tokens: must be at least 1024"
+    elif isinstance(most, int) and budget >= most:
+        yield "thinking.budget_tokens: must be less than max_tokens"
+
+
+def _tools(tools: list[JsonObject]) -> Iterator[str]:
+    own = [tool for tool in tools if tool.get("type", "custom") == "custom"]
+    for tool in own:
+        yield from check_name(tool.get("name"), "tools: name")
+        yield from check_schema(tool.get("input_schema"), f"tools: {tool.get('name')!r}")
+    yield from check_duplicates([tool.get("name") for tool in own], "tools: the name")
+
+
+def _cache_marks(node: JsonValue) -> int:
+    """The cache marks on system blocks, tools, content blocks and results."""
+    if isinstance(node, list):
+        return sum(_cache_marks(item) for item in node)
+    if not isinstance(node, dict):
+        return 0
+    inner = (node.get(key) for key in ("system", "tools", "messages", "content"))
+    return ("cache_control" in node) + sum(_cache_marks(part) for part in inner)
+
+
+def _conversation(messages: list[JsonObject]) -> Iterator[str]:
+    pairing = Pairing()
+    used: list[JsonValue] = []
+    before: JsonValue = None
+    for at, message in enumerate(messages):
+        where = f"messages.{at}"
+        role = message.get("role")
+        if not isinstance(role, str) or role not in BLOCKS:
+            yield f"{where}: unknown role {role!r}"
+            continue
+        if role == before:
+            yield f"{where}: roles must alternate, but two {role} messages follow each other"
+        if before is None and role != "user":
+            yield f"{where}: the first message must be from the user"
+        blocks, reasons = _content(role, message.get("content"), where)
+        yield from reasons
+        yield from _results(blocks, pairing, where)
+        yield from pairing.settle(where)
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                pairing.call(block.get("id"))
+                used.append(block.get("id"))
+        before = role
+    yield from pairing.settle("end of messages")
+    yield from check_duplicates(used, "messages: the tool_use id")
+    if before == "assistant":
+        yield "the last message is from 'assistant': there is nothing to answer"
+
+
+def _content(role: str, content: JsonValue, where: str) -> tuple[list[JsonObject], list[str]]:
+    """The blocks of a message and their problems."""
+    if isinstance(content, str):
+        return [], [] if content else [f"{where}: content must not be empty"]
+    blocks = objects(content)
+    if not blocks:
+        return [], [f"{where}: content must be a string or a non-empty list of blocks"]
+    reasons = [
+        reason
+        for number, block in enumerate(blocks)
+        for reason in _check_block(role, block, f"{where}.content.{number}")
+    ]
+    if role == "assistant" and blocks[-1].get("type") in THOUGHTS:
+        reasons.append(f"{where}: the last block must not be thinking")
+    return blocks, reasons
+
+
+def _check_block(role: str, block: JsonObject, where: str) -> Iterator[str]:
+    kind = block.get("type")
+    if kind not in BLOCKS[role]:
+        yield f"{where}: a {role} message cannot have a block of type {kind!r}"
+    elif kind == "text" and is_blank(block.get("text")):
+        yield f"{where}: text blocks must be non-empty"
+    elif kind == "image" and not isinstance(block.get("source"), dict):
+        yield f"{where}: an image needs a source"
+    elif kind == "tool_use":
+        yield from check_id(block.get("id"), f"{where}.id")
+        yield from check_name(block.get("name"), f"{where}.name")
+        if not isinstance(block.get("input"), dict):
+            yield f"{where}.input: must be an object"
+    elif kind == "thinking":
+        yield from _check_thinking(block, where)
+    elif kind == "redacted_thinking" and not block.get("data"):
+        yield f"{where}: redacted thinking needs its data"
+
+
+def _check_thinking(block: JsonObject, where: str) -> Iterator[str]:
+    text, signature = block.get("thinking"), block.get("signature")
+    if not isinstance(text, str) or not isinstance(signature, str) or not signature:
+        yield f"{where}: thinking needs its text and its signature"
+
+
+def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
+    for at, message in enumerate(messages):
+        for number, block in enumerate(objects(message.get("content"))):
+            if block.get("type") == "thinking":
+                where = f"messages.{at}.content.{number}"
+                text = str(block.get("thinking"))
+                yield from check_signature(block.get("signature"), text, by, where)
+
+
+def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:
+    """With a thinking budget, a message with unanswered calls must begin with its thinking
+    block."""
+    thinking = body.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
+        return
+    asked, answered = (objects(message.get("content")) for message in messages[-2:])
+    in_between = any(block.get("type") == "tool_result" for block in answered)
+    if in_between and asked and asked[0].get("type") not in THOUGHTS:
+        yield "thinking: the last assistant message must start with a thinking block"
+
+
+def _results(blocks: list[JsonObject], pairing: Pairing, where: str) -> Iterator[str]:
+    other_before = False
+    for number, block in enumerate(blocks):
+        if block.get("type") != "tool_result":
+            other_before = True
+            continue
+        place = f"{where}.content.{number}"
+        yield from pairing.answer(block.get("tool_use_id"), place)
+        if other_before:
+            yield f"{place}: tool results must come before all other content"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from hermes.codec.values import JsonObject
-from hermes.testing.grammar import chat as chat_grammar
-from hermes.testing.grammar import messages as messages_grammar
-from hermes.testing.grammar import responses as responses_grammar
 from hermes.testing.steps import Failure
 from hermes.testing.wires import chat, messages, responses
+from hermes.testing.wires import chat as chat_grammar
+from hermes.testing.wires import messages as messages_grammar
+from hermes.testing.wires import responses as responses_grammar
 from hermes.testing.wires.draft import Frame, ReplyDraft
 
 WireName = Literal["chat", "responses", "messages"]

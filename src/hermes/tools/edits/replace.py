@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.tools.edits import approximate, strategies
-from hermes.tools.edits.indent import reindent
+from hermes.tools.edits import strategies
+from hermes.tools.edits import strategies as approximate
+from hermes.tools.edits.strategies import reindent
 from hermes.tools.edits.text import Splice, TextSpan
 
 Finder = Callable[[str, str], list[TextSpan]]

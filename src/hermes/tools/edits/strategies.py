@@ -1,13 +1,69 @@
-"""Exact strategies to find text that was not copied character by character: each tolerates one kind
-of mistake."""
+"""Strategies to find text that was not copied exactly."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 
-from hermes.tools.edits.indent import dedent
 from hermes.tools.edits.text import TextLines, TextSpan, drop_overlaps, find_rows, rows_of
+
+
+def indent_of(row: str) -> str:
+    return row[: len(row) - len(row.lstrip(" \t"))]
+
+
+def dedent(rows: Sequence[str]) -> list[str]:
+    """Remove the indentation that all rows share, and trailing blanks."""
+    trimmed = [row.rstrip() for row in rows]
+    indents = [indent_of(row) for row in trimmed if row]
+    if not indents:
+        return trimmed
+    low, high = min(indents), max(indents)
+    shared = next((i for i, letter in enumerate(low) if high[i : i + 1] != letter), len(low))
+    return [row[shared:] for row in trimmed]
+
+
+def reindent(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
+    """Indent new rows as in the file, learned from the rows in the model's text (`old`) and the
+    same rows in the file (`real`)."""
+    learned: dict[str, str] = {}
+    for told, found in zip(old, real, strict=False):
+        if told.strip() and found.strip():
+            learned.setdefault(indent_of(told), indent_of(found))
+    if all(told == found for told, found in learned.items()):
+        return list(new)
+    return [_translate_indent(row, learned) if row.strip() else row for row in new]
+
+
+def _translate_indent(row: str, learned: dict[str, str]) -> str:
+    indent = indent_of(row)
+    known = [told for told in learned if indent.startswith(told)]
+    if known:
+        told = max(known, key=len)
+        return learned[told] + _in_unit(indent[len(told) :], told, learned[told]) + row.lstrip()
+    told, found = min(learned.items(), key=lambda pair: len(pair[0]))
+    # Less deep than any known row: reduce as far as the file allows.
+    missing = (len(told) - len(indent)) // _width(told, found)
+    return found[: max(0, len(found) - missing)] + row.lstrip()
+
+
+def _in_unit(rest: str, told: str, found: str) -> str:
+    """Convert deeper indentation from spaces to the tabs of the file."""
+    width = _width(told, found)
+    if width == 1 or set(rest) != {" "}:
+        return rest
+    return "\t" * (len(rest) // width) + " " * (len(rest) % width)
+
+
+def _width(told: str, found: str) -> int:
+    """Return how many characters of the model's indentation make one of the file's: 1 unless it
+    used spaces for tabs."""
+    if set(told) == {" "} and set(found) == {"\t"}:
+        return max(1, len(told) // len(found))
+    return 1
+
 
 _ESCAPE = re.compile(r"\\([nt\"'\\])")
 _MEANING = {"n": "\n", "t": "\t"}
@@ -121,3 +177,150 @@ def _folded_with_places(text: str) -> tuple[str, list[int]]:
         folded.append(plain)
         origin.extend([index] * len(plain))
     return "".join(folded), [*origin, len(text)]
+
+
+BLOCK_SIMILARITY = 0.7
+LINE_SIMILARITY = 0.8
+SIMILAR_LINES = 0.5
+SUGGESTED_SIMILARITY = 0.6
+# Shorter blocks contain too little to be recognized.
+SMALLEST_BLOCK = 3
+# A block may have at most this many lines more or less than expected.
+_MOST_SLACK = 20
+_COMPARED_CHARS = 400
+_COMPARED_ROWS = 100
+# Lines that occur this often do not help to locate a block.
+_TOO_MANY = 2_000
+_SUGGESTED = 3
+_SUGGESTED_ROWS = 8
+
+
+def block_anchor(text: str, old: str) -> list[TextSpan]:
+    """The first and last line match, and most lines between them."""
+    lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
+    if len(wanted) < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
+        return []
+    rows = [row.strip() for row in lines.rows]
+    if rows.count(wanted[0]) > _TOO_MANY:
+        return []
+    slack = max(1, min(len(wanted) // 4, _MOST_SLACK))
+    sizes = range(max(2, len(wanted) - slack), len(wanted) + slack + 1)
+    anchored = [
+        (first, size)
+        for first, row in enumerate(rows)
+        if row == wanted[0]
+        for size in sizes
+        if rows[first + size - 1 : first + size] == [wanted[-1]]
+    ]
+    good: list[tuple[float, int, int]] = []
+    for first, size in anchored:
+        score = _block_similarity(rows[first + 1 : first + size - 1], wanted[1:-1])
+        if score >= BLOCK_SIMILARITY:
+            good.append((score, first, size))
+    return _best_apart(lines, good, newline=old.endswith("\n"))
+
+
+def context_aware(text: str, old: str) -> list[TextSpan]:
+    """Same number of lines, first and last similar, and at least half of all lines, by number and
+    by length: a bracket on its own line says little."""
+    lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
+    size = len(wanted)
+    if size < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
+        return []
+    rows = [row.strip() for row in lines.rows]
+    likenesses = [RowSimilarity(row, atleast=LINE_SIMILARITY) for row in wanted]
+    anchored = [
+        first
+        for first in range(len(rows) - size + 1)
+        if likenesses[0].to(rows[first]) and likenesses[-1].to(rows[first + size - 1])
+    ]
+    if len(anchored) > _TOO_MANY:
+        return []
+    scored = [(_mean_similarity(likenesses, rows[at : at + size]), at, size) for at in anchored]
+    good = [each for each in scored if each[0]]
+    return _best_apart(lines, good, newline=old.endswith("\n"))
+
+
+def _mean_similarity(likenesses: Sequence[RowSimilarity], rows: Sequence[str]) -> float:
+    """Return the mean similarity, or 0 when too few rows are similar."""
+    pairs = zip(likenesses, rows, strict=True)
+    scores = [(len(one.wanted), one.to(row)) for one, row in pairs if one.wanted]
+    alike = [length for length, score in scores if score]
+    letters = sum(length for length, _ in scores)
+    if len(alike) < SIMILAR_LINES * len(scores) or sum(alike) < SIMILAR_LINES * letters:
+        return 0.0
+    return sum(score for _, score in scores) / len(scores)
+
+
+def excerpts(text: str, old: str) -> list[str]:
+    """Return the places most similar to the wanted block, as numbered lines."""
+    rows, wanted = rows_of(text), rows_of(old)
+    if not rows or not wanted:
+        return []
+    at = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+    shown: list[range] = []
+    for row in _nearest(rows, wanted[at].strip()):
+        first = max(0, row - min(at, _SUGGESTED_ROWS // 2))
+        place = range(first, min(len(rows), first + min(len(wanted) + 1, _SUGGESTED_ROWS)))
+        if all(place.stop <= other.start or other.stop <= place.start for other in shown):
+            shown.append(place)
+    return ["\n".join(f"{n + 1}|{rows[n][:200]}" for n in each) for each in shown[:_SUGGESTED]]
+
+
+class RowSimilarity:
+    """The similarity of rows to a wanted one: 1 for equal, 0 below `atleast`."""
+
+    def __init__(self, wanted: str, *, atleast: float) -> None:
+        self.wanted = wanted
+        self._atleast = atleast
+        self._known = {wanted: 1.0}
+        self._matcher = SequenceMatcher(None, "", wanted[:_COMPARED_CHARS], autojunk=False)
+
+    def to(self, row: str) -> float:
+        if row not in self._known:
+            self._known[row] = self._compare(row)
+        return self._known[row]
+
+    def _compare(self, row: str) -> float:
+        matcher = self._matcher
+        matcher.set_seq1(row[:_COMPARED_CHARS])
+        if matcher.real_quick_ratio() < self._atleast or matcher.quick_ratio() < self._atleast:
+            return 0.0
+        ratio = matcher.ratio()
+        return ratio if ratio >= self._atleast else 0.0
+
+
+def _nearest(rows: Sequence[str], wanted: str) -> list[int]:
+    """Return the rows most similar to the wanted one. Shared trigrams select the candidates."""
+    triples = _triples(wanted)
+    shared = {row: len(triples & _triples(row)) / (len(row) + 1) for row in {*rows}}
+    likely = sorted(
+        (n for n, row in enumerate(rows) if shared[row]), key=lambda n: -shared[rows[n]]
+    )
+    likeness = RowSimilarity(wanted, atleast=SUGGESTED_SIMILARITY)
+    scored = [(likeness.to(rows[n].strip()), n) for n in likely[:_COMPARED_ROWS]]
+    return [n for score, n in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if score]
+
+
+def _triples(row: str) -> set[str]:
+    return {row[at : at + 3] for at in range(min(len(row), _COMPARED_CHARS) - 2)}
+
+
+def _block_similarity(rows: Sequence[str], wanted: Sequence[str]) -> float:
+    if len(rows) != len(wanted):
+        return SequenceMatcher(None, rows, wanted, autojunk=False).ratio()
+    if not rows:
+        return 1.0
+    pairs = zip(rows, wanted, strict=True)
+    return sum(RowSimilarity(one, atleast=0.0).to(other) for one, other in pairs) / len(rows)
+
+
+def _best_apart(
+    lines: TextLines, scored: list[tuple[float, int, int]], *, newline: bool
+) -> list[TextSpan]:
+    """Return the best of overlapping places, in text order."""
+    kept: list[tuple[int, int]] = []
+    for _score, first, size in sorted(scored, key=lambda each: -each[0]):
+        if all(first + size <= other or other + length <= first for other, length in kept):
+            kept.append((first, size))
+    return [lines.span(first, size, newline=newline) for first, size in sorted(kept)]

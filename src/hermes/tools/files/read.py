@@ -11,11 +11,16 @@ from hermes.core.effects import Effect, ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.edits.text import rows_of
-from hermes.tools.files.access import load, locate, resolve_if_valid, similar_files
-from hermes.tools.files.documents import extract_text, is_document
-from hermes.tools.files.kinds import image_type
-from hermes.tools.files.readlog import ReadLog, digest
-from hermes.tools.files.textfile import decode_text
+from hermes.tools.files.access import (
+    ReadLog,
+    digest,
+    image_type,
+    load,
+    locate,
+    resolve_if_valid,
+    similar_files,
+)
+from hermes.tools.files.textfile import decode_text, extract_text, is_document
 
 WARN_AT = 3
 REFUSE_AT = 4

@@ -11,12 +11,12 @@ from hermes.core.effects import Effect, WritePath
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import Workspace
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.tools.edits.diff import Diff
+from hermes.tools.edits.text import Diff
 from hermes.tools.files import access
-from hermes.tools.files.changes import FileEdit, apply_edits
-from hermes.tools.files.kinds import OFFICE_SUFFIXES, suffix
-from hermes.tools.files.readlog import ReadLog, digest
-from hermes.tools.files.report import (
+from hermes.tools.files.access import OFFICE_SUFFIXES, ReadLog, digest, suffix
+from hermes.tools.files.edits import (
+    FileEdit,
+    apply_edits,
     diff_of,
     file_details,
     syntax_details,

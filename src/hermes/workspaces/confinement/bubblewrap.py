@@ -9,9 +9,14 @@ from pathlib import Path
 
 from hermes.workspaces.child import FileAction, dup2_action, spawn
 from hermes.workspaces.confinement import reserved
-from hermes.workspaces.confinement.protection import ConfinementReport
-from hermes.workspaces.confinement.scope import DOORS, RESOLVER, ConfinementScope, below
-from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
+from hermes.workspaces.confinement.landlock import PACKET, VSOCK, filter_program
+from hermes.workspaces.confinement.scope import (
+    DOORS,
+    RESOLVER,
+    ConfinementReport,
+    ConfinementScope,
+    below,
+)
 
 _FILTER = 10
 _PROBE_SECONDS = 5.0

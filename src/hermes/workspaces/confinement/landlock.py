@@ -1,30 +1,162 @@
-"""Confines commands with Landlock and seccomp, which need no namespaces and no helper program.
-
-Both bind the calling thread and its children, so a separate thread makes the calls."""
+"""Confines commands with Landlock and seccomp, which need no namespaces and no helper program."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import platform
+import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hermes.codec.values import Value
 from hermes.workspaces.child import FileAction, spawn
-from hermes.workspaces.confinement.landlock_rules import OF_FILES, LandlockLayout, LandlockRule
-from hermes.workspaces.confinement.protection import ConfinementReport
-from hermes.workspaces.confinement.scope import ConfinementScope
-from hermes.workspaces.confinement.seccomp import (
-    INET,
-    INET6,
-    PACKET,
-    UNIX,
-    VSOCK,
-    filter_program,
+from hermes.workspaces.confinement.scope import (
+    DOORS,
+    TEMPORARY,
+    ConfinementReport,
+    ConfinementScope,
+    below,
 )
+
+UNIX, INET, INET6, PACKET, VSOCK = 1, 2, 10, 17, 40
+
+_LOAD, _EQUAL, _GREATER, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1  # the latter fail with "operation not permitted"
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+# A second numbering of system calls on the same machine, which would bypass the filter.
+_X32 = 0x40000000
+
+
+class _Calls(Value):
+    audit: int
+    socket: int
+    refused: tuple[int, ...]
+
+
+# Key rings (add_key, request_key, keyctl), and io_uring, which can create sockets.
+_MACHINES = {
+    "x86_64": _Calls(audit=0xC000003E, socket=41, refused=(248, 249, 250, 425)),
+    "aarch64": _Calls(audit=0xC00000B7, socket=198, refused=(217, 218, 219, 425)),
+}
+
+
+def filter_program(domains: Sequence[int]) -> bytes | None:
+    """Refuse sockets of these kinds; None for architectures with unknown call numbers."""
+    calls = _MACHINES.get(platform.machine())
+    if calls is None:
+        return None
+    checks = [(number, _REFUSE) for number in calls.refused]
+    lines = [
+        _line(_LOAD, _ARCHITECTURE),
+        _line(_EQUAL, calls.audit, skip_true=1),
+        _line(_RETURN, _REFUSE),
+        _line(_LOAD, _NUMBER),
+        _line(_GREATER, _X32, skip_false=1),
+        _line(_RETURN, _REFUSE),
+    ]
+    for number, verdict in checks:
+        lines += [_line(_EQUAL, number, skip_false=1), _line(_RETURN, verdict)]
+    lines += [
+        _line(_EQUAL, calls.socket, skip_true=1),
+        _line(_RETURN, _ALLOW),
+        _line(_LOAD, _FIRST_ARGUMENT),
+    ]
+    for domain in domains:
+        lines += [_line(_EQUAL, domain, skip_false=1), _line(_RETURN, _REFUSE)]
+    return b"".join((*lines, _line(_RETURN, _ALLOW)))
+
+
+def _line(code: int, value: int, *, skip_true: int = 0, skip_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, skip_true, skip_false, value)
+
+
+EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+TRUNCATE, CONTROL = 1 << 14, 1 << 15
+LOOK = EXECUTE | READ | LIST
+OF_FILES = EXECUTE | WRITE | READ | TRUNCATE | CONTROL
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+
+
+class LandlockRule(Value):
+    path: str
+    rights: int
+
+
+class LandlockLayout:
+    """The rules of a scope. `split` are folders that were opened entry by entry: a new entry in one
+    of them makes the rules stale."""
+
+    def __init__(self, scope: ConfinementScope, own: Sequence[str], rights: int) -> None:
+        self.split: set[str] = set()
+        self.rules = tuple(self._rules(scope, own, rights))
+
+    def _rules(
+        self, scope: ConfinementScope, own: Sequence[str], rights: int
+    ) -> Iterator[LandlockRule]:
+        for path in self._list_secrets(scope):
+            yield LandlockRule(path=path, rights=LOOK)
+        for path in self._list_writable(scope):
+            yield LandlockRule(path=path, rights=rights)
+        for path in scope.readable:
+            yield LandlockRule(path=path, rights=LOOK)
+        shared = ("/dev/shm",) if scope.shared_memory else ()
+        for path in (*scope.own_folders, *shared, *own):
+            yield LandlockRule(path=path, rights=rights)
+        for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
+            if scope.ordinary or device != "/dev/pts":
+                yield LandlockRule(path=device, rights=rights)
+
+    def _list_secrets(self, scope: ConfinementScope) -> Iterator[str]:
+        # Missing secrets count too: a key that is created later must not lie in an open folder.
+        secrets = scope.secrets(missing=True)
+        closed = [*secrets, "/dev"] if scope.ordinary else [*secrets, *DOORS, *TEMPORARY, "/dev"]
+        yield from self._list_around("/", closed)
+        if scope.ordinary:
+            return
+        if _is_temporary(scope.home):
+            yield from self._list_around(scope.home, secrets)
+        for path in (str(Path(__file__).parents[2]), sys.prefix):
+            # Hermes itself may lie there, and its terminal keeper runs beside commands.
+            if _is_temporary(path):
+                yield path
+
+    def _list_writable(self, scope: ConfinementScope) -> Iterator[str]:
+        """New files must be possible in open folders, so ordinary work does not split them;
+        `Scope.exposed` reports what remains reachable."""
+        closed = scope.secrets()
+        for folder in scope.open_folders():
+            inside = [s for s in closed if below(s, folder)]
+            yield from (folder,) if scope.ordinary else self._list_around(folder, inside)
+        for folder in scope.tool_folders():
+            yield from self._list_around(folder, [s for s in closed if below(s, folder)])
+
+    def _list_around(self, top: str, closed: Sequence[str]) -> Iterator[str]:
+        """Return paths that cover a folder except for the closed parts."""
+        shut = {*closed}
+        split = {str(parent) for path in closed for parent in Path(path).parents}
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            if path in shut:
+                continue
+            if path not in split:
+                yield path
+                continue
+            self.split.add(path)
+            with contextlib.suppress(OSError), os.scandir(path) as entries:
+                waiting += (entry.path for entry in entries if not entry.is_symlink())
+
+
+def _is_temporary(path: str) -> bool:
+    return any(below(path, folder) for folder in TEMPORARY)
+
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _VERSION_FLAG = 1

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import FileAction, Spawn, spawn
-from hermes.workspaces.confinement.protection import ConfinementReport
-from hermes.workspaces.confinement.repository import repository_of
 from hermes.workspaces.confinement.reserved import CombinedGuard, ReservedNames
-from hermes.workspaces.confinement.scope import SECRETS, ConfinementScope
+from hermes.workspaces.confinement.scope import (
+    SECRETS,
+    ConfinementReport,
+    ConfinementScope,
+    repository_of,
+)
 from hermes.workspaces.files import find_program
 
 if TYPE_CHECKING:

@@ -1,13 +1,56 @@
-"""What a confined command may reach: the workspace, temporary files, and the machine read-only
-without its secrets."""
+"""What a confined command may reach, and how that is reported."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from hermes.codec.values import Value
+
+Kind = Literal["none", "bubblewrap", "landlock", "container", "machine", "cloud"]
+
+
+class ConfinementReport(Value):
+    """`details` say what is enforced, `gaps` what is not. `none` means that commands have all
+    rights of the user who started Hermes; its gaps say why."""
+
+    kind: Kind
+    details: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def confined(self) -> bool:
+        return self.kind != "none"
+
+
+def repository_of(root: str) -> str:
+    """Return the folder that `git commit` in `root` writes to, if it is outside `root`: a
+    repository further up, the main repository of a worktree, or the one around a submodule."""
+    for folder in (Path(root), *Path(root).parents):
+        found = folder / ".git"
+        if found.is_dir():
+            return "" if folder == Path(root) else str(found.resolve())
+        if found.is_file():
+            return _resolve_gitdir(found)
+    return ""
+
+
+def _resolve_gitdir(file: Path) -> str:
+    """A worktree names its part of the repository, and that part names the repository."""
+    try:
+        words = file.read_text("utf-8", "replace")
+        if not words.startswith("gitdir:"):
+            return ""
+        part = (file.parent / words.removeprefix("gitdir:").strip()).resolve()
+        common = part / "commondir"
+        whole = (part / common.read_text().strip()).resolve() if common.is_file() else part
+    except OSError:
+        return ""
+    # A command that can write the file must not open another folder with it.
+    return str(whole) if (whole / "objects").is_dir() and (whole / "refs").is_dir() else ""
+
 
 # Below the home folder: keys, tokens, logins, mail, browsers, histories, other agents.
 SECRETS = (

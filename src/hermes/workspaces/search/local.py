@@ -12,15 +12,10 @@ from pathlib import Path
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchQuery, SearchResult
 from hermes.workspaces.files import find_program
-from hermes.workspaces.search.grep import GrepSearch
-from hermes.workspaces.search.limits import EngineName, SearchLimits
-from hermes.workspaces.search.lines import MatchReader
-from hermes.workspaces.search.pattern import check_pattern
-from hermes.workspaces.search.plain import PythonSearch
-from hermes.workspaces.search.programs import NameReader
-from hermes.workspaces.search.ripgrep import RipgrepSearch
-from hermes.workspaces.search.selection import Selection
-from hermes.workspaces.search.texts import filter_texts
+from hermes.workspaces.search.engines import GrepSearch, NameReader, PythonSearch, RipgrepSearch
+from hermes.workspaces.search.matches import EngineName, MatchReader, SearchLimits
+from hermes.workspaces.search.selection import Selection, filter_texts
+from hermes.workspaces.search.worker import check_pattern
 
 log = logging.getLogger(__name__)
 

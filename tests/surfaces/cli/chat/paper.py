@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.chat.screen import ScreenDelegate
+from hermes.surfaces.cli.chat.screen import Paint, ScreenDelegate
 
 
 class Paper:

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.cli.chat.answer import StreamedReply, Style
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.chat.plain_markdown import plain_words
-from hermes.surfaces.cli.chat.stable import settled_prefix
+from hermes.surfaces.cli.chat.reply import StreamedReply, Style, plain_words, settled_prefix
+from hermes.surfaces.cli.chat.screen import Paint
 from tests.surfaces.cli.chat.test_blocks import DOCUMENTS
 
 PLAIN = Paint(colours=False)

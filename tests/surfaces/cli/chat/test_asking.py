@@ -9,10 +9,10 @@ import pytest
 from hermes.commands.language import list_languages, load_language
 from hermes.core.effects import Effect, RunCommand, WritePath
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
-from hermes.surfaces.cli.chat import asking
+from hermes.surfaces.cli.chat import questions as asking
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.skins.find import find_skin
+from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.skins.skin import find_skin
 
 PLAIN = Paint(colours=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from hermes.codec.values import replace
-from hermes.config.display_settings import DisplaySettings
+from hermes.config.session_settings import DisplaySettings
 from hermes.core.events import (
     Event,
     MessageReceived,
@@ -31,7 +31,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.feed import Feed
-from hermes.surfaces.cli.chat.live import LiveState
+from hermes.surfaces.cli.chat.status_bar import LiveState
 from tests.surfaces.cli.chat.paper import Paper
 
 

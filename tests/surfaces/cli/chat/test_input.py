@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.surfaces.cli.chat.desk import ChatState, StopRequested, SubmittedLine
-from hermes.surfaces.cli.chat.history import PrivateHistory
-from hermes.surfaces.cli.chat.pastes import Pastes
+from hermes.surfaces.cli.chat.chat_state import ChatState, StopRequested, SubmittedLine
+from hermes.surfaces.cli.chat.keys import Pastes
+from hermes.surfaces.cli.chat.prompt import PrivateHistory
 from tests.surfaces.cli.chat.paper import Paper
 
 

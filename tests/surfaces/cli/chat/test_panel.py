@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hermes.core.effects import RunCommand
 from hermes.core.events import ApprovalAnswered, ApprovalAsked
-from hermes.surfaces.cli.chat import asking
-from hermes.surfaces.cli.chat.asking import OpenQuestion
-from hermes.surfaces.cli.chat.desk import ChatState, QuestionAnswer
-from hermes.surfaces.cli.chat.panel import StatusPanel
+from hermes.surfaces.cli.chat import questions as asking
+from hermes.surfaces.cli.chat.chat_state import ChatState, QuestionAnswer
+from hermes.surfaces.cli.chat.questions import OpenQuestion
+from hermes.surfaces.cli.chat.status_bar import StatusPanel
 from tests.surfaces.cli.chat.paper import Paper
 
 

@@ -16,8 +16,8 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from hermes.commands.registry import Suggestion
-from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.prompt import PromptScreen
+from hermes.surfaces.cli.chat.screen import Paint
 
 PASTE = "\x1b[200~{}\x1b[201~"
 

@@ -10,7 +10,7 @@ LATER = ("hermes.app", "hermes.journal", "hermes.providers", "rich", "httpx2", "
 
 
 def test_the_prompt_does_not_wait_for_what_a_session_needs() -> None:
-    code = "import sys, hermes.surfaces.cli.chat.start; print(*sys.modules)"
+    code = "import sys, hermes.surfaces.cli.chat.startup; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = done.stdout.split()
     assert [name for name in loaded if name.startswith(LATER)] == []

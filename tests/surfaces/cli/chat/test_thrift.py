@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hermes.surfaces.cli.chat.thrift import HIDE, NO_WRAP, SHOW, WRAP, SequenceOptimizer
+from hermes.surfaces.cli.chat.flicker_free_renderer import (
+    HIDE,
+    NO_WRAP,
+    SHOW,
+    WRAP,
+    SequenceOptimizer,
+)
 
 RESET = "\x1b[0m"
 

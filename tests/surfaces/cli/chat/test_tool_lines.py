@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hermes.commands.describe import CallDescription
+from hermes.commands.tool_calls import CallDescription
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.screen import Paint
 from hermes.surfaces.cli.chat.tool_lines import DIFF_LINES, diff_lines, tool_line, verbose_lines
 
 PLAIN = Paint(colours=False)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 
-from hermes.providers.offline.commands import build_command, find_command, join_path
-from hermes.providers.offline.failures import explain_failure
+from hermes.providers.offline.answers import explain_failure
 from hermes.providers.offline.plan import (
     StepOutcome,
     Steps,
     StepTask,
     call,
     checked_call,
+    inline_code,
     run_command,
     terminal,
 )
-from hermes.providers.offline.tool_answers import (
+from hermes.providers.offline.tool_output import (
+    build_command,
     exit_code,
+    find_command,
     has_succeeded,
+    join_path,
     output_lines,
     was_refused,
 )
-from hermes.providers.offline.voice import inline_code
 
 _NO_FILE = re.compile(r"(?i)no (such )?file|not found|does not exist")
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from hermes.providers.offline.answers import (
+    call_subject,
+    closest,
+    explain,
+    not_understood,
+    short_guide,
+)
 from hermes.providers.offline.arithmetic import evaluate, format_number
-from hermes.providers.offline.failures import call_subject, explain
-from hermes.providers.offline.guide import short_guide
-from hermes.providers.offline.plan import Plan, StepOutcome, Steps, StepTask, checked_call
-from hermes.providers.offline.suggestions import closest, not_understood
-from hermes.providers.offline.voice import inline_code
+from hermes.providers.offline.plan import (
+    Plan,
+    StepOutcome,
+    Steps,
+    StepTask,
+    checked_call,
+    inline_code,
+)
 
 MAX_REMEMBERED = 10
 

@@ -6,29 +6,32 @@ import csv
 import json
 
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.commands import build_command, join_path
-from hermes.providers.offline.failures import explain_failure
+from hermes.providers.offline.answers import explain_failure
 from hermes.providers.offline.plan import (
     StepOutcome,
     Steps,
     StepTask,
     call,
     checked_call,
+    fence_name,
+    inline_code,
+    markdown_table,
     run_command,
     terminal,
 )
 from hermes.providers.offline.slots import looks_like_file
-from hermes.providers.offline.tool_answers import (
+from hermes.providers.offline.tool_output import (
     FileLines,
+    build_command,
     file_lines,
     found_count,
     found_lines,
     has_succeeded,
     is_unchanged,
+    join_path,
     output,
     output_lines,
 )
-from hermes.providers.offline.voice import fence_name, inline_code, markdown_table
 
 PAGE = 100
 WHOLE = 2000

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.providers.offline.commands import (
-    ListedFile,
-    build_command,
-    join_path,
-    list_command,
-    parse_listing,
-    quote_path,
-)
-from hermes.providers.offline.failures import explain_failure
+from hermes.providers.offline.answers import explain_failure
 from hermes.providers.offline.plan import (
     StepOutcome,
     Steps,
     StepTask,
     checked_call,
+    format_size,
+    inline_code,
+    markdown_table,
     run_command,
     terminal,
 )
 from hermes.providers.offline.plans.files import read
 from hermes.providers.offline.slots import looks_like_file
-from hermes.providers.offline.tool_answers import (
+from hermes.providers.offline.tool_output import (
+    ListedFile,
+    build_command,
     found_count,
     found_files,
     has_succeeded,
+    join_path,
+    list_command,
     output,
     output_lines,
+    parse_listing,
+    quote_path,
     was_refused,
 )
-from hermes.providers.offline.voice import format_size, inline_code, markdown_table
 
 MAX_ROWS = 20
 MAX_RECENT = 50

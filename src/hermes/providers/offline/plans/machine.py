@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.failures import explain_failure
-from hermes.providers.offline.plan import Plan, StepOutcome, Steps, StepTask, run_command, terminal
-from hermes.providers.offline.tool_answers import has_succeeded, output, output_lines, was_refused
-from hermes.providers.offline.voice import format_size, inline_code, markdown_table
+from hermes.providers.offline.answers import explain_failure
+from hermes.providers.offline.plan import (
+    Plan,
+    StepOutcome,
+    Steps,
+    StepTask,
+    format_size,
+    inline_code,
+    markdown_table,
+    run_command,
+    terminal,
+)
+from hermes.providers.offline.tool_output import has_succeeded, output, output_lines, was_refused
 
 TOP = 12
 

@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.failures import explain_failure
-from hermes.providers.offline.plan import StepOutcome, Steps, StepTask, call, checked_call
-from hermes.providers.offline.tool_answers import has_succeeded, objects, output_lines
-from hermes.providers.offline.voice import inline_code
+from hermes.providers.offline.answers import explain_failure
+from hermes.providers.offline.plan import (
+    StepOutcome,
+    Steps,
+    StepTask,
+    call,
+    checked_call,
+    inline_code,
+)
+from hermes.providers.offline.tool_output import has_succeeded, objects, output_lines
 
 _BOXES = {"completed": "[x]", "cancelled": "[-]", "in_progress": "[~]"}
 

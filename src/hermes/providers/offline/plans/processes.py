@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.commands import build_command
-from hermes.providers.offline.failures import explain_failure
+from hermes.providers.offline.answers import explain_failure
+from hermes.providers.offline.phrases import PROGRAMS
 from hermes.providers.offline.plan import (
     CallRequest,
     CallRequests,
@@ -18,18 +18,18 @@ from hermes.providers.offline.plan import (
     StepTask,
     call,
     checked_call,
+    inline_code,
     run_command,
     terminal,
 )
-from hermes.providers.offline.shell_lines import PROGRAMS
-from hermes.providers.offline.tool_answers import (
+from hermes.providers.offline.tool_output import (
+    build_command,
     has_succeeded,
     objects,
     output,
     output_lines,
     was_refused,
 )
-from hermes.providers.offline.voice import inline_code
 
 OUTPUT_LINES = 60
 MAX_STOPPED = 8

@@ -5,11 +5,22 @@ from __future__ import annotations
 import shlex
 
 from hermes.core.messages import ToolResult
-from hermes.providers.offline.commands import build_command, quote_path
-from hermes.providers.offline.failures import explain_failure
-from hermes.providers.offline.plan import StepOutcome, Steps, StepTask, run_command, terminal
-from hermes.providers.offline.tool_answers import has_succeeded, output, output_lines
-from hermes.providers.offline.voice import inline_code
+from hermes.providers.offline.answers import explain_failure
+from hermes.providers.offline.plan import (
+    StepOutcome,
+    Steps,
+    StepTask,
+    inline_code,
+    run_command,
+    terminal,
+)
+from hermes.providers.offline.tool_output import (
+    build_command,
+    has_succeeded,
+    output,
+    output_lines,
+    quote_path,
+)
 
 DEFAULT_COMMITS = 10
 MAX_COMMITS = 100

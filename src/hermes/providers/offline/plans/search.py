@@ -14,9 +14,9 @@ from hermes.providers.offline.plan import (
     Steps,
     StepTask,
     checked_call,
+    inline_code,
 )
-from hermes.providers.offline.tool_answers import found_count, found_files
-from hermes.providers.offline.voice import inline_code
+from hermes.providers.offline.tool_output import found_count, found_files
 
 SHOWN = 50
 MAX_COUNTED = 100

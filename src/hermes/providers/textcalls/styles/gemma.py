@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.providers.textcalls.literals import UnreadableValue, parse_value
-from hermes.providers.textcalls.style import CallStyle
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape
+from hermes.providers.textcalls.parsing import CallStyle, NoCall, RawCall, Reading, Steps, TextTape
+from hermes.providers.textcalls.validation import UnreadableValue, parse_value
 
 _MAX_DEPTH = 20
 _KEY = 100

@@ -3,9 +3,14 @@ others."""
 
 from __future__ import annotations
 
-from hermes.providers.textcalls.shapes import parse_calls
-from hermes.providers.textcalls.style import CallStyle
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, TextTape
+from hermes.providers.textcalls.parsing import (
+    CallStyle,
+    NoCall,
+    RawCall,
+    Reading,
+    TextTape,
+    parse_calls,
+)
 
 _BETWEEN = (",", ";")
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.shapes import FIRST_KEYS, NAMES, parse_arguments, parse_calls
-from hermes.providers.textcalls.style import CallStyle
+from hermes.providers.textcalls.parsing import (
+    FIRST_KEYS,
+    NAMES,
+    CallStyle,
+    NoCall,
+    RawCall,
+    Reading,
+    Steps,
+    TextTape,
+    parse_arguments,
+    parse_calls,
+)
 from hermes.providers.textcalls.styles.python_calls import parse_python_calls
 from hermes.providers.textcalls.styles.xml_tags import strip_value
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape
 
 _QUOTED = re.compile(r"""["']([A-Za-z_]{1,20})["']""")
 _OPEN_KEY = re.compile(r"""["'][A-Za-z_]{0,20}["']?""")

@@ -6,10 +6,8 @@ import ast
 import re
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.literals import UnreadableValue, literal_of, tree_of
-from hermes.providers.textcalls.offer import OfferedTools
-from hermes.providers.textcalls.style import CallStyle
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, TextTape
+from hermes.providers.textcalls.parsing import CallStyle, NoCall, RawCall, Reading, TextTape
+from hermes.providers.textcalls.validation import OfferedTools, UnreadableValue, literal_of, tree_of
 
 _PRINT = re.compile(r"print\((.*)\)", re.DOTALL)
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.shapes import parse_arguments, parse_calls
-from hermes.providers.textcalls.style import CallStyle
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape
+from hermes.providers.textcalls.parsing import (
+    CallStyle,
+    NoCall,
+    RawCall,
+    Reading,
+    Steps,
+    TextTape,
+    parse_arguments,
+    parse_calls,
+)
 
 _NAME_SIZE = 200
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([A-Za-z0-9_.\-]+)")

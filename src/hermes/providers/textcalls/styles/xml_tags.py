@@ -6,9 +6,16 @@ import re
 from typing import NamedTuple
 
 from hermes.codec.values import JsonObject
-from hermes.providers.textcalls.shapes import parse_arguments
-from hermes.providers.textcalls.style import CallStyle
-from hermes.providers.textcalls.tape import NoCall, RawCall, Reading, Steps, TextTape, first_of
+from hermes.providers.textcalls.parsing import (
+    CallStyle,
+    NoCall,
+    RawCall,
+    Reading,
+    Steps,
+    TextTape,
+    first_of,
+    parse_arguments,
+)
 
 _NAMED = re.compile(r"""(?:\s*name\s*=\s*|=)\s*(["']?)([^"'<>\s=]+)\1([^<>]*)""")
 _HEAD = 200

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from hermes.codec.values import Value
-from hermes.commands.visible import sanitize
+from hermes.commands.formatting import sanitize
 
 # Long code is emitted in pieces of this many lines, before its end is known.
 CODE_LINES = 8

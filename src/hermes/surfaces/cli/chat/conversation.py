@@ -11,9 +11,8 @@ from typing import assert_never
 from hermes.app.build import App
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
-from hermes.commands.pictures import attach_image
+from hermes.commands.input import attach_image, references_like
 from hermes.commands.quick import shell_command
-from hermes.commands.references import references_like
 from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
@@ -44,12 +43,18 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.core.subscription import Subscription
-from hermes.surfaces.cli.chat import asking, banner
-from hermes.surfaces.cli.chat.asides import BackgroundTasks
-from hermes.surfaces.cli.chat.desk import (
+from hermes.surfaces.cli.chat import banner
+from hermes.surfaces.cli.chat import questions as asking
+from hermes.surfaces.cli.chat.banner import (
+    apply_display,
+    session_banner,
+    skill_count,
+    update_status,
+)
+from hermes.surfaces.cli.chat.chat_state import (
     ChatState,
     Input,
     QuestionAnswer,
@@ -58,16 +63,9 @@ from hermes.surfaces.cli.chat.desk import (
     WithdrawRequested,
 )
 from hermes.surfaces.cli.chat.feed import Feed
-from hermes.surfaces.cli.chat.leaving import first_of, leave
-from hermes.surfaces.cli.chat.live import FRAME_SECONDS
-from hermes.surfaces.cli.chat.panel import StatusPanel
 from hermes.surfaces.cli.chat.screen import ChatScreen
-from hermes.surfaces.cli.chat.standing import (
-    apply_display,
-    session_banner,
-    skill_count,
-    update_status,
-)
+from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, leave
+from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusPanel
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.workspaces.placement import describe_placement
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from hermes.commands.describe import describe_call
-from hermes.commands.drawn import image_of
-from hermes.commands.endings import explain_ending, is_error
+from hermes.commands.formatting import explain_ending, is_error, one_line, sanitize
 from hermes.commands.language import Translator
-from hermes.commands.skill_lines import user_text
-from hermes.commands.unmade import FailedEdits
-from hermes.commands.visible import one_line, sanitize
-from hermes.config.display_settings import DisplaySettings
+from hermes.commands.skills import user_text
+from hermes.commands.tool_calls import FailedEdits, describe_call, image_of
+from hermes.config.session_settings import DisplaySettings
 from hermes.context.session_references import without_attachments
 from hermes.core.events import (
     MessageReceived,
@@ -30,10 +27,10 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
-from hermes.surfaces.cli.chat.answer import StreamedReply
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
-from hermes.surfaces.cli.chat.live import LiveState, RunningTool
+from hermes.surfaces.cli.chat.reply import StreamedReply
 from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.chat.status_bar import LiveState, RunningTool
 from hermes.surfaces.cli.chat.tool_lines import (
     diff_lines,
     picture_line,

@@ -1,10 +1,11 @@
-"""The chat on a terminal with cursor control: the input at the bottom, live rows above it, and
-finished output above them in the scroll-back."""
+"""The chat on a terminal with cursor control: input, live rows, input history."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import logging
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TextIO
 
@@ -14,18 +15,77 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
-from prompt_toolkit.history import History
+from prompt_toolkit.history import FileHistory, History
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import PromptSession
 from prompt_toolkit.styles import Style
 
-from hermes.surfaces.cli.chat.keys import bindings, edit
-from hermes.surfaces.cli.chat.paint import Paint
-from hermes.surfaces.cli.chat.pastes import Pastes
-from hermes.surfaces.cli.chat.screen import ScreenDelegate
-from hermes.surfaces.cli.chat.steady import FlickerFreeOutput, FlickerFreeRenderer
-from hermes.surfaces.cli.chat.torn import end_unterminated_pastes
+from hermes.config.home import Home
+from hermes.core.errors import ConfigError
+from hermes.surfaces.cli.chat.flicker_free_renderer import FlickerFreeOutput, FlickerFreeRenderer
+from hermes.surfaces.cli.chat.keys import Pastes, bindings, edit, end_unterminated_pastes
+from hermes.surfaces.cli.chat.screen import Paint, ScreenDelegate
+
+log = logging.getLogger(__name__)
+
+# Enough for any search, and fast to read.
+NEWEST_BYTES = 512 * 1024
+
+
+class PrivateHistory(FileHistory):
+    """Creates no file before the first line. If the home is not writable, only the history is
+    lost. Secrets are masked."""
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(home.history)
+        self._home = home
+        self._redactor: Callable[[str], str] | None = None
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            with self._home.history.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(max(0, size - NEWEST_BYTES))
+                text = file.read().decode("utf-8", "replace")
+        except OSError:
+            return []
+        return reversed(_entries(text))
+
+    def store_string(self, string: str) -> None:
+        try:
+            lines = "".join(f"+{line}\n" for line in self._redact(string).split("\n"))
+            self._home.ensure_folder(self._home.root)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            file = os.open(self._home.history, flags, 0o600)
+            try:
+                os.write(file, f"\n{lines}".encode("utf-8", "replace"))
+            finally:
+                os.close(file)
+        except (OSError, ConfigError) as error:
+            log.warning("history not saved", extra={"why": str(error)})
+
+    def _redact(self, text: str) -> str:
+        if self._redactor is None:
+            # Not loaded before the first prompt, for a fast start.
+            from hermes.credentials.redaction import line_redactor
+
+            self._redactor = line_redactor(self._home)
+        return self._redactor(text)
+
+
+def _entries(text: str) -> list[str]:
+    """An entry is a run of lines that begin with a plus sign."""
+    found: list[str] = []
+    lines: list[str] = []
+    for line in (*text.split("\n"), ""):
+        if line.startswith("+"):
+            lines.append(line[1:])
+        elif lines:
+            found.append("\n".join(lines))
+            lines = []
+    return found
+
 
 MENU_ROWS = 10
 REDRAW_SECONDS = 0.03

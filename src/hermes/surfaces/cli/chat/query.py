@@ -10,16 +10,15 @@ from typing import Any
 
 from hermes.app.build import App
 from hermes.app.start import start
-from hermes.commands.pictures import attach_image
-from hermes.config.switches import env_flag
+from hermes.commands.input import attach_image
+from hermes.config.environment import env_flag
 from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
+from hermes.core.recorder import Subscription
 from hermes.core.session import Session
-from hermes.core.subscription import Subscription
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.hook_consent import ask_before_session
-from hermes.surfaces.cli.oneshot import CODES, TextPrinter, stop_on_signal
-from hermes.surfaces.cli.source import opening_of
+from hermes.surfaces.cli.oneshot import CODES, TextPrinter, opening_of, stop_on_signal
 
 
 def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, quiet: bool) -> int:

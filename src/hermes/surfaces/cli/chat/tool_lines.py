@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from hermes.codec.json import encode
-from hermes.commands.amounts import format_duration
-from hermes.commands.describe import CallDescription, failure_reason
-from hermes.commands.visible import sanitize
+from hermes.commands.formatting import format_duration, sanitize
+from hermes.commands.tool_calls import CallDescription, failure_reason
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells, cut, pad
-from hermes.surfaces.cli.chat.paint import Paint, Role
+from hermes.surfaces.cli.chat.screen import Paint, Role
 
 VERB_CELLS = 9
 LEAST_CELLS = 8

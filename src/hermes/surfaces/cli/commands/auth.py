@@ -1,24 +1,138 @@
-"""`hermes auth`: API keys and logins of each provider, and their state."""
+"""`hermes auth`, `login` and `logout`: API keys and logins of providers."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from getpass import getpass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hermes.config.findings import Level
-from hermes.core.errors import UsageError
-from hermes.credentials.accounts import Accounts
-from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
-from hermes.surfaces.cli.commands.logout import log_out
+from hermes.config.diagnostics import Level
+from hermes.config.environment import process_environment
+from hermes.core.errors import NotFound, UsageError
+from hermes.credentials.accounts import Accounts, open_accounts
+from hermes.surfaces.cli.command_context import apply_style, config_of, mark, run
 from hermes.surfaces.cli.output import Output, json_output, table, text_output
-from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
-    from hermes.credentials.desk import AccountRow
+    from hermes.credentials.admin import AccountRow
+
+T = TypeVar("T")
+
+
+def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, Any, T]]) -> T:
+    """Await `work` with the accounts of the home."""
+
+    async def whole() -> T:
+        async with open_accounts(config_of(ctx), env=process_environment()) as accounts:
+            return await work(accounts)
+
+    return run(whole())
+
+
+class TerminalScreen:
+    """Prints the login URL, and opens a browser if there is one."""
+
+    def __init__(self, *, browser: bool) -> None:
+        self._browser = browser and _has_browser(process_environment())
+
+    def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
+        print(f"Open  {apply_style(whole_url or url, 'bold')}")
+        print(f"and {'check' if whole_url else 'type in'} the code  {apply_style(code, 'bold')}")
+        print(f"Waiting for up to {max(1, round(seconds / 60))} min; Ctrl+C stops.", flush=True)
+        self._open(whole_url or url)
+
+    def show_page(self, url: str, *, paste: bool) -> None:
+        print(f"Open  {apply_style(url, 'bold')}")
+        if paste:
+            print("If the browser does not return here, paste the code that it shows:")
+        sys.stdout.flush()
+        self._open(url)
+
+    async def pasted(self) -> str:
+        """A line of stdin. Not read in a thread, which could not be cancelled when the browser
+        returns first."""
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def read() -> None:
+            text = sys.stdin.readline()
+            if text.strip() and not line.done():
+                line.set_result(text)
+            elif not text:
+                loop.remove_reader(sys.stdin)
+
+        try:
+            loop.add_reader(sys.stdin, read)
+        except (OSError, ValueError):
+            return await line
+        try:
+            return await line
+        finally:
+            loop.remove_reader(sys.stdin)
+
+    def _open(self, url: str) -> None:
+        if self._browser:
+            import webbrowser
+
+            webbrowser.open(url)
+
+
+def _has_browser(env: Mapping[str, str]) -> bool:
+    """False over a remote shell, and where only a text browser could open."""
+    if env.get("SSH_CONNECTION") or env.get("SSH_TTY"):
+        return False
+    return sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+
+
+@click.command(help="Log in to a provider; the default is the one in the settings.")
+@click.argument("provider", required=False, default="")
+@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
+@click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
+@click.option("--label", default="", help="A name for a second login at the same provider.")
+@text_output()
+def login_command(
+    ctx: click.Context, provider: str, named: str, no_browser: bool, label: str
+) -> list[str]:
+    provider = provider or named
+    chosen = provider or config_of(ctx).settings.model.provider
+
+    async def work(accounts: Accounts) -> list[str]:
+        if not chosen or (not provider and accounts.known_name(chosen) not in accounts.logins()):
+            raise UsageError(f"Name a provider: {', '.join(accounts.logins())}.")
+        row = await accounts.log_in(chosen, TerminalScreen(browser=not no_browser), label=label)
+        choose = f"`hermes config set model.provider {row.provider}` or `hermes -m`"
+        return [
+            f"{mark('ok')} logged in to {row.provider} ({row.label})",
+            f"Choose a model with {choose}.",
+        ]
+
+    return with_accounts(ctx, work)
+
+
+@click.command(help="Log out of a provider; the default is the most recent login.")
+@click.argument("provider", required=False, default="")
+@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
+@text_output(with_accounts)
+async def logout_command(accounts: Accounts, provider: str, named: str) -> list[str]:
+    return await log_out(accounts, provider or named)
+
+
+async def log_out(accounts: Accounts, provider: str) -> list[str]:
+    provider = provider or accounts.active_provider()
+    removed = await accounts.log_out(provider) if provider else ()
+    if not removed:
+        what = f"There is no login at {provider}" if provider else "There is no login"
+        raise NotFound(f"{what}; `hermes auth list` shows all keys and logins.")
+    return [
+        f"logged out of {row.provider} ({row.label}), "
+        + ("on this machine" if row.why else "and the provider revoked the token")
+        for row in removed
+    ]
+
 
 WIDTHS = (3, 22, 8, 26)
 WHY = {"rate_limit": "rate limit", "billing": "no credit", "auth": "refused"}

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.click_options import click_option
 from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.output import click_option
 
 # Global options that `chat` does not accept.
 _ALONE = frozenset(("profile", "prompt", "as_json", "usage_file"))
@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, **own: Any) -> int:
     if text is None:
         if own["images"] or own["quiet"]:
             raise UsageError("--image and --quiet belong to a query; add -q TEXT.")
-        from hermes.surfaces.cli.chat.entrance import run_chat
+        from hermes.surfaces.cli.chat.startup import run_chat
 
         return run_chat(options)
     from hermes.surfaces.cli.chat.query import ask

@@ -10,17 +10,16 @@ import click
 from hermes.codec.json import encode, plain
 from hermes.codec.values import JsonValue
 from hermes.config.check import check_files
+from hermes.config.diagnostics import Diagnostic
 from hermes.config.edit import migrate_file, set_from_text, unset
-from hermes.config.files import replace_file
-from hermes.config.findings import Diagnostic
+from hermes.config.environment import display_value, mask
+from hermes.config.home import replace_file
 from hermes.config.load import Explanation
-from hermes.config.migrate import Removed, newest_version
+from hermes.config.migrations import Removed, newest_version
 from hermes.config.schema import describe_type, format_key, parse_key
-from hermes.config.secrets import display_value, mask
 from hermes.core.errors import ConfigError
+from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
 from hermes.surfaces.cli.output import Output, as_json_option, json_output, print_json, text_output
-from hermes.surfaces.cli.place import config_of, home_of
-from hermes.surfaces.cli.style import apply_style, mark
 
 NEW_FILE = b"# Settings of Hermes. `hermes config show` lists them with their values.\n"
 
@@ -93,7 +92,7 @@ def explain(ctx: click.Context, key: str) -> Output:
     config = config_of(ctx)
     if key == "model":
         # The model follows from more than one setting.
-        from hermes.surfaces.cli.explained import explain_model
+        from hermes.surfaces.cli.commands.models import explain_model
 
         return explain_model(ctx)
     found = config.explain(key)

@@ -13,6 +13,7 @@ import click
 from hermes.app.build import App
 from hermes.core.session_request import SessionRequest
 from hermes.skills.library import SkillLibrary
+from hermes.surfaces.cli.command_context import home_of, mark
 from hermes.surfaces.cli.output import (
     Output,
     fields,
@@ -21,8 +22,6 @@ from hermes.surfaces.cli.output import (
     text_output,
     with_app,
 )
-from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.skills.consolidation import MergeResult

@@ -1,24 +1,121 @@
-"""`hermes logs`: read the log files of a home."""
+"""`hermes logs`: read and follow the log files of a home."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
 from hermes.codec.json import encode, plain
 from hermes.codec.values import Value
+from hermes.commands.formatting import sanitize
 from hermes.config.home import Home
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands.logs_mcp import show_mcp
-from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated_files
-from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import Role, apply_style
+from hermes.credentials.redaction import line_redactor
+from hermes.surfaces.cli.command_context import Role, apply_style, home_of
+
+FOLLOW_SECONDS = 0.25
+
+
+def rotated_files(path: Path) -> Iterator[Path]:
+    """The file and its rotated predecessors, newest first."""
+    number = 0
+    file = path
+    while file.exists():
+        yield file
+        number += 1
+        file = path.with_name(f"{path.name}.{number}")
+
+
+class Tail:
+    """Follows a file from its current end, across rotation."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rest = b""
+        self._file: BinaryIO | None = None
+        self._open()
+        if self._file is not None:
+            self._file.seek(0, os.SEEK_END)
+
+    def new_lines(self) -> list[str]:
+        """Complete lines only. A rotated file is read to its end before the next one."""
+        if self._file is None:
+            self._open()
+        if self._file is None:
+            return []
+        moved = self._is_moved(self._file)
+        data = self._rest + self._file.read()
+        if moved:
+            self.close()
+            return _decode(data) + self.new_lines()
+        whole, newline, self._rest = data.rpartition(b"\n")
+        return _decode(whole + newline)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file, self._rest = None, b""
+
+    def _open(self) -> None:
+        try:
+            self._file = self._path.open("rb")
+        except OSError:
+            self._file = None
+
+    def _is_moved(self, file: BinaryIO) -> bool:
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
+        except OSError:
+            return True
+
+
+def _decode(data: bytes) -> list[str]:
+    return [f"{line}\n" for line in data.decode(errors="replace").split("\n") if line]
+
+
+def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
+    """Print the newest lines of each server. Returns whether any server has a log."""
+    files = sorted((home.logs / "mcp").glob("*.log"))
+    # Server output is untrusted: it may contain secrets or terminal control sequences.
+    # Redaction is slow to load.
+
+    mask = line_redactor(home)
+    with ExitStack() as stack:
+        tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
+        for file in files:
+            for line in _newest_lines(file, lines):
+                _print_mcp(file.stem, line, mask, as_json)
+        while follow and files:
+            new = [(file.stem, line) for file, tail in tails.items() for line in tail.new_lines()]
+            for server, line in new:
+                _print_mcp(server, line.rstrip("\n"), mask, as_json)
+            if not new:
+                time.sleep(FOLLOW_SECONDS)
+    return bool(files)
+
+
+def _newest_lines(file: Path, count: int) -> list[str]:
+    kept: deque[str] = deque(maxlen=count)
+    for part in reversed([*rotated_files(file)]):
+        with part.open(encoding="utf-8", errors="replace") as stream:
+            kept.extend(line.rstrip("\n") for line in stream)
+    return list(kept)
+
+
+def _print_mcp(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
+    text = sanitize(mask(line))
+    shown = encode({"server": server, "text": text}).decode() if as_json else f"[{server}] {text}"
+    print(shown, flush=True)
+
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
+from hermes.config.extension_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.admin import McpAdmin, ServerRow
-from hermes.surfaces.cli.accounts import TerminalScreen
+from hermes.surfaces.cli.command_context import apply_style, mark
+from hermes.surfaces.cli.commands.auth import TerminalScreen
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
-from hermes.surfaces.cli.style import apply_style, mark
 
 T = TypeVar("T")
 # Subcommands that are loaded when they are called.

@@ -1,14 +1,17 @@
-"""`hermes policy`: explain decisions, list the rules and show past decisions."""
+"""`hermes policy`: explain decisions, list rules, show past decisions, redact and scan text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import escape_invisible, one_line
+from hermes.codec.values import JsonObject
+from hermes.commands.formatting import escape_invisible, one_line
 from hermes.journal.archive import SessionFilter
+from hermes.policy.inquiries import answer_redact, answer_scan
 from hermes.policy.rule_setup import (
     DecisionRecord,
     answer,
@@ -18,10 +21,39 @@ from hermes.policy.rule_setup import (
     owner_rules,
     rules_path,
 )
-from hermes.surfaces.cli.commands.policy_dialogue import always_json, answer_lines, redact, scan
-from hermes.surfaces.cli.output import Output, format_time, json_output, table, with_app
-from hermes.surfaces.cli.place import config_of
-from hermes.surfaces.cli.style import Role, apply_style
+from hermes.surfaces.cli.command_context import Role, apply_style, config_of
+from hermes.surfaces.cli.output import Output, format_time, json_output, print_json, table, with_app
+
+always_json = click.option("--json", "as_json", is_flag=True, help="The default here.")
+
+
+def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
+    """Each answer is flushed, so that a script can wait for it."""
+    for line in sys.stdin.buffer:
+        if line.strip():
+            print_json(answer(line))
+            sys.stdout.flush()
+
+
+@click.command(
+    help='Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
+    "the kinds of secrets that it contained."
+)
+@always_json
+@click.pass_context
+def redact(ctx: click.Context, as_json: bool) -> None:
+    config = config_of(ctx)
+    answer_lines(lambda line: answer_redact(config, line))
+
+
+@click.command(
+    help='Answer JSON lines such as {"kind":"memory","text":"…"} with a verdict and findings. '
+    'Kinds: memory, skill (may include "files"), context, tool_description.'
+)
+@always_json
+def scan(as_json: bool) -> None:
+    answer_lines(answer_scan)
+
 
 LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}

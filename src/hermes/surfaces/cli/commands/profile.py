@@ -8,15 +8,13 @@ from pathlib import Path
 
 import click
 
+from hermes.config.environment import process_environment
 from hermes.config.home import root_home
-from hermes.config.secrets import process_environment
 from hermes.core.errors import ConfigError, UsageError
 from hermes.homes.aliases import Aliases
 from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
-from hermes.surfaces.cli.asking import confirm_by_name, yes_option
-from hermes.surfaces.cli.output import Output, json_output, text_output
-from hermes.surfaces.cli.place import home_of
-from hermes.surfaces.cli.style import apply_style, mark
+from hermes.surfaces.cli.command_context import apply_style, home_of, mark
+from hermes.surfaces.cli.output import Output, confirm_by_name, json_output, text_output, yes_option
 
 
 @click.group(help="Profiles: separate settings, keys, memory and sessions under one install.")

@@ -1,27 +1,33 @@
-"""`hermes sessions`: list, show, search, fork, rename and count past sessions."""
+"""`hermes sessions`: list, show, search, fork, rename, archive and browse past sessions."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
 from hermes.app.build import App
-from hermes.commands.visible import one_line, sanitize
+from hermes.commands.formatting import one_line, sanitize
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.journal.archive import Lineage, SearchHit, SessionFilter, SessionInfo
-from hermes.surfaces.cli.commands.session_filters import (
+from hermes.surfaces.cli.command_context import apply_style
+from hermes.surfaces.cli.commands.session_files import (
+    delete,
+    export,
     filter_options,
+    import_,
     is_narrowed,
+    optimize,
     parse_filter,
+    prune,
+    repair,
+    verify,
 )
-from hermes.surfaces.cli.commands.sessions_archive import archive, unarchive
-from hermes.surfaces.cli.commands.sessions_browse import browse
-from hermes.surfaces.cli.commands.sessions_files import export, import_, repair, verify
-from hermes.surfaces.cli.commands.sessions_removal import delete, optimize, prune
 from hermes.surfaces.cli.output import (
     Output,
     ago,
@@ -31,7 +37,97 @@ from hermes.surfaces.cli.output import (
     table,
     with_app,
 )
-from hermes.surfaces.cli.style import apply_style
+
+
+@click.command(help="Archive sessions: hidden from lists, still found by name and by search.")
+@click.argument("sessions", nargs=-1, required=True)
+@click.option("--to-file", is_flag=True, help="Move each to a file that can be imported instead.")
+@json_output(with_app)
+async def archive(app: App, sessions: tuple[str, ...], to_file: bool) -> Output:
+    if not to_file:
+        ids = await _set_archived(app, sessions, archived=True)
+        data: object = [{"session_id": each, "archived": True} for each in ids]
+        restore = {each: f"unarchive {each}" for each in ids}
+    else:
+        files = {each: str(await app.archive.archive(each)) for each in await _find(app, sessions)}
+        data = [{"session_id": each, "file": file} for each, file in files.items()]
+        restore = {each: f"import {file}" for each, file in files.items()}
+    lines = [
+        f"{session_id} is archived; `hermes sessions {words}` restores it."
+        for session_id, words in restore.items()
+    ]
+    return Output(data, lines)
+
+
+@click.command(help="Show archived sessions in lists again.")
+@click.argument("sessions", nargs=-1, required=True)
+@json_output(with_app)
+async def unarchive(app: App, sessions: tuple[str, ...]) -> Output:
+    ids = await _set_archived(app, sessions, archived=False)
+    data = [{"session_id": session_id, "archived": False} for session_id in ids]
+    return Output(data, [f"{session_id} is no longer archived." for session_id in ids])
+
+
+async def _set_archived(app: App, sessions: tuple[str, ...], *, archived: bool) -> tuple[str, ...]:
+    found = await _find(app, sessions)
+    for session_id in found:
+        await app.archive.set_archived(session_id, away=archived)
+    return found
+
+
+async def _find(app: App, sessions: tuple[str, ...]) -> tuple[str, ...]:
+    """All names are resolved before anything changes."""
+    return tuple(dict.fromkeys([await app.archive.find(each) for each in sessions]))
+
+
+MOST = 200
+WITHOUT_TERMINAL = (
+    "There is no terminal to choose in. Use instead:\n"
+    "  hermes sessions list\n"
+    "  hermes sessions search WORDS\n"
+    "  hermes --resume ID"
+)
+
+
+@click.command(help="Pick a past session and resume it.")
+@click.option("--limit", type=click.IntRange(min=1), default=MOST, help="How many to offer.")
+@click.pass_context
+def browse(ctx: click.Context, limit: int) -> int:
+    async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
+        return await app.archive.recent(limit=limit), app.world.clock.now()
+
+    found, now = with_app(ctx, work)
+    if not found:
+        print("No sessions yet; start one with `hermes`.")
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(WITHOUT_TERMINAL)
+        return 0
+    picked = _pick(found, now)
+    if picked is None:
+        return 0
+    from hermes.surfaces.cli.chat.startup import run_chat
+
+    return run_chat({**(ctx.find_root().obj or {}), "resume": picked})
+
+
+def _pick(found: tuple[SessionInfo, ...], now: float) -> str | None:
+    # The picker loads a large library.
+    from hermes.surfaces.cli.picker import Picker, PickerRow
+
+    rows = [
+        PickerRow(
+            text=info.title or info.preview or info.id,
+            value=info.id,
+            note=" · ".join(
+                # Without a title, the preview is the text.
+                (ago(now - info.last_at), info.source, *((info.preview,) if info.title else ()))
+            ),
+        )
+        for info in found
+    ]
+    return asyncio.run(Picker("Resume", rows).run())
+
 
 LINE = 160
 NONE_YET = "No sessions yet; start one with `hermes`."

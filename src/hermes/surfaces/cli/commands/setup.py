@@ -11,16 +11,14 @@ from pathlib import Path
 import click
 
 from hermes.config.edit import set_from_text
+from hermes.config.environment import display_value, process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.schema import describe_type
-from hermes.config.secrets import display_value, process_environment
 from hermes.core.errors import HermesError
-from hermes.surfaces.cli.commands.model_access import WizardOptions
-from hermes.surfaces.cli.commands.model_wizard import run_wizard
+from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
+from hermes.surfaces.cli.commands.model_wizard import WizardOptions, run_wizard
 from hermes.surfaces.cli.commands.tools import choose
-from hermes.surfaces.cli.place import config_of, home_of
-from hermes.surfaces.cli.style import apply_style, mark
 
 QUESTIONS = {
     "terminal": ("terminal.backend", "terminal.cwd", "terminal.timeout"),

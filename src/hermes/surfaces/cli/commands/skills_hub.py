@@ -12,10 +12,10 @@ import click
 
 from hermes.app.build import App
 from hermes.codec.json import encode, plain
-from hermes.commands.skill_lines import listing_lines, tree_difference
-from hermes.commands.visible import escape_invisible, one_line, sanitize
+from hermes.commands.formatting import escape_invisible, one_line, sanitize
+from hermes.commands.skills import listing_lines, tree_difference
 from hermes.core.errors import HermesError, UsageError
-from hermes.surfaces.cli.asking import yes_option
+from hermes.surfaces.cli.command_context import apply_style, mark
 from hermes.surfaces.cli.output import (
     Output,
     as_json_option,
@@ -24,13 +24,12 @@ from hermes.surfaces.cli.output import (
     text_output,
     warn,
     with_app,
+    yes_option,
 )
-from hermes.surfaces.cli.style import apply_style, mark
 
 if TYPE_CHECKING:
     from hermes.skills.hub.hub import PreparedInstall
-    from hermes.skills.hub.lock import InstalledSkill
-    from hermes.skills.hub.trust import SkillFinding
+    from hermes.skills.hub.lock import InstalledSkill, SkillFinding
 
 TEXT_ROWS = 40
 

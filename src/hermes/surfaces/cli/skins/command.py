@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes.codec.values import replace
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
-from hermes.surfaces.cli.skins.find import find_skin, skin_names
+from hermes.surfaces.cli.skins.skin import find_skin, skin_names
 
 
 async def skin(here: CommandContext, argument: str) -> Outcome:

@@ -9,13 +9,11 @@ from urllib.parse import quote, urlencode
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject
-from hermes.images.faults import ImageFault
+from hermes.images.client import ImageServerClient, Upload, cancel_request, error_from_message
 from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
-from hermes.images.line import ImageServerClient, cancel_request
-from hermes.images.multipart import Upload
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
+from hermes.images.storage import ImageFault
 from hermes.plugins.bundled.image_gen.comfyui.workflows import changing, drawing
 
 SIZES = {"landscape": (1216, 832), "square": (1024, 1024), "portrait": (832, 1216)}

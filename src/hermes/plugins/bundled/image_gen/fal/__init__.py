@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject, replace
-from hermes.images.faults import ImageFault
+from hermes.images.client import ImageServerClient, cancel_request, error_from_message
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.line import ImageServerClient, cancel_request
-from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
+from hermes.images.storage import ImageFault, data_url
 from hermes.plugins.bundled.image_gen.fal.catalogue import MODELS
 
 POLL_SECONDS = 0.5

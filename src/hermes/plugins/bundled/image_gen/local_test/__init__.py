@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.images.faults import ImageFault
 from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     ImageGenProvider,
@@ -15,6 +14,7 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.registry import BundledContext
+from hermes.images.storage import ImageFault
 from hermes.images.studio import Studio, run_sync
 from hermes.plugins.bundled.image_gen.local_test.drawing import picture
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
+from hermes.images.client import ImageServerClient
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
-from hermes.images.line import ImageServerClient
 from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 

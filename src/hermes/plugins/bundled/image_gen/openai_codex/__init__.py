@@ -7,16 +7,19 @@ from contextlib import aclosing
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ProviderError
-from hermes.images.faults import ImageFault
+from hermes.images.client import (
+    ImageServerClient,
+    error_from_message,
+    error_from_response,
+    unreachable_error,
+)
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.line import ImageServerClient
-from hermes.images.pictures import data_url, decode_base64
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import error_from_message, error_from_response, unreachable_error
 from hermes.images.registry import BundledContext
+from hermes.images.storage import ImageFault, data_url, decode_base64
+from hermes.net.http import HttpResponse
+from hermes.net.sse import SseParser
 from hermes.plugins.bundled.image_gen.openai import API_MODEL, SIZES, quality_of, rows
-from hermes.providers.http import HttpResponse
-from hermes.providers.sse import SseParser
 
 ACCOUNT = "openai-codex"
 # It only passes the wish on to the tool.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
-from hermes.images.faults import ImageFault
+from hermes.images.client import ImageServerClient
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
-from hermes.images.line import ImageServerClient
 from hermes.images.registry import BundledContext
+from hermes.images.storage import ImageFault
 from hermes.images.studio import Studio
 
 SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 
 from hermes.codec.values import JsonObject
+from hermes.images.client import ImageServerClient, error_from_message
 from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
-from hermes.images.line import ImageServerClient
-from hermes.images.pictures import decode_base64
 from hermes.images.provider import aload_source_image
-from hermes.images.refusals import error_from_message
 from hermes.images.registry import BundledContext
+from hermes.images.storage import decode_base64
 
 SIZES = {"landscape": (1152, 768), "square": (1024, 1024), "portrait": (768, 1152)}
 LOGIN = "SDWEBUI_CREDENTIALS"

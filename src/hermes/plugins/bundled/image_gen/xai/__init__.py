@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
+from hermes.images.client import ImageServerClient
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, first_image
-from hermes.images.line import ImageServerClient
-from hermes.images.pictures import data_url
 from hermes.images.provider import aload_source_image
 from hermes.images.registry import BundledContext
+from hermes.images.storage import data_url
 
 RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
 RESOLUTIONS = ("1k", "2k")

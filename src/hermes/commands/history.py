@@ -1,0 +1,227 @@
+"""History commands (branch, history, save, status, copy …) and the recap of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes.app.session_controls import SessionControls
+from hermes.codec.json import encode, plain
+from hermes.codec.values import Value
+from hermes.commands.formatting import (
+    format_count,
+    format_elapsed,
+    format_money,
+    one_line,
+    sanitize,
+)
+from hermes.commands.registry import (
+    CommandContext,
+    CopyText,
+    Outcome,
+    ShowText,
+    SlashCommand,
+    SwitchSession,
+)
+from hermes.commands.session import recent, running_work, split_confirmation
+from hermes.context.session_references import without_attachments
+from hermes.core.errors import UsageError
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+SAID_CHARACTERS = 300
+ANSWER_CHARACTERS = 200
+ANSWER_LINES = 3
+
+
+class RecapExchange(Value):
+    """One user message, its final answer and the number of tool calls."""
+
+    said: str
+    answer: str = ""
+    calls: int = 0
+
+
+class MessageCounts(Value):
+    """Message counts by kind."""
+
+    messages: int
+    said: int
+    calls: int
+
+
+def exchanges(messages: Sequence[Message], last: int) -> tuple[RecapExchange, ...]:
+    """The last exchanges, oldest first, each cut to a few lines."""
+    found: list[RecapExchange] = []
+    for message in messages:
+        match message:
+            case UserMessage(origin="user"):
+                said = without_attachments(message.text)
+                found.append(RecapExchange(said=one_line(said, SAID_CHARACTERS)))
+            case AssistantMessage() if found:
+                now = found[-1]
+                found[-1] = RecapExchange(
+                    said=now.said,
+                    answer=_shorten(message.text) or now.answer,
+                    calls=now.calls + len(message.calls),
+                )
+            case _:
+                pass
+    return tuple(found[-last:]) if last else ()
+
+
+def count_messages(messages: Sequence[Message]) -> MessageCounts:
+    said = sum(isinstance(m, UserMessage) and m.origin == "user" for m in messages)
+    calls = sum(len(m.results) for m in messages if isinstance(m, ToolMessage))
+    return MessageCounts(messages=len(messages), said=said, calls=calls)
+
+
+def _shorten(text: str) -> str:
+    lines = [line.rstrip() for line in sanitize(text).strip().split("\n") if line.strip()]
+    short = "\n".join(lines[:ANSWER_LINES])
+    if len(short) > ANSWER_CHARACTERS:
+        return short[: ANSWER_CHARACTERS - 1].rstrip() + "…"
+    return short + ("\n…" if len(lines) > ANSWER_LINES else "")
+
+
+SHOWN_EXCHANGES = 10
+RECAPPED = 2
+
+
+async def sessions(here: CommandContext, argument: str) -> Outcome:
+    return ShowText(text=await recent(here))
+
+
+async def branch(here: CommandContext, argument: str) -> Outcome:
+    if here.session.busy:
+        raise UsageError("A turn is running; wait for its end or interrupt it first.")
+    if not here.session.transcript.messages:
+        raise UsageError("There is nothing to branch from yet; send a message first.")
+    before = here.session.transcript.title or here.session.id
+    title = await here.app.archive.free_title(argument) if argument else ""
+    forked = await here.app.archive.fork(here.session.id, title=title)
+    return SwitchSession(
+        session_id=forked, text=f"A branch of {one_line(before)}; that one stays as it is."
+    )
+
+
+async def clear(here: CommandContext, argument: str) -> Outcome:
+    if loss := await running_work(here, split_confirmation(argument)[1]):
+        return ShowText(text=f"{loss} Confirm with `/clear --yes`.")
+    return SwitchSession(reason="new", clear=True)
+
+
+async def history(here: CommandContext, argument: str) -> Outcome:
+    wanted = int(argument) if argument.isdecimal() else SHOWN_EXCHANGES
+    told = exchanges(here.session.transcript.messages, wanted)
+    if not told:
+        return ShowText(text="There are no messages yet.")
+    return ShowText(text="\n\n".join(map(_exchange_text, told)))
+
+
+async def save(here: CommandContext, argument: str) -> Outcome:
+    """Saves to the working folder of the session."""
+    transcript, now = here.session.transcript, here.app.world.clock.now()
+    if not transcript.messages:
+        raise UsageError("There is nothing to save yet; send a message first.")
+    moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
+    opened = transcript.opened
+    folder = Path(opened.cwd) if opened and opened.cwd else Path.cwd()
+    path = folder / (argument or f"hermes_conversation_{moment}.json")
+    body = {
+        "session_id": here.session.id,
+        "title": transcript.title,
+        "model": transcript.model,
+        "provider": transcript.provider,
+        "messages": [plain(message) for message in transcript.messages],
+    }
+    text = here.app.secrecy.text(encode(body).decode())
+    try:
+        await asyncio.to_thread(_write_new, path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}).") from error
+    return ShowText(text=f"Written to {path}.")
+
+
+async def status(here: CommandContext, argument: str) -> Outcome:
+    transcript, app = here.session.transcript, here.app
+    window = app.window(transcript.model, transcript.provider)
+    share = transcript.last_prompt * 100 // window if window else 0
+    title = f" ({one_line(transcript.title)})" if transcript.title else ""
+    used = format_count(transcript.last_prompt)
+    count, tuned = count_messages(transcript.messages), app.controls[here.session.id]
+    spent = "" if transcript.usage.cost is None else f" · {format_money(transcript.usage.cost)}"
+    waiting = f" · {len(transcript.waiting)} waiting" if transcript.waiting else ""
+    running = [each for each in await here.session.workspace.processes.list() if _runs(each.status)]
+    lines = [
+        f"Session   {here.session.id}{title}",
+        f"Model     {transcript.model} ({transcript.provider}){_set(tuned)}",
+        f"State     {'working' if here.session.busy else 'idle'}{waiting}",
+        f"Messages  {count.messages} ({count.said} user, {count.calls} tool calls)",
+        f"Context   {used} / {format_count(window)} ({share}%){spent}",
+        f"Approvals {tuned.mode}",
+        f"Folder    {here.session.workspace.cwd}",
+    ]
+    now = app.world.clock.now()
+    lines += [
+        f"Process   {each.id}  {format_elapsed(now - each.started_at)}"
+        f"  {one_line(each.command, 60)}"
+        for each in running
+    ]
+    told = exchanges(transcript.messages, RECAPPED)
+    return ShowText(text="\n".join((*lines, *("\n" + _exchange_text(each) for each in told))))
+
+
+async def copy(here: CommandContext, argument: str) -> Outcome:
+    """Copies the last answer, or the n-th last."""
+    back = int(argument) if argument.isdecimal() and int(argument) else 1
+    answers = [
+        message.text
+        for message in here.session.transcript.messages
+        if isinstance(message, AssistantMessage) and message.text.strip()
+    ]
+    if len(answers) < back:
+        raise UsageError("There is no such answer; /history shows the conversation.")
+    return CopyText(text=answers[-back])
+
+
+HISTORY_COMMANDS = (
+    SlashCommand("sessions", "List recent sessions.", sessions),
+    SlashCommand(
+        "branch",
+        "Continue in a copy of this session.",
+        branch,
+        arguments="[title]",
+        aliases=("fork",),
+    ),
+    SlashCommand("clear", "Clear the screen and start a new session.", clear, surfaces=("cli",)),
+    SlashCommand("history", "Show the conversation.", history, arguments="[n]", surfaces=("cli",)),
+    SlashCommand(
+        "save", "Save the conversation to a file.", save, arguments="[file]", surfaces=("cli",)
+    ),
+    SlashCommand("status", "Show the session status.", status, category="info"),
+    SlashCommand(
+        "copy", "Copy the last answer.", copy, arguments="[n]", category="info", surfaces=("cli",)
+    ),
+)
+
+
+def _set(tuned: SessionControls) -> str:
+    """The effort and tier, if set."""
+    return f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(tuned.tier)
+
+
+def _exchange_text(exchange: RecapExchange) -> str:
+    calls = f"\n┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}" if exchange.calls else ""
+    answer = f"\n{exchange.answer}" if exchange.answer else ""
+    return f"❯ {exchange.said}{calls}{answer}"
+
+
+def _write_new(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def _runs(status: str) -> bool:
+    return status == "running"

@@ -1,0 +1,193 @@
+"""Input commands (image, paste, prompt), attached images and `@` completion."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import posixpath
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.codec.atomic_files import replace_file
+from hermes.commands.formatting import format_count
+from hermes.commands.registry import (
+    AttachImage,
+    CommandContext,
+    OpenEditor,
+    Outcome,
+    SlashCommand,
+    Suggestion,
+)
+from hermes.context.session_references import complete_path
+from hermes.core.errors import UsageError
+from hermes.core.messages import Image
+
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
+# Magic bytes, media type and file extension.
+IMAGE_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png", ".png"),
+    (b"\xff\xd8\xff", "image/jpeg", ".jpg"),
+    (b"GIF87a", "image/gif", ".gif"),
+    (b"GIF89a", "image/gif", ".gif"),
+)
+
+
+async def attach_image(app: App, path: Path) -> Image:
+    """The image as part of a message; UsageError when it is invalid."""
+    return await asyncio.to_thread(_store_file, app, path)
+
+
+async def store_image(app: App, data: bytes) -> Image:
+    """The same for image data without a file."""
+    return await asyncio.to_thread(_keep, app, data, "The image")
+
+
+def _store_file(app: App, path: Path) -> Image:
+    try:
+        # One byte over the limit is enough to detect a larger file.
+        with path.open("rb") as file:
+            data = file.read(MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
+    return _keep(app, data, str(path))
+
+
+def _keep(app: App, data: bytes, name: str) -> Image:
+    if len(data) > MAX_IMAGE_BYTES:
+        raise UsageError(f"{name} is larger than {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
+    media_type, ending = image_kind(name, data)
+    folder = app.home.ensure_folder(app.home.cache / "images")
+    kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
+    if not kept.exists():
+        replace_file(kept, data)
+    return Image(file=str(kept), media_type=media_type)
+
+
+def image_kind(name: str, data: bytes) -> tuple[str, str]:
+    """The media type and extension of an image; UsageError for other data."""
+    for beginning, media_type, ending in IMAGE_KINDS:
+        if data.startswith(beginning):
+            return media_type, ending
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp", ".webp"
+    raise UsageError(f"{name} is not an image; supported are PNG, JPEG, GIF and WebP.")
+
+
+REFERENCE_KINDS = {
+    "file:": "a file, or lines of it: @file:path:10-25",
+    "folder:": "what is in a folder",
+    "diff": "what git says has changed",
+    "staged": "what is staged",
+    "git:": "the last commits: @git:3",
+    "url:": "a page",
+}
+_UNFINISHED = re.compile(r"(?:^|(?<=[\s(\[{]))@(?P<kind>file:|folder:)?(?P<rest>[^\s@]*)$")
+
+
+async def references_like(here: CommandContext, line: str) -> Sequence[Suggestion]:
+    match = _UNFINISHED.search(line)
+    if match is None:
+        return ()
+    kind, rest = match["kind"] or "", match["rest"]
+    suggestions = []
+    if not kind:
+        suggestions = [
+            Suggestion(text=name, words=words, replaces=len(rest))
+            for name, words in REFERENCE_KINDS.items()
+            if name.startswith(rest)
+        ]
+        if suggestions or not rest:
+            return suggestions
+    folder = rest.rpartition("/")[0]
+    for info in await complete_path(here.session, rest):
+        if kind == "folder:" and info.kind != "folder":
+            continue
+        name = posixpath.join(folder, posixpath.basename(info.path))
+        is_folder = info.kind == "folder"
+        shown = name + "/" if is_folder else name
+        suggestions.append(
+            Suggestion(
+                text=shown if kind else f"file:{shown}",
+                words="" if is_folder else f"{format_count(info.size)} bytes",
+                replaces=len(rest),
+            )
+        )
+    return suggestions
+
+
+PASTE_SECONDS = 5.0
+# Clipboard programs in order of preference.
+CLIPBOARDS = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-t", "image/png", "-o"),
+    ("pngpaste", "-"),
+)
+
+
+async def image(here: CommandContext, argument: str) -> Outcome:
+    if not argument:
+        raise UsageError("Use /image PATH to attach an image to your next message.")
+    return AttachImage(
+        path=await asyncio.to_thread(_resolve_path, argument, here.session.workspace.root)
+    )
+
+
+async def paste(here: CommandContext, argument: str) -> Outcome:
+    kept = await store_image(here.app, await _clipboard())
+    return AttachImage(path=kept.file)
+
+
+async def prompt(here: CommandContext, argument: str) -> Outcome:
+    return OpenEditor(draft=argument)
+
+
+def _resolve_path(typed: str, root: str) -> str:
+    path = Path(root) / Path(typed.strip("\"'")).expanduser()
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}; give a relative or absolute path.")
+    return str(path)
+
+
+async def _clipboard() -> bytes:
+    """The image in the clipboard; UsageError without one."""
+    for program, *arguments in CLIPBOARDS:
+        if shutil.which(program) is None:
+            continue
+        running = await asyncio.create_subprocess_exec(
+            program,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(PASTE_SECONDS):
+                data, _ = await running.communicate()
+        except TimeoutError:
+            running.kill()
+            await running.wait()
+            continue
+        if data:
+            return data
+    raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
+
+
+INPUT_COMMANDS = (
+    SlashCommand(
+        "image",
+        "Attach an image to the next message.",
+        image,
+        arguments="path",
+        category="input",
+        surfaces=("cli",),
+    ),
+    SlashCommand(
+        "paste", "Attach an image from the clipboard.", paste, category="input", surfaces=("cli",)
+    ),
+    SlashCommand(
+        "prompt", "Write the message in your editor.", prompt, category="input", surfaces=("cli",)
+    ),
+)

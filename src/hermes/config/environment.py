@@ -1,0 +1,257 @@
+"""The process environment, the `.env` file, and the secrets from both."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from hermes.codec.values import JsonValue, Value
+from hermes.config.diagnostics import Diagnostic, warning
+from hermes.config.home import Home, replace_file
+from hermes.core.errors import ConfigError
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+
+
+def env_flag(env: Mapping[str, str], name: str) -> bool:
+    """Whether a variable is set to a true word."""
+    return env.get(name, "").strip().lower() in TRUE_WORDS
+
+
+def set_time_zone(name: str) -> str:
+    """Sets the time zone of this process and its children. Returns an error message for an unknown
+    name, else ""."""
+    # Slow to load and rarely needed.
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        return f"timezone: unknown zone {name!r}; use a name like Europe/Berlin."
+    os.environ["TZ"] = name
+    time.tzset()
+    return ""
+
+
+# Patterns are compiled on first use: most starts need none of them.
+_LINE = r"(?s)\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z"
+_SECRET_NAME = (
+    r"(?i)(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)"
+    r"(?:_[A-Z0-9]{1,3})?$"
+)
+_BARE_VALUE = r"[A-Za-z0-9_./:@%+,=~^-]*"
+_USER_INFO = r"://[^/@\s]+@"
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+# Shorter values occur in ordinary words; masking them would garble every line.
+MIN_MASKED_LENGTH = 8
+
+# Placeholders that people write instead of a secret.
+_NO_SECRETS = frozenset(
+    (
+        "changeme", "default", "disabled", "enabled", "example", "localhost", "optional",
+        "password", "postgres", "required", "secret", "undefined", "unknown", "username",
+    )
+)  # fmt: skip
+
+SecretSource = Literal[".env", "environment"]
+
+
+def process_environment() -> dict[str, str]:
+    """A copy of the variables of this process."""
+    return dict(os.environ)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a key, token or password."""
+    return re.search(_SECRET_NAME, name) is not None
+
+
+def mask(value: str) -> str:
+    """Shortens a secret so that its owner recognises it but nobody can use it."""
+    return "***" if len(value) < 18 else f"{value[:6]}...{value[-4:]}"
+
+
+def display_value(value: JsonValue, *, secret: bool = False) -> JsonValue:
+    """A setting's value for display: secrets and passwords in URLs are masked."""
+    if isinstance(value, dict):
+        return {name: display_value(held, secret=secret) for name, held in value.items()}
+    if isinstance(value, str) and value:
+        return mask(value) if secret else re.sub(_USER_INFO, "://***@", value)
+    return value
+
+
+def is_maskable(value: str) -> bool:
+    """Whether a configured value should be masked: masking a common word, a path or a small number
+    everywhere would make texts unreadable."""
+    if len(value) < MIN_MASKED_LENGTH or value.lower() in _NO_SECRETS:
+        return False
+    if value.startswith(("/", "~/", "./")) and " " not in value and "=" not in value:
+        return False
+    return not re.fullmatch(r"https?://[^@?\s]*", value) or "hook" in value
+
+
+class EnvFile(Value):
+    """The variables of a `.env` file, and its errors."""
+
+    variables: dict[str, str] = {}
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def secret_values(self) -> list[str]:
+        return [value for name, value in self.variables.items() if is_secret_name(name)]
+
+
+def read_env_file(home: Home) -> EnvFile:
+    try:
+        text = home.env_file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return EnvFile()
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        found = warning("not_readable", f"{home.env_file} cannot be read ({why}) and is ignored")
+        return EnvFile(diagnostics=(found,))
+    return parse_env(text)
+
+
+def parse_env(text: str) -> EnvFile:
+    """Parses `NAME=value` lines, with optional `export` and quotes. Bad lines become findings."""
+    variables: dict[str, str] = {}
+    findings: list[Diagnostic] = []
+    for number, line in env_lines(text):
+        if (found := parse_assignment(line)) is None:
+            findings.append(
+                warning("env_file", f".env line {number} is not NAME=value and is ignored")
+            )
+        else:
+            variables[found[0]] = found[1]
+    return EnvFile(variables=variables, diagnostics=tuple(findings))
+
+
+def env_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with content, numbered from 1."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line
+
+
+def parse_assignment(line: str) -> tuple[str, str] | None:
+    match = re.match(_LINE, line)
+    if match is None or (value := _unquote(match[2])) is None:
+        return None
+    return match[1], value
+
+
+def _unquote(text: str) -> str | None:
+    """The value of the right-hand side; None for an unclosed quote."""
+    if text[:1] == "'":
+        inner, quote, rest = text[1:].partition("'")
+        return inner if quote and _only_comment(rest) else None
+    if text[:1] == '"':
+        return _unescape(text[1:])
+    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
+
+
+def _unescape(text: str) -> str | None:
+    found: list[str] = []
+    letters = iter(text)
+    for letter in letters:
+        if letter == '"':
+            return "".join(found) if _only_comment("".join(letters)) else None
+        if letter == "\\":
+            letter = next(letters, "")
+            letter = _ESCAPES.get(letter, letter)
+        found.append(letter)
+    return None
+
+
+def _only_comment(rest: str) -> bool:
+    return not rest.strip() or rest.lstrip().startswith("#")
+
+
+def format_env_line(name: str, value: str) -> str:
+    """The line that `parse_env` reads as this value."""
+    if re.fullmatch(_BARE_VALUE, value):
+        return f"{name}={value}"
+    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        value = value.replace(letter, escaped)
+    return f'{name}="{value}"'
+
+
+class Secrets:
+    """Secrets by name. `.env` overrides the process environment: it belongs to this home."""
+
+    def __init__(self, file: Mapping[str, str], process: Mapping[str, str]) -> None:
+        self._file = dict(file)
+        self._process = process
+
+    def get(self, name: str) -> str:
+        """The value, or ""."""
+        return self._file.get(name) or self._process.get(name, "")
+
+    def add(self, name: str, value: str) -> None:
+        """Adds a variable that was just written to `.env`."""
+        self._file[name] = value
+
+    def source(self, name: str) -> SecretSource | None:
+        if self._file.get(name):
+            return ".env"
+        return "environment" if self._process.get(name) else None
+
+    def names(self) -> tuple[str, ...]:
+        """The names of non-empty variables that look like secrets."""
+        known = {*self._file, *self._process}
+        return tuple(sorted(name for name in known if is_secret_name(name) and self.get(name)))
+
+    def values(self) -> frozenset[str]:
+        """All secret values, including overridden ones."""
+        pairs = (*self._file.items(), *self._process.items())
+        return frozenset(
+            value
+            for name, value in pairs
+            if is_secret_name(name) and len(value) >= MIN_MASKED_LENGTH
+        )
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self.names())})"
+
+
+def set_variable(home: Home, name: str, value: str) -> None:
+    """Replaces the last line that sets the variable, or appends a line."""
+    lines, mine = _lines(home, name)
+    fresh = format_env_line(name, value)
+    if mine:
+        lines[mine[-1]] = fresh
+    else:
+        lines[-1:] = [fresh, ""] if not lines[-1] else [lines[-1], fresh, ""]
+    _write(home, lines, without=mine[:-1])
+
+
+def unset_variable(home: Home, name: str) -> bool:
+    """Returns whether the variable was set."""
+    lines, mine = _lines(home, name)
+    if mine:
+        _write(home, lines, without=mine)
+    return bool(mine)
+
+
+def _lines(home: Home, name: str) -> tuple[list[str], list[int]]:
+    """All lines, and the indices of those that set the variable."""
+    try:
+        text = home.env_file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"Cannot read {home.env_file} ({error}).") from error
+    mine = [
+        number - 1
+        for number, line in env_lines(text)
+        if (parse_assignment(line) or ("",))[0] == name
+    ]
+    return text.split("\n"), mine
+
+
+def _write(home: Home, lines: list[str], *, without: list[int]) -> None:
+    kept = [line for number, line in enumerate(lines) if number not in without]
+    replace_file(home, home.env_file, "\n".join(kept).encode())

@@ -1,0 +1,135 @@
+"""Settings of the terminal backend and of security."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from hermes.codec.values import Value
+from hermes.config.schema import Count, NonNegative, Positive, Seconds
+
+Backend = Literal["local", "ssh", "docker", "podman", "singularity", "modal", "daytona"]
+IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20"
+
+
+class TerminalSettings(Value):
+    """Where and how commands run."""
+
+    backend: Annotated[Backend, "Where files and commands live; `local` is this machine."] = "local"
+    cwd: Annotated[str, "Start folder of sessions; `.` is the current folder."] = "."
+    timeout: Annotated[Seconds, "Default timeout of a command, in seconds."] = 180
+    max_foreground_timeout: Annotated[Seconds, "Maximum timeout a command may request."] = 600
+    persistent_shell: Annotated[
+        bool, "Keep the folder, variables and functions between commands."
+    ] = True
+    env_passthrough: Annotated[
+        tuple[str, ...], "Variables passed to commands although they look like secrets."
+    ] = ()
+    shell_init_files: Annotated[tuple[str, ...], "Files to source when a shell starts."] = ()
+    auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
+    confinement: Annotated[
+        Literal["off", "auto", "bubblewrap", "landlock"],
+        "Sandbox that confines commands to the workspace; `auto` uses the best available.",
+    ] = "auto"
+    confinement_strict: Annotated[
+        bool, "Confined commands get no tool folders, no sockets and private temporary files."
+    ] = False
+    confinement_network: Annotated[bool, "Confined commands may use the network."] = True
+    confinement_hidden: Annotated[
+        tuple[str, ...], "Additional paths hidden from confined commands."
+    ] = ()
+    confinement_writable: Annotated[
+        tuple[str, ...], "Paths outside the workspace that confined commands may write."
+    ] = ()
+    ssh_host: Annotated[str, "ssh: host, or an alias of your ssh configuration."] = ""
+    ssh_user: Annotated[str, "ssh: user."] = ""
+    ssh_port: Annotated[Positive, "ssh: port."] = 22
+    ssh_key: Annotated[str, "ssh: private key file; empty uses the default of ssh."] = ""
+    ssh_config: Annotated[str, "ssh: configuration file to use instead of ~/.ssh/config."] = ""
+    docker_image: Annotated[str, "docker, podman: image."] = IMAGE
+    docker_volumes: Annotated[tuple[str, ...], "docker, podman: volumes, `from:to`."] = ()
+    docker_mount_cwd_to_workspace: Annotated[
+        bool, "docker, podman: mount the current folder as /workspace."
+    ] = False
+    docker_forward_env: Annotated[
+        tuple[str, ...], "docker, podman: variables to forward from this machine."
+    ] = ()
+    docker_env: Annotated[dict[str, str], "docker, podman: variables to set."] = {}
+    docker_network: Annotated[bool, "docker, podman: enable the network."] = True
+    docker_run_as_host_user: Annotated[bool, "docker, podman: run as your user, not as root."] = (
+        False
+    )
+    docker_extra_args: Annotated[tuple[str, ...], "docker, podman: extra options of `run`."] = ()
+    docker_engine_args: Annotated[
+        tuple[str, ...], "docker, podman: global options of the engine."
+    ] = ()
+    singularity_image: Annotated[str, "singularity: image."] = f"docker://{IMAGE}"
+    scratch_dir: Annotated[str, "singularity: folder for changes."] = ""
+    modal_image: Annotated[str, "modal: image."] = IMAGE
+    daytona_image: Annotated[str, "daytona: image; empty uses the default of the service."] = ""
+    container_cpu: Annotated[NonNegative, "CPUs of a container or sandbox; 0 for no limit."] = 1
+    container_memory: Annotated[Count, "Memory of a container in MB; 0 for no limit."] = 5_120
+    container_disk: Annotated[Count, "Disk of a container in MB, if it can be limited."] = 51_200
+    container_persistent: Annotated[bool, "Keep the files of a container after a session."] = True
+    lifetime_seconds: Annotated[
+        Count, "Idle seconds until a container or sandbox is stopped; 0 for never."
+    ] = 300
+
+
+# Variable: key below `terminal`.
+TERMINAL_VARIABLES = {
+    "TERMINAL_ENV": "backend",
+    "TERMINAL_CWD": "cwd",
+    "TERMINAL_TIMEOUT": "timeout",
+    "TERMINAL_MAX_FOREGROUND_TIMEOUT": "max_foreground_timeout",
+    "TERMINAL_PERSISTENT_SHELL": "persistent_shell",
+    "TERMINAL_SSH_HOST": "ssh_host",
+    "TERMINAL_SSH_USER": "ssh_user",
+    "TERMINAL_SSH_PORT": "ssh_port",
+    "TERMINAL_SSH_KEY": "ssh_key",
+    "TERMINAL_DOCKER_IMAGE": "docker_image",
+    "TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE": "docker_mount_cwd_to_workspace",
+    "TERMINAL_DOCKER_RUN_AS_HOST_USER": "docker_run_as_host_user",
+    "TERMINAL_DOCKER_NETWORK": "docker_network",
+    "TERMINAL_SINGULARITY_IMAGE": "singularity_image",
+    "TERMINAL_SCRATCH_DIR": "scratch_dir",
+    "TERMINAL_MODAL_IMAGE": "modal_image",
+    "TERMINAL_DAYTONA_IMAGE": "daytona_image",
+    "TERMINAL_CONTAINER_CPU": "container_cpu",
+    "TERMINAL_CONTAINER_MEMORY": "container_memory",
+    "TERMINAL_CONTAINER_DISK": "container_disk",
+    "TERMINAL_CONTAINER_PERSISTENT": "container_persistent",
+    "TERMINAL_LIFETIME_SECONDS": "lifetime_seconds",
+}
+
+
+class BlocklistSettings(Value):
+    """Blocked websites."""
+
+    enabled: Annotated[bool, "Enforce the list."] = False
+    domains: Annotated[tuple[str, ...], "Domains, including subdomains, or patterns with `*`."] = ()
+    shared_files: Annotated[tuple[str, ...], "Files with one domain or pattern per line."] = ()
+
+
+class SecuritySettings(Value):
+    redact_secrets: Annotated[
+        bool, "Mask text that looks like a secret; configured secrets are always masked."
+    ] = True
+    allow_private_urls: Annotated[
+        bool, "Allow URLs of this machine and private networks, but never metadata services."
+    ] = False
+    website_blocklist: BlocklistSettings = BlocklistSettings()
+    trusted_dirs: Annotated[
+        tuple[str, ...], "If set, files outside these folders are untrusted, like web pages."
+    ] = ()
+    context_scan: Annotated[
+        Literal["block", "warn", "off"],
+        "What happens to a project file that looks like a prompt injection.",
+    ] = "block"
+    trusted_hosts: Annotated[
+        tuple[str, ...],
+        "Hosts that may receive data without a question, even if untrusted text asks for it.",
+    ] = ()
+    write_safe_roots: Annotated[
+        tuple[str, ...],
+        "If set, files are written and deleted only below these folders.",
+    ] = ()

@@ -1,0 +1,178 @@
+"""Migrates settings of older versions and translates deprecated keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from hermes.codec.json import decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.schema import KeyPath
+from hermes.core.errors import ConfigError
+
+VERSION_KEY = "_config_version"
+
+
+class Migration(Value):
+    """The step to version `to`. `change` may modify the document it gets, keeps unknown keys, and
+    does nothing to a document that is already new."""
+
+    to: int
+    change: Callable[[JsonObject], JsonObject]
+
+
+# In order of `to`, without gaps, from 2 upward.
+MIGRATIONS: tuple[Migration, ...] = ()
+
+
+def newest_version(steps: Sequence[Migration] = MIGRATIONS) -> int:
+    return steps[-1].to if steps else 1
+
+
+def version_of(document: JsonObject) -> int:
+    """The version of a document; 1 if it names none."""
+    version = document.get(VERSION_KEY)
+    if isinstance(version, int) and not isinstance(version, bool) and version > 0:
+        return version
+    return 1
+
+
+def migrate_document(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:
+    """A copy of the document in the newest version; raises ConfigError if a step fails on it."""
+    version = version_of(document)
+    if version >= newest_version(steps):
+        return document
+    result = decode(JsonObject, encode(document))
+    for step in steps:
+        if step.to > version:
+            result = _apply_step(step, result)
+    return {**result, VERSION_KEY: newest_version(steps)}
+
+
+def _apply_step(step: Migration, document: JsonObject) -> JsonObject:
+    try:
+        return step.change(document)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(
+            f"config.yaml cannot be migrated to version {step.to} ({error!r}); correct it by hand."
+        ) from error
+
+
+class Removed(Value):
+    """Marks a key to be removed."""
+
+
+REMOVED = Removed()
+Changes = dict[KeyPath, JsonValue]
+
+
+def changes_between(old: JsonObject, new: JsonObject, before: KeyPath = ()) -> Changes:
+    """The keys to set or remove (REMOVED) that turn `old` into `new`."""
+    found: Changes = {}
+    for name in {**old, **new}:
+        path = (*before, name)
+        was, becomes = old.get(name, REMOVED), new.get(name, REMOVED)
+        if isinstance(was, dict) and isinstance(becomes, dict):
+            found.update(changes_between(was, becomes, path))
+        elif was != becomes or type(was) is not type(becomes):
+            found[path] = becomes
+    return found
+
+
+_MODES = {
+    "chat": "chat_completions",
+    "openai": "chat_completions",
+    "responses": "codex_responses",
+    "messages": "anthropic_messages",
+    "anthropic": "anthropic_messages",
+}
+# Deprecated names of endpoint settings.
+_NAMES = {"api": "base_url", "url": "base_url", "transport": "api_mode", "model": "default_model"}
+
+_SUMMARY = "summary_"
+
+_RETENTION = {
+    "auto_prune": "mode",
+    "retention_days": "days",
+    "min_interval_hours": "min_interval_hours",
+}
+
+
+def translate_legacy(data: JsonObject) -> JsonObject:
+    """The settings under current keys; the same object if nothing changes. If both forms of a
+    setting are present, the current one wins."""
+    found = dict(data)
+    if isinstance(listed := found.pop("custom_providers", None), list):
+        found["providers"] = {**_index_by_name(listed), **_mapping(found.get("providers"))}
+    elif listed is not None:
+        found["custom_providers"] = listed
+    if isinstance(providers := found.get("providers"), dict):
+        found["providers"] = {name: _translate_endpoint(held) for name, held in providers.items()}
+    if (spare := found.pop("fallback_model", None)) is not None:
+        chain = found.get("fallback_providers")
+        found["fallback_providers"] = [
+            *(chain if isinstance(chain, list) else ()),
+            _fallback_entry(spare),
+        ]
+    if isinstance(sessions := found.get("sessions"), dict):
+        found["sessions"] = _translate_sessions(sessions)
+    if isinstance(compression := found.get("compression"), dict):
+        found |= _translate_summaries(compression, _mapping(found.get("auxiliary")))
+    return found if found != data else data
+
+
+def _translate_summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
+    """`compression.summary_…` moved to `auxiliary.compression`."""
+    renamed = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
+               if key.startswith(_SUMMARY))  # fmt: skip
+    given = {key: value for key, value in renamed if value not in (None, "")}
+    if not given:
+        return {}
+    task = {**given, **_mapping(auxiliary.get("compression"))}
+    kept = {key: value for key, value in held.items() if not key.startswith(_SUMMARY)}
+    return {"compression": kept, "auxiliary": {**auxiliary, "compression": task}}
+
+
+def _index_by_name(listed: list[JsonValue]) -> JsonObject:
+    """An entry without a name is named after its position."""
+    found: JsonObject = {}
+    for position, entry in enumerate(listed, start=1):
+        if isinstance(entry, dict):
+            held = {key: value for key, value in entry.items() if key != "name"}
+            found[_plain(entry.get("name")) or f"custom-{position}"] = held
+    return found
+
+
+def _plain(name: JsonValue) -> str:
+    """`My Box` becomes `my-box`."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()) if isinstance(name, str) else ""
+
+
+def _translate_endpoint(held: JsonValue) -> JsonValue:
+    if not isinstance(held, dict):
+        return held
+    renamed = {_NAMES.get(key, key): value for key, value in held.items() if key in _NAMES}
+    kept = {key: value for key, value in held.items() if key not in _NAMES}
+    whole = {**renamed, **kept}
+    if isinstance(mode := whole.get("api_mode"), str):
+        whole["api_mode"] = _MODES.get(mode, mode)
+    if isinstance(models := whole.get("models"), list):
+        whole["models"] = {str(name): {} for name in models}
+    return whole if whole != held else held
+
+
+def _translate_sessions(held: JsonObject) -> JsonObject:
+    """`auto_prune`, `retention_days` and `min_interval_hours` moved to `retention`."""
+    kept = {key: value for key, value in held.items() if key not in _RETENTION}
+    given: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
+    if "mode" in given and isinstance(given["mode"], bool):
+        given["mode"] = "prune" if given["mode"] else "off"
+    return {**kept, "retention": {**given, **_mapping(kept.get("retention"))}} if given else held
+
+
+def _fallback_entry(given: JsonValue) -> JsonValue:
+    return {"model": given} if isinstance(given, str) else given
+
+
+def _mapping(given: JsonValue) -> JsonObject:
+    return given if isinstance(given, dict) else {}

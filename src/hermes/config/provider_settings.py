@@ -1,0 +1,252 @@
+"""Settings of models, providers, budgets, image generation, web search and speech."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from hermes.codec.values import JsonObject, Value
+from hermes.config.schema import SECRET, Count, Effort, NonNegative, Positive, Seconds
+
+ApiMode = Literal["", "chat_completions", "codex_responses", "anthropic_messages"]
+PoolStrategy = Literal["fill_first", "round_robin", "least_used", "random"]
+
+
+class ModelSettings(Value):
+    """The main model. `model: NAME` is short for `model: {default: NAME}`."""
+
+    default: Annotated[str, "Model name, as its provider spells it."] = ""
+    provider: Annotated[str, "Provider; empty chooses by the configured keys."] = ""
+    base_url: Annotated[str, "Base URL, for a custom provider."] = ""
+    api_key: Annotated[str, SECRET, "API key; better kept in `.env`."] = ""
+    api_mode: Annotated[ApiMode, "Wire format; empty uses the provider's default."] = ""
+    context_length: Annotated[
+        Positive | None, "Context window in tokens; null uses the known value of the model."
+    ] = None
+    max_tokens: Annotated[
+        Positive | None, "Maximum answer length in tokens; null uses the provider's default."
+    ] = None
+    ollama_num_ctx: Annotated[
+        Positive | None, "Context window to request from Ollama; null requests the model's maximum."
+    ] = None
+    persist_switch_by_default: Annotated[bool, "`/model` also saves the choice."] = False
+
+
+class ProviderModelSettings(Value):
+    """Properties of one model of a provider."""
+
+    context_length: Annotated[Positive | None, "Context window in tokens."] = None
+    max_output_tokens: Annotated[Positive | None, "Maximum answer length in tokens."] = None
+    timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
+    price_input: Annotated[NonNegative | None, "Dollars per million input tokens."] = None
+    price_output: Annotated[NonNegative | None, "Dollars per million output tokens."] = None
+    price_cache_read: Annotated[
+        NonNegative | None, "Dollars per million tokens read from the cache."
+    ] = None
+    price_cache_write: Annotated[
+        NonNegative | None, "Dollars per million tokens written to the cache."
+    ] = None
+    tool_calls: Annotated[
+        str, "Format of tool calls written as text, e.g. `hermes`, `qwen`, `auto`."
+    ] = ""
+    vision: Annotated[bool | None, "The model accepts images."] = None
+
+
+class ProviderSettings(Value):
+    """A custom endpoint, or overrides of a built-in provider."""
+
+    name: Annotated[str, "Display name."] = ""
+    enabled: Annotated[bool, "The provider may be used."] = True
+    base_url: Annotated[str, "Base URL."] = ""
+    api_key: Annotated[str, SECRET, "API key; better kept in `.env` and named by `key_env`."] = ""
+    key_env: Annotated[str, "Variable that holds the API key."] = ""
+    api_mode: Annotated[ApiMode, "Wire format."] = ""
+    default_model: Annotated[str, "Model to use if none is named."] = ""
+    request_timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
+    stale_timeout_seconds: Annotated[Seconds | None, "Longest pause within a stream."] = None
+    extra_headers: Annotated[dict[str, str], SECRET, "Headers added to each request."] = {}
+    extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
+    discover_models: Annotated[bool, "Query the endpoint for its models."] = True
+    models: dict[str, ProviderModelSettings] = {}
+
+
+class FallbackSettings(Value):
+    """A model to use if the previous one fails."""
+
+    provider: Annotated[str, "Provider."] = ""
+    model: Annotated[str, "Model name, as that provider spells it."] = ""
+    base_url: Annotated[str, "Base URL, for a custom provider."] = ""
+    key_env: Annotated[str, "Variable that holds the API key."] = ""
+    context_length: Annotated[Positive | None, "Context window in tokens."] = None
+
+
+class RoutingSettings(Value):
+    """Which upstream providers OpenRouter may use. No effect elsewhere."""
+
+    sort: Annotated[Literal["", "price", "throughput", "latency"], "Preference."] = ""
+    only: Annotated[tuple[str, ...], "Only use these."] = ()
+    ignore: Annotated[tuple[str, ...], "Never use these."] = ()
+    order: Annotated[tuple[str, ...], "Try these first, in this order."] = ()
+    require_parameters: Annotated[bool, "Only those that support every parameter of a request."] = (
+        False
+    )
+    data_collection: Annotated[
+        Literal["", "allow", "deny"], "Allow providers that store prompts."
+    ] = ""
+    zdr: Annotated[bool, "Only those with zero data retention."] = False
+
+
+class OpenRouterSettings(Value):
+    response_cache: Annotated[bool, "Let OpenRouter answer identical requests from its cache."] = (
+        False
+    )
+    response_cache_ttl: Annotated[Positive, "Seconds until a cached answer expires."] = 300
+
+
+class CooldownSettings(Value):
+    """Cooldown of a key, in seconds, if the provider names no time."""
+
+    rate_limit: Annotated[Seconds, "After a rate limit."] = 3600
+    billing: Annotated[Seconds, "After a billing error."] = 86_400
+    auth: Annotated[Seconds, "After an authentication error."] = 300
+
+
+class CapSettings(Value):
+    """A limit in dollars, in tokens, or both."""
+
+    usd: Annotated[NonNegative | None, "Dollars."] = None
+    tokens: Annotated[Positive | None, "Tokens, including models without a known price."] = None
+
+
+class BudgetSettings(Value):
+    """Spending limits of model calls. At a limit, Hermes pauses and asks."""
+
+    day: CapSettings = CapSettings()
+    month: CapSettings = CapSettings()
+    person: Annotated[CapSettings, "Per person and day."] = CapSettings()
+    job: Annotated[CapSettings, "Per session with all its sub-sessions."] = CapSettings()
+    task: Annotated[CapSettings, "Per message."] = CapSettings()
+    ask_seconds: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 600
+
+
+class AuxiliaryTaskSettings(Value):
+    """The model for one auxiliary task."""
+
+    provider: Annotated[str, "`auto`, `main`, or a provider."] = "auto"
+    model: Annotated[str, "Model name; empty uses a small model of the provider."] = ""
+    base_url: Annotated[str, "Base URL of a separate endpoint."] = ""
+    api_key: Annotated[str, SECRET, "API key of that endpoint."] = ""
+    timeout: Annotated[Seconds | None, "Timeout of one call, in seconds."] = None
+    reasoning_effort: Annotated[Effort, "Reasoning effort."] = ""
+    extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
+    fallback_chain: Annotated[tuple[FallbackSettings, ...], "Fallback models."] = ()
+
+
+class AuxiliarySettings(Value):
+    """Models for auxiliary tasks. `auto` never uses a model that costs more than the main one."""
+
+    transient_retries: Annotated[Count, "Retries after transient errors."] = 2
+    vision: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    web_extract: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    compression: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    session_search: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    approval: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    title_generation: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    flush_memories: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    mcp: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    background_review: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    curator: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+
+
+class ImageModelSettings(Value):
+    model: Annotated[str, "Model; empty uses the first of its list."] = ""
+
+
+class XaiImageSettings(Value):
+    model: Annotated[str, "Model; empty uses the first of its list."] = ""
+    resolution: Annotated[Literal["1k", "2k"], "Image resolution."] = "1k"
+
+
+class CompatibleImageSettings(Value):
+    """A server with the OpenAI images API, for example LocalAI."""
+
+    base_url: Annotated[str, "Base URL, up to `/v1`; setting it enables this provider."] = ""
+    model: Annotated[str, "Model name; empty uses `image_gen.model`."] = ""
+    size_by_aspect: Annotated[
+        dict[str, str], "Sizes for `landscape`, `square`, `portrait`, such as `1536x1024`."
+    ] = {}
+    params: Annotated[JsonObject, "Fields added to each request."] = {}
+    timeout: Annotated[Seconds | None, "Timeout of one image, in seconds."] = None
+
+
+class ComfySettings(Value):
+    """A ComfyUI server."""
+
+    base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
+    model: Annotated[str, "Checkpoint file name; empty uses the server's first."] = ""
+    workflow: Annotated[
+        str, "Workflow in API format; {prompt}, {width}, {height} and {seed} are replaced."
+    ] = ""
+    negative_prompt: Annotated[str, "Negative prompt."] = ""
+    steps: Annotated[Positive, "Sampling steps."] = 20
+
+
+class WebUiSettings(Value):
+    """A Stable Diffusion web UI (AUTOMATIC1111, Forge) started with `--api`."""
+
+    base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
+    model: Annotated[str, "Checkpoint title; empty keeps the loaded one."] = ""
+    negative_prompt: Annotated[str, "Negative prompt."] = ""
+    steps: Annotated[Positive, "Sampling steps."] = 20
+    params: Annotated[JsonObject, "Fields added to each request, such as `sampler_name`."] = {}
+
+
+class ImageGenSettings(Value):
+    """Image generation. The tool is offered only if a provider is configured."""
+
+    provider: Annotated[str, "Provider; empty uses the first that has a key."] = ""
+    model: Annotated[str, "Model, if the provider has one of this name."] = ""
+    timeout: Annotated[Seconds, "Timeout of one image, in seconds."] = 300
+    max_parallel_requests: Annotated[Positive, "Images generated in parallel."] = 4
+    cache_days: Annotated[Positive, "Days that images are kept in `cache/images`."] = 7
+    cache_mb: Annotated[
+        Positive, "Maximum size of `cache/images` in MB; the oldest are deleted first."
+    ] = 500
+    openai: ImageModelSettings = ImageModelSettings()
+    openai_codex: ImageModelSettings = ImageModelSettings()
+    xai: XaiImageSettings = XaiImageSettings()
+    fal: ImageModelSettings = ImageModelSettings()
+    openrouter: ImageModelSettings = ImageModelSettings()
+    replicate: ImageModelSettings = ImageModelSettings()
+    openai_compatible: CompatibleImageSettings = CompatibleImageSettings()
+    comfyui: ComfySettings = ComfySettings()
+    sdwebui: WebUiSettings = WebUiSettings()
+    options: Annotated[
+        dict[str, JsonObject], "Options of plugin providers: `my-backend: {model: …}`."
+    ] = {}
+
+
+SoundFormat = Literal["", "wav", "mp3", "ogg", "flac"]
+
+
+class WebSettings(Value):
+    """Web search and page reading. The tools are offered only if a provider is configured."""
+
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+
+
+class TtsSettings(Value):
+    """Text to speech."""
+
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+    voice: Annotated[str, "Voice; empty uses the provider's default."] = ""
+    model: Annotated[str, "Model; empty uses the provider's default."] = ""
+    speed: Annotated[Seconds, "Speaking rate; 1 is normal."] = 1.0
+    format: Annotated[SoundFormat, "File format; empty uses the provider's default."] = ""
+
+
+class SttSettings(Value):
+    """Speech to text."""
+
+    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+    language: Annotated[str, "Spoken language, such as `en`; empty detects it."] = ""
+    model: Annotated[str, "Model; empty uses the provider's default."] = ""

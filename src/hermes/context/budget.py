@@ -1,0 +1,257 @@
+"""Estimates request sizes and divides the context window."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import assert_never
+
+from hermes.codec.json import encode
+from hermes.codec.values import Value, replace
+from hermes.core.events import Compacted
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt, Reply, ToolSpec, tool_sizes
+from hermes.core.transcript import Transcript
+from hermes.core.world import Clock
+
+CHARS_PER_TOKEN = 4
+# Non-ASCII letters are mostly tokens of their own or in pairs.
+_WIDE_BYTES_PER_TOKEN = 2.5
+IMAGE_TOKENS = 1_500
+_PER_MESSAGE = 6
+_LEAST_SCALE, _MOST_SCALE = 0.7, 2.5
+
+
+def text_tokens(text: str) -> int:
+    if text.isascii():
+        return -(-len(text) // CHARS_PER_TOKEN)
+    wide = len(text.encode("utf-8", "surrogatepass")) - len(text)
+    return int(len(text) / CHARS_PER_TOKEN + wide / _WIDE_BYTES_PER_TOKEN) + 1
+
+
+def message_tokens(message: Message) -> int:
+    match message:
+        case UserMessage():
+            return _PER_MESSAGE + sum(map(_part_tokens, message.parts))
+        case AssistantMessage():
+            return _PER_MESSAGE + sum(map(_assistant_part_tokens, message.parts))
+        case ToolMessage():
+            parts = (part for result in message.results for part in result.parts)
+            return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_part_tokens, parts))
+        case _:
+            assert_never(message)
+
+
+def messages_tokens(messages: Sequence[Message]) -> int:
+    return sum(map(message_tokens, messages))
+
+
+class TokenGauge:
+    """For one session. Each message is counted once; sums are cheap."""
+
+    def __init__(self) -> None:
+        self._known: list[Message] = []
+        self._sums = [0]
+        self._head: tuple[Compacted | None, int] = (None, 0)
+        self._fixed: tuple[str, tuple[ToolSpec, ...], int] = ("", (), 0)
+
+    def fixed_tokens(self, prompt: Prompt) -> int:
+        """Returns the tokens of the system text and the tools."""
+        system, tools, tokens = self._fixed
+        if prompt.system is not system or prompt.tools is not tools:
+            tokens = text_tokens(prompt.system)
+            tokens += sum([-(-size // CHARS_PER_TOKEN) for size in tool_sizes(prompt.tools)])
+            self._fixed = prompt.system, prompt.tools, tokens
+        return tokens
+
+    def range_tokens(self, messages: list[Message], start: int, end: int) -> int:
+        """Returns the tokens of a range of messages."""
+        self._follow(messages)
+        return self._sums[end] - self._sums[start]
+
+    def request_tokens(
+        self, transcript: Transcript, prompt: Prompt, upto: int | None = None
+    ) -> int:
+        """Returns the tokens of the request, up to some message."""
+        newest = transcript.compactions[-1] if transcript.compactions else None
+        if self._head[0] is not newest:
+            self._head = newest, messages_tokens(newest.head) if newest else 0
+        start = newest.upto if newest else 0
+        end = len(transcript.messages) if upto is None else upto
+        rest = self.range_tokens(transcript.messages, start, end)
+        return self.fixed_tokens(prompt) + self._head[1] + rest
+
+    def scale(self, transcript: Transcript, prompt: Prompt) -> float:
+        """Returns the provider's tokens per estimated token, as measured."""
+        if not transcript.measured:
+            return transcript.compactions[-1].scale if transcript.compactions else 1.0
+        ours = self.request_tokens(transcript, prompt, transcript.measured_upto)
+        return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
+
+    def provider_tokens(self, transcript: Transcript, prompt: Prompt) -> int:
+        """Estimates the next request in provider tokens."""
+        scale = self.scale(transcript, prompt)
+        return int(self.request_tokens(transcript, prompt) * scale)
+
+    def _follow(self, messages: list[Message]) -> None:
+        known, sums = self._known, self._sums
+        while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
+            known.pop()
+            sums.pop()
+        for message in messages[len(known) :]:
+            known.append(message)
+            sums.append(sums[-1] + message_tokens(message))
+
+
+def _part_tokens(part: Text | Image) -> int:
+    return text_tokens(part.text) if isinstance(part, Text) else IMAGE_TOKENS
+
+
+def _assistant_part_tokens(part: Text | Reasoning | ToolCall) -> int:
+    match part:
+        case Text():
+            return text_tokens(part.text)
+        case Reasoning():
+            sealed = len(encode(part.sealed)) if part.sealed else 0
+            return text_tokens(part.text) + sealed // CHARS_PER_TOKEN
+        case ToolCall():
+            return _PER_MESSAGE + -(-len(encode(part.arguments)) // CHARS_PER_TOKEN)
+        case _:
+            assert_never(part)
+
+
+_FLOOR = 64_000
+_LARGE_WINDOW = 512_000
+_SMALL_WINDOW_THRESHOLD = 0.75
+_HIGHEST_THRESHOLD = 0.85
+_MOST_SUMMARY = 10_000
+LEAST_SUMMARY = 300
+
+
+class CompressionRules(Value):
+    """The user's compression settings."""
+
+    enabled: bool = True
+    threshold: float = 0.5
+    target_ratio: float = 0.2
+    protect_last: int = 20
+    message_limit: int = 5_000
+    abort_on_failure: bool = False
+
+
+class TokenBudget(Value):
+    """Budgets in tokens. A request may have at most `limit`; above `threshold` it is compacted,
+    and pruning suffices if it gets below `content`. `tail` is for the newest messages, the rest
+    for parts of the block."""
+
+    limit: int
+    threshold: int
+    content: int
+    tail: int
+    summary: int
+    rules: int
+    request: int
+    todos: int
+    names: int
+    files: int
+
+
+def budget_for(
+    window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
+) -> TokenBudget:
+    """Computes the budgets for a window of which `fixed` tokens are used in every request."""
+    reserve = min(max_tokens, window // 2) if max_tokens else window // 10
+    limit = window - reserve
+    usable = window - (min(max_tokens, window // 2) if max_tokens else 0)
+    share = rules.threshold
+    if window < _LARGE_WINDOW:
+        share = max(share, _SMALL_WINDOW_THRESHOLD)
+    threshold = min(max(int(usable * share), _FLOOR), int(usable * _HIGHEST_THRESHOLD), limit)
+    left = max(0, threshold - fixed)
+    ratio = max(0.1, min(0.8, rules.target_ratio))
+    return TokenBudget(
+        limit=limit,
+        threshold=threshold,
+        content=fixed + left * 55 // 100,
+        tail=min(int(threshold * ratio), left * 35 // 100),
+        summary=max(LEAST_SUMMARY, min(window // 20, _MOST_SUMMARY)),
+        rules=max(200, window // 8),
+        request=max(200, window // 8),
+        todos=max(100, window // 20),
+        names=max(60, min(1_000, window // 40)),
+        files=max(100, min(4_000, window // 12)),
+    )
+
+
+def reduce_budget(room: TokenBudget, percent: int) -> TokenBudget:
+    """Reduces the budgets of what can be looked up again."""
+    if percent == 100:
+        return room
+    names = ("todos", "names", "files")
+    return replace(room, **{name: getattr(room, name) * percent // 100 for name in names})
+
+
+Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
+Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
+
+
+Renew = Callable[[Transcript, int], Awaitable[str]]
+
+
+async def keep_system(_transcript: Transcript, _window: int) -> str:
+    return ""
+
+
+async def no_hints(_messages: tuple[Message, ...]) -> str:
+    return ""
+
+
+class EngineDeps:
+    """Dependencies for one session. `summarise` asks a model; `hints` returns what a summary
+    must keep; `redact` removes secrets from summary requests. `renew` returns a new system text
+    for a window, or ""."""
+
+    def __init__(
+        self,
+        session_id: str,
+        summarise: Summarise,
+        *,
+        clock: Clock,
+        rules: CompressionRules | None = None,
+        cwd: str = "",
+        hints: Hints = no_hints,
+        redact: Callable[[str], str] = str,
+        renew: Renew = keep_system,
+    ) -> None:
+        self.session_id = session_id
+        self.summarise = summarise
+        self.clock = clock
+        self.rules = rules or CompressionRules()
+        self.cwd = cwd
+        self.hints = hints
+        self.redact = redact
+        self.renew = renew
+
+
+class SizeMonitor:
+    """Sizes and limits of requests, in estimated tokens."""
+
+    def __init__(self, rules: CompressionRules) -> None:
+        self.gauge = TokenGauge()
+        self.rules = rules
+
+    def budget(self, transcript: Transcript, prompt: Prompt, window: int) -> TokenBudget:
+        """Returns the budgets; the window shrinks by the factor of our underestimate."""
+        scale = self.gauge.scale(transcript, prompt)
+        most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
+        fixed = self.gauge.fixed_tokens(prompt)
+        return budget_for(max(1, int(window / scale)), fixed, self.rules, max_tokens=most)

@@ -1,0 +1,274 @@
+"""Runs context engines of plugins, with the built-in engine as fallback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
+
+from hermes.codec.json import encode_sorted
+from hermes.codec.values import JsonObject
+from hermes.context.budget import messages_tokens
+from hermes.context.engine import BuiltInEngine
+from hermes.core.events import Compacted
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt
+from hermes.core.transcript import Transcript
+from hermes.core.turn import CompactionRequest
+
+OWN_WORDS = "hermes"
+
+
+class InvalidConversation(ValueError):
+    """A conversation that no model would accept."""
+
+
+class PlainMessages:
+    """Messages as dicts. Unchanged dicts map back to the original messages; new ones have the
+    origin of Hermes."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.dicts: list[JsonObject] = []
+        self._known: dict[bytes, UserMessage | AssistantMessage | ToolResult] = {}
+        for message in messages:
+            for as_dict, whole in _to_dicts(message):
+                self.dicts.append(as_dict)
+                self._known[encode_sorted(as_dict)] = whole
+
+    def read(self, given: object) -> tuple[Message, ...]:
+        """Raises Invalid unless the list starts with a user, pairs calls with results and keeps
+        the last message."""
+        if not isinstance(given, list) or not given:
+            raise InvalidConversation("no messages were returned")
+        found = list(self._messages(given))
+        if not isinstance(found[0], UserMessage):
+            raise InvalidConversation("it does not begin with a user message")
+        for before, after in zip(found, (*found[1:], None), strict=True):
+            _check_pair(before, after)
+        if encode_sorted(given[-1]) != encode_sorted(self.dicts[-1]):
+            raise InvalidConversation("the newest message is missing")
+        return tuple(found)
+
+    def _messages(self, given: list[Any]) -> Iterator[Message]:
+        results: list[ToolResult] = []
+        for each in given:
+            part = self._one(each)
+            if isinstance(part, ToolResult):
+                results.append(part)
+                continue
+            if results:
+                yield ToolMessage(results=tuple(results))
+                results = []
+            yield part
+        if results:
+            yield ToolMessage(results=tuple(results))
+
+    def _one(self, each: Any) -> UserMessage | AssistantMessage | ToolResult:
+        try:
+            known = self._known.get(encode_sorted(each))
+        except TypeError as error:
+            raise InvalidConversation(f"a message is not JSON ({error})") from error
+        if known is not None:
+            return known
+        match each:
+            case {"role": "user", "content": str() as text}:
+                return user_says(text, origin=OWN_WORDS)
+            case {"role": "assistant", "content": str() as text}:
+                calls = tuple(_call(call) for call in each.get("tool_calls") or ())
+                words = (Text(text=text),) if text else ()
+                return AssistantMessage(parts=(*words, *calls))
+            case {"role": "tool", "content": str() as text, "tool_call_id": str() as call_id}:
+                name = str(each.get("name", ""))
+                return ToolResult(call_id=call_id, name=name, parts=(Text(text=text),))
+            case _:
+                raise InvalidConversation("a message has no known role or no content")
+
+
+def _call(given: Any) -> ToolCall:
+    match given:
+        case {"id": str() as id, "name": str() as name, "arguments": dict() as arguments}:
+            return ToolCall(id=id, name=name, arguments=arguments)
+        case _:
+            raise InvalidConversation("a call cannot be read")
+
+
+def _check_pair(before: Message, after: Message | None) -> None:
+    match before:
+        case AssistantMessage(calls=calls) if calls:
+            wanted = {call.id for call in calls}
+            answered = after.results if isinstance(after, ToolMessage) else ()
+            if {result.call_id for result in answered} != wanted:
+                raise InvalidConversation("a call lacks its result")
+        case AssistantMessage() | UserMessage():
+            if isinstance(after, ToolMessage):
+                raise InvalidConversation("a result lacks its call")
+            if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
+                raise InvalidConversation("two assistant messages in a row")
+        case ToolMessage():
+            return
+        case _:
+            assert_never(before)
+
+
+def _to_dicts(
+    message: Message,
+) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
+    match message:
+        case UserMessage():
+            yield {"role": "user", "content": message.text}, message
+        case AssistantMessage():
+            as_dict: JsonObject = {"role": "assistant", "content": message.text}
+            if message.calls:
+                as_dict["tool_calls"] = [
+                    {"id": call.id, "name": call.name, "arguments": call.arguments}
+                    for call in message.calls
+                ]
+            yield as_dict, message
+        case ToolMessage():
+            for result in message.results:
+                answered: JsonObject = {"role": "tool", "content": result.text}
+                yield answered | {"tool_call_id": result.call_id, "name": result.name}, result
+        case _:
+            assert_never(message)
+
+
+log = logging.getLogger(__name__)
+
+SECONDS = 60.0
+
+
+class PluginEngine(ABC):
+    """The interface for plugins. Messages are dicts with `role` and `content`, `tool_calls` of
+    assistants and `tool_call_id` of results. The host updates the attributes."""
+
+    name = ""
+    last_prompt_tokens = 0
+    last_completion_tokens = 0
+    last_total_tokens = 0
+    threshold_tokens = 0
+    context_length = 0
+    compression_count = 0
+
+    @abstractmethod
+    def update_from_response(self, usage: JsonObject) -> None:
+        """Called with the token usage of a reply."""
+
+    @abstractmethod
+    def should_compress(self, prompt_tokens: int | None = None) -> bool: ...
+
+    @abstractmethod
+    def compress(
+        self,
+        messages: list[JsonObject],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+    ) -> list[JsonObject]:
+        """Returns the messages to send instead. The newest message must stay last."""
+
+
+class PluggedEngine:
+    """`core.turn.ContextEngine`. The built-in engine `own` takes over when the plugin fails or
+    returns an invalid conversation."""
+
+    def __init__(self, plugin: PluginEngine, own: BuiltInEngine, *, threshold: float) -> None:
+        self._plugin = plugin
+        self._own = own
+        self._threshold = threshold
+        self._reported_upto = 0
+
+    def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        plugin = self._plugin
+        try:
+            self._report_usage(transcript, window)
+            if plugin.should_compress(prompt_tokens=_size(transcript, prompt)):
+                return True
+            # Some engines inspect the messages before they are sent.
+            early = getattr(plugin, "should_compress_preflight", None)
+            return bool(callable(early) and early(PlainMessages(prompt.messages).dicts))
+        except Exception:
+            log.exception("context engine failed", extra={"engine": plugin.name})
+            return self._own.due(transcript, prompt, window)
+
+    def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        return self._own.fits(transcript, prompt, window)
+
+    async def compact(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+    ) -> Compacted | None:
+        try:
+            made = await self._compress(transcript, prompt, occasion)
+        except Exception:
+            log.exception("context engine failed", extra={"engine": self._plugin.name})
+            return await self._own.compact(transcript, prompt, occasion, meter)
+        if made is not None:
+            self._plugin.compression_count += 1
+        return made
+
+    def preview(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+    ) -> Compacted | None:
+        return self._own.preview(transcript, prompt, occasion)
+
+    async def _compress(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+    ) -> Compacted | None:
+        plain, before = PlainMessages(prompt.messages), _size(transcript, prompt)
+        async with asyncio.timeout(SECONDS):
+            given: Any = await asyncio.to_thread(
+                self._plugin.compress,
+                [dict(each) for each in plain.dicts],
+                current_tokens=before,
+                focus_topic=occasion.topic or None,
+            )
+        head = plain.read(given)
+        saved = messages_tokens(prompt.messages) - messages_tokens(head)
+        if saved <= 0:
+            return None
+        return Compacted(
+            upto=len(transcript.messages),
+            head=head,
+            cause=occasion.cause,
+            topic=occasion.topic,
+            keep=occasion.keep,
+            window=occasion.window,
+            tokens_before=before,
+            tokens_after=max(0, before - saved),
+        )
+
+    def _report_usage(self, transcript: Transcript, window: int) -> None:
+        plugin = self._plugin
+        plugin.context_length = window
+        plugin.threshold_tokens = int(window * self._threshold)
+        if transcript.measured and transcript.measured_upto != self._reported_upto:
+            self._reported_upto = transcript.measured_upto
+            output = transcript.measured - transcript.last_prompt
+            plugin.last_prompt_tokens = transcript.last_prompt
+            plugin.last_completion_tokens = output
+            plugin.last_total_tokens = transcript.measured
+            usage: JsonObject = {
+                "prompt_tokens": transcript.last_prompt,
+                "completion_tokens": output,
+                "total_tokens": transcript.measured,
+            }
+            plugin.update_from_response(usage)
+
+
+def _size(transcript: Transcript, prompt: Prompt) -> int:
+    """Returns the provider's last count plus an estimate of newer messages."""
+    if transcript.measured:
+        return transcript.measured + messages_tokens(
+            transcript.messages[transcript.measured_upto :]
+        )
+    return messages_tokens(prompt.messages)

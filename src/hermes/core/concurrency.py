@@ -1,0 +1,110 @@
+"""Async primitives: stopping a turn, waking a waiter, and sharing the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class TurnStopped(Exception):
+    """The person stopped the turn. Not an error, so not part of `errors`."""
+
+
+class Stop(asyncio.Event):
+    """A person's request to stop a turn. The future `wished` completes when it is set, so waiting
+    for it needs no extra task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def set(self) -> None:
+        super().set()
+        if not self.requested.done():
+            self.requested.set_result(None)
+
+
+async def run_unless_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, or Stopped as soon as `stop` is set. The work is cancelled and has
+    ended when this raises."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise TurnStopped
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class Wakeup:
+    """A signal that comes before the wait ends the next wait at once. Only one task waits at a
+    time, always in the same event loop."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        self._is_set = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    async def wait(self) -> None:
+        """Wait for the signal, then clear it."""
+        if not self._is_set:
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        self._is_set = False
+
+
+AT_ONCE = 8
+
+
+class Pacer:
+    """One commit may wake many sessions at once, which would block the loop until the last has run.
+    `turn` lets a few pass per round."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        self._left = at_once
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_counting = False
+
+    async def turn(self) -> None:
+        """Return at once unless this round is used up."""
+        if not self._is_counting:
+            self._is_counting = True
+            asyncio.get_running_loop().call_soon(self._next_round)
+        if self._left > 0 and not self._waiting:
+            self._left -= 1
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
+
+    def _next_round(self) -> None:
+        self._left = self._at_once
+        while self._waiting and self._left > 0:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._left -= 1
+        self._is_counting = bool(self._waiting)
+        if self._is_counting:
+            asyncio.get_running_loop().call_soon(self._next_round)

@@ -1,0 +1,399 @@
+"""Meters model requests: books the upper bound of each before it is made, settles it after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import assert_never
+
+from hermes.codec.json import encode
+from hermes.codec.values import Value, replace
+from hermes.core.caps import NO_CAPS, Caps
+from hermes.core.errors import BudgetReached, ProviderError
+from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled
+from hermes.core.gate import Questions
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from hermes.core.ports import Meter, Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply, tool_sizes
+from hermes.core.recorder import Recorder
+from hermes.core.world import World
+
+# No tokenizer makes more tokens of a text than it has bytes, so bytes are a bound for any model.
+# What vendors add for parts and tools is far below these constants.
+PART_TOKENS = 24
+FIXED_TOKENS = 1_024
+# The highest count any vendor charges for one picture at full detail.
+IMAGE_TOKENS = 40_000
+_KEPT = 4
+
+
+class PromptBound:
+    """Bounds for the requests to one model. A request usually extends an earlier one whose size the
+    provider reported. Then only the rest is estimated, which keeps the bound tight."""
+
+    def __init__(self) -> None:
+        self._known: deque[tuple[Prompt, int]] = deque(maxlen=_KEPT)
+
+    def of(self, prompt: Prompt) -> int:
+        for known, tokens in reversed(self._known):
+            if _is_prefix(prompt, known):
+                return tokens + _messages_bound(prompt.messages[len(known.messages) :])
+        fixed = FIXED_TOKENS + _utf8_length(prompt.system) + sum(tool_sizes(prompt.tools))
+        return fixed + PART_TOKENS * len(prompt.tools) + _messages_bound(prompt.messages)
+
+    def learn(self, prompt: Prompt, tokens: int) -> None:
+        """Store that the prompt has at most this many tokens."""
+        self._known.append((prompt, tokens))
+
+
+def message_bound(message: Message) -> int:
+    match message:
+        case UserMessage():
+            parts = message.parts
+        case AssistantMessage():
+            return PART_TOKENS + sum(_part_bound(part) for part in message.parts)
+        case ToolMessage():
+            parts = tuple(part for result in message.results for part in result.parts)
+            names = sum(len(each.call_id) + _utf8_length(each.name) for each in message.results)
+            return (
+                PART_TOKENS * (1 + len(message.results)) + names + sum(map(_content_bound, parts))
+            )
+        case _:
+            assert_never(message)
+    return PART_TOKENS + sum(map(_content_bound, parts))
+
+
+def _is_prefix(prompt: Prompt, known: Prompt) -> bool:
+    """Messages are usually the same objects, so the comparison is fast."""
+    return (
+        prompt.tools == known.tools
+        and prompt.messages[: len(known.messages)] == known.messages
+        and prompt.system == known.system
+    )
+
+
+def _messages_bound(messages: tuple[Message, ...]) -> int:
+    return sum(map(message_bound, messages))
+
+
+def _content_bound(part: Text | Image) -> int:
+    return PART_TOKENS + (_utf8_length(part.text) if isinstance(part, Text) else IMAGE_TOKENS)
+
+
+def _part_bound(part: Text | Reasoning | ToolCall) -> int:
+    match part:
+        case Text():
+            return PART_TOKENS + _utf8_length(part.text)
+        case Reasoning():
+            sealed = len(encode(part.sealed)) if part.sealed else 0
+            return PART_TOKENS + _utf8_length(part.text) + sealed
+        case ToolCall():
+            return (
+                PART_TOKENS + len(part.id) + _utf8_length(part.name) + len(encode(part.arguments))
+            )
+        case _:
+            assert_never(part)
+
+
+def _utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+# A reply limited to fewer tokens is not worth its prompt.
+LEAST_OUTPUT = 256
+# For models whose longest output is unknown: an upper bound for almost any model, and a limit that
+# almost any model accepts.
+UNKNOWN_OUTPUT = 131_072
+UNKNOWN_LIMIT = 16_384
+# Status codes of a server that is too busy to start.
+_TOO_BUSY = (503, 529)
+
+Cost = Callable[[Usage], float | None]
+
+
+class Metered:
+    """Wraps the provider that sends the request. `cost` is the price of some usage in dollars, None
+    when unknown; a cost that the provider reports takes precedence. `max_output` is the model's
+    longest output, `cause` the purpose of the calls."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        meter: Meter,
+        *,
+        world: World,
+        model: str,
+        provider: str,
+        cost: Cost,
+        max_output: int | None,
+        cause: str = "chat",
+    ) -> None:
+        self._inner = inner
+        self._meter = meter
+        self._world = world
+        self._model = model
+        self._provider = provider
+        self._cost = cost
+        self._max_output = max_output
+        self._cause = cause
+        self._bound = PromptBound()
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        request = await self._book(prompt)
+        self._world.kill_point("model.called")
+        settled = began = False
+        try:
+            async with aclosing(self._inner.reply(request.prompt)) as parts:
+                async for part in parts:
+                    if isinstance(part, Reply):
+                        part = self._settle_reply(request, part)
+                        settled = True
+                    began |= not isinstance(part, Notice)
+                    yield part
+        except ProviderError as error:
+            if not settled and _is_unbilled(error, began=began):
+                self._settle(request, Usage(requests=1, cost=0.0))
+                settled = True
+            raise
+        finally:
+            if not settled:
+                self._settle(request, request.granted, certain=False)
+
+    async def _book(self, prompt: Prompt) -> _Request:
+        prompt_tokens, longest = self._bound.of(prompt), self._longest(prompt)
+        most = self._worst_case(prompt_tokens, longest)
+        least = self._worst_case(prompt_tokens, min(longest, LEAST_OUTPUT))
+        call = ModelCalled(
+            model=self._model,
+            provider=self._provider,
+            call=self._world.new_id("call"),
+            cause=self._cause,
+            reserved=most,
+        )
+        try:
+            granted = await self._meter.reserve(call, least)
+            await self._world.pacer.turn()
+        except asyncio.CancelledError:
+            # The booking may be in the journal, but nothing was sent.
+            self._meter.settle(_settlement(call, Usage(requests=1, cost=0.0)))
+            raise
+        if granted is not most:
+            prompt = replace(prompt, max_tokens=self._limit(prompt, granted))
+        return _Request(call, prompt, granted)
+
+    def _settle_reply(self, request: _Request, reply: Reply) -> Reply:
+        """Settle the request and add the cost to the reply."""
+        usage = self._with_cost(reply.usage)
+        if reply.message.stop == "cut":
+            self._settle(request, request.granted, certain=False)
+        elif usage.estimated and usage.cost != 0:
+            # The provider reported no usage, so the visible output is the bound.
+            output = min(message_bound(reply.message), request.granted.output)
+            most = self._worst_case(request.granted.input, output)
+            self._settle(request, most, certain=False, reply=reply)
+            self._bound.learn(request.prompt, most.input)
+        else:
+            self._settle(request, usage, reply=reply)
+            told = request.granted.input if usage.estimated else usage.prompt
+            self._bound.learn(request.prompt, told)
+        return replace(reply, usage=usage)
+
+    def _settle(
+        self, request: _Request, usage: Usage, *, certain: bool = True, reply: Reply | None = None
+    ) -> None:
+        settled = _settlement(request.call, usage, certain=certain)
+        if reply is not None:
+            settled = replace(settled, model=reply.model, provider=reply.provider)
+        self._meter.settle(settled)
+
+    def _longest(self, prompt: Prompt) -> int:
+        ceiling = self._max_output or UNKNOWN_OUTPUT
+        if prompt.max_tokens is None:
+            return ceiling
+        return min(prompt.max_tokens, ceiling) if self._max_output else prompt.max_tokens
+
+    def _limit(self, prompt: Prompt, granted: Usage) -> int:
+        if self._max_output is None and prompt.max_tokens is None:
+            return min(granted.output, UNKNOWN_LIMIT)
+        return granted.output
+
+    def _worst_case(self, prompt_tokens: int, output: int) -> Usage:
+        """The most expensive way to charge these tokens: as fresh input or as a cache write."""
+        fresh = self._cost(Usage(input=prompt_tokens, output=output, requests=1))
+        cached = self._cost(Usage(cache_write=prompt_tokens, output=output, requests=1))
+        cost = None if fresh is None or cached is None else max(fresh, cached)
+        return Usage(input=prompt_tokens, output=output, requests=1, cost=cost)
+
+    def _with_cost(self, usage: Usage) -> Usage:
+        return usage if usage.cost is not None else replace(usage, cost=self._cost(usage))
+
+
+class _Request:
+    """A booked request. `prompt` fits what was granted."""
+
+    def __init__(self, call: ModelCalled, prompt: Prompt, granted: Usage) -> None:
+        self.call = call
+        self.prompt = prompt
+        self.granted = granted
+
+
+def _settlement(call: ModelCalled, usage: Usage, *, certain: bool = True) -> CallSettled:
+    return CallSettled(
+        call=call.call, usage=usage, certain=certain, model=call.model, provider=call.provider
+    )
+
+
+def _is_unbilled(error: ProviderError, *, began: bool) -> bool:
+    """Certainly not billed: the request never arrived, or was rejected instead of answered."""
+    if error.unsent:
+        return True
+    if began or error.begun or error.status is None:
+        return False
+    return 400 <= error.status < 500 or error.status in _TOO_BUSY
+
+
+CHAT = "chat"
+STOP = "Stop here"
+# Calls in progress have reserved more than they will cost; most end soon.
+PATIENCE_SECONDS = 20.0
+_LONGEST_WAIT = 2.0
+
+
+class Budgeting(Value):
+    """How a session spends. `cause` is the purpose of its turns: "chat", "cron", "sub-session"."""
+
+    caps: Caps = NO_CAPS
+    cause: str = CHAT
+    ask_seconds: float = 600
+
+
+class SessionMeter:
+    """The `core.ports.Meter` of a session. `budgeting` is called for every request, because a cap
+    may be raised while a session waits."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        questions: Questions,
+        world: World,
+        budgeting: Callable[[], Budgeting],
+    ) -> None:
+        self._recorder = recorder
+        self._questions = questions
+        self._world = world
+        self._budgeting = budgeting
+        self._stop: asyncio.Event | None = None
+        self._first: tuple[str, str] | None = None
+        self._answered = False
+        self._sent: set[str] = set()
+        self._reported: set[str] = set()
+
+    def begin_reply(self, stop: asyncio.Event) -> None:
+        """Start counting the calls of one reply. `stop` ends questions."""
+        self._stop, self._first, self._answered = stop, None, False
+
+    @property
+    def has_booked(self) -> bool:
+        """Whether a request was made for the current reply."""
+        return self._first is not None
+
+    async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
+        assert call.reserved is not None
+        is_turn, budgeting = call.cause == CHAT, self._budgeting()
+        call = replace(call, cause=self._cause(call, budgeting))
+        self._tell_of_unknown_price(call, budgeting.caps)
+        waited = 0.0
+        while True:
+            try:
+                return await self._book(call, least, budgeting.caps)
+            except BudgetReached as reached:
+                if reached.is_passing and waited < PATIENCE_SECONDS:
+                    # Other sessions may wait for what this one has to settle.
+                    await self._recorder.commit()
+                    seconds = min(_LONGEST_WAIT, 0.1 + waited)
+                    await self._world.clock.sleep(seconds)
+                    waited += seconds
+                elif not (is_turn and await self._ask_for_more(reached, budgeting)):
+                    raise
+            budgeting = self._budgeting()
+
+    def settle(self, settled: CallSettled) -> None:
+        if settled.call in self._sent:
+            self._sent.discard(settled.call)
+            self._answered = settled.certain and settled.usage.output > 0
+            self._recorder.note(settled)
+
+    async def _book(self, call: ModelCalled, least: Usage, caps: Caps) -> Usage:
+        self._sent.add(call.call)
+        try:
+            booked = await self._recorder.book(call, least, caps)
+        except BudgetReached:
+            self._sent.discard(call.call)
+            raise
+        assert booked.reserved is not None
+        return booked.reserved
+
+    def _cause(self, call: ModelCalled, budgeting: Budgeting) -> str:
+        """The cause of a further request for the same reply."""
+        if call.cause != CHAT:
+            return call.cause
+        who = (call.model, call.provider)
+        if self._first is None:
+            self._first = who
+            return budgeting.cause
+        if who != self._first:
+            return "fallback"
+        return "continuation" if self._answered else "retry"
+
+    def _tell_of_unknown_price(self, call: ModelCalled, caps: Caps) -> None:
+        assert call.reserved is not None
+        if call.reserved.cost is not None or not caps.in_dollars or call.model in self._reported:
+            return
+        self._reported.add(call.model)
+        text = (
+            f"The price of {call.model} is not known, so dollar caps do not limit it; "
+            "cap its tokens with `hermes config set budget.day.tokens 1000000`."
+        )
+        self._recorder.show(Notice(text=text, kind="warn"))
+
+    async def _ask_for_more(self, reached: BudgetReached, budgeting: Budgeting) -> bool:
+        """Ask the owner for a higher cap. Other people may not spend the owner's money."""
+        opened = self._recorder.transcript.opened
+        owner = opened is not None and opened.principal == "owner"
+        if not (owner and self._questions.attended and self._stop is not None):
+            return False
+        raised = _raise_needed(reached, budgeting.caps)
+        allow = f"Allow {format_raise(raised)} more"
+        words = await self._questions.ask(
+            "", f"{reached} Go on?", (allow, STOP), budgeting.ask_seconds, self._stop
+        )
+        if words is None or not words.lower().startswith(("allow", "y")):
+            return False
+        await self._recorder.commit(raised)
+        return True
+
+
+def _raise_needed(reached: BudgetReached, caps: Caps) -> CapRaised:
+    """The amount of the cap again, or what this call needs if that is more."""
+    scope: CapScope = reached.scope
+    missing = reached.spent + reached.asked - reached.cap
+    cap = caps.of(scope)
+    if reached.unit == "usd":
+        return CapRaised(scope=scope, key=reached.key, usd=max(missing, cap.usd or 0.0))
+    return CapRaised(scope=scope, key=reached.key, tokens=max(int(missing), cap.tokens or 0))
+
+
+def format_raise(raised: CapRaised) -> str:
+    return f"${raised.usd:.2f}" if raised.usd else f"{raised.tokens:,} tokens"

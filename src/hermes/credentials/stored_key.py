@@ -1,0 +1,128 @@
+"""A key of a provider from any source, and how to choose among several."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hermes.codec.values import Value
+from hermes.config.provider_settings import PoolStrategy
+from hermes.credentials.auth_file import borrowed_id, fingerprint_of
+from hermes.providers.endpoint import Auth, is_plausible_key
+from hermes.providers.keys import Credential
+
+_HIDDEN = ("key", "renewal_token", "headers")
+
+
+class StoredKey(Value):
+    """`key` is sent to the provider. `renewal_token` is a refresh token or a token to exchange for
+    new keys; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
+    are borrowed and never written. `scope` limits where it may be sent: the variable of its
+    provider's keys, LOGIN, or "" for any configured address."""
+
+    id: str
+    provider: str
+    source: str
+    key: str = ""
+    renewal_token: str = ""
+    label: str = ""
+    own: bool = False
+    oauth: bool = False
+    priority: int = 0
+    expires_at: float | None = None
+    url: str = ""
+    auth: Auth | None = None
+    headers: dict[str, str] = {}
+    client_id: str = ""
+    account_id: str = ""
+    scope: str = ""
+    dead: bool = False
+    note: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the secret; a login keeps its fingerprint while its tokens change."""
+        if self.renewal_token and self.own:
+            return f"login:{self.id}"
+        return fingerprint_of(self.renewal_token or self.key)
+
+    def expires_within(self, seconds: float, now: float) -> bool:
+        return not self.key or (self.expires_at is not None and self.expires_at - now <= seconds)
+
+    def credential(self, probe: str = "") -> Credential:
+        return Credential(
+            id=self.id,
+            provider=self.provider,
+            key=self.key,
+            label=self.label,
+            url=self.url,
+            auth=self.auth,
+            headers=self.headers,
+            source=self.scope,
+            probe=probe,
+        )
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({fields})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, "…" if value and name in _HIDDEN else value) for name, value in fields]
+
+
+def borrowed_key(
+    provider: str, source: str, key: str, *, label: str = "", **more: Any
+) -> StoredKey:
+    """A key that auth.json does not store."""
+    return StoredKey(
+        id=borrowed_id(provider, source),
+        provider=provider,
+        source=source,
+        key=key,
+        label=label or source.partition(":")[2] or source,
+        **more,
+    )
+
+
+def drop_duplicates(keys: list[StoredKey]) -> list[StoredKey]:
+    """Drops repeated secrets and placeholders; keeps the first of each."""
+    seen: set[str] = set()
+    kept = []
+    for key in keys:
+        secret = key.key or key.renewal_token
+        if is_plausible_key(secret) and secret not in seen:
+            seen.add(secret)
+            kept.append(key)
+    return kept
+
+
+def choose_key(
+    strategy: PoolStrategy,
+    keys: Sequence[StoredKey],
+    *,
+    requests: Callable[[StoredKey], int],
+    order: Sequence[str],
+    last: str,
+    chance: random.Random,
+) -> StoredKey:
+    """Chooses from `keys`, sorted by priority. `order` has the ids of all keys of the provider;
+    `last` is the id of the previous choice."""
+    match strategy:
+        case "fill_first":
+            return keys[0]
+        case "least_used":
+            return min(keys, key=requests)
+        case "random":
+            return chance.choice(keys)
+        case "round_robin":
+            return _next_in_order(last, keys, order)
+
+
+def _next_in_order(last: str, keys: Sequence[StoredKey], order: Sequence[str]) -> StoredKey:
+    if last not in order:
+        return keys[0]
+    start = order.index(last) + 1
+    turn = {name: place for place, name in enumerate((*order[start:], *order[:start]))}
+    return min(keys, key=lambda key: turn[key.id])

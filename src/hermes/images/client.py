@@ -1,0 +1,261 @@
+"""An HTTP client for one image server: JSON and forms out, JSON and images in, errors by kind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from urllib.parse import urljoin, urlsplit
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.errors import ProviderError
+from hermes.core.world import World
+from hermes.images.storage import MAX_BYTES, ImageFault, media_type
+from hermes.images.studio import check_download
+from hermes.net.http import HttpClient, HttpResponse, Timeouts
+
+
+class Upload(Value):
+    field: str
+    name: str
+    data: bytes
+
+
+def form(
+    fields: Mapping[str, str], files: Sequence[Upload], world: World
+) -> tuple[bytes, dict[str, str]]:
+    """Return the body and its content type."""
+    boundary = world.new_id("hermes", 24)
+    while any(boundary.encode() in each.data for each in files):
+        boundary = world.new_id("hermes", 24)
+    body = bytearray()
+    for name, value in fields.items():
+        body += f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n'.encode()
+        body += value.encode() + b"\r\n"
+    for file in files:
+        kind = media_type(file.data) or "application/octet-stream"
+        body += (
+            f'--{boundary}\r\ncontent-disposition: form-data; name="{file.field}"; '
+            f'filename="{_safe(file.name)}"\r\ncontent-type: {kind}\r\n\r\n'
+        ).encode()
+        body += file.data + b"\r\n"
+    body += f"--{boundary}--\r\n".encode()
+    return bytes(body), {"content-type": f"multipart/form-data; boundary={boundary}"}
+
+
+def _safe(name: str) -> str:
+    return re.sub(r'[^\w.() -]|"', "_", name)[:100] or "image"
+
+
+_LONGEST = 300
+_POLICY = (
+    "content_policy", "content policy", "moderation", "safety system", "safety_violations", "nsfw",
+    "flagged", "sensitive content", "sensitive_words", "prohibited_content", "image_safety",
+)  # fmt: skip
+_KINDS = {401: "auth_required", 403: "auth_required", 408: "timeout", 429: "rate_limited"}
+_KINDS |= {504: "timeout", 400: "invalid_argument", 404: "invalid_argument"}
+_KINDS |= {413: "invalid_argument", 415: "invalid_argument", 422: "invalid_argument"}
+_NEXT = {
+    "auth_required": "check its key with `hermes tools images`",
+    "rate_limited": "wait a little, or choose another provider",
+    "content_policy": "describe something else",
+}
+_WORDS = ("message", "msg", "detail", "error", "title", "errors", "description")
+
+
+def error_from_response(
+    label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
+) -> ImageFault:
+    """For a response with an error status. `hide` is a key that a server may repeat."""
+    said = _extract_message(body, headers.get("content-type", ""))
+    kind = "content_policy" if is_policy(body) else _KINDS.get(status, "api_error")
+    if kind == "rate_limited" and (wait := headers.get("retry-after", "")):
+        said = f"{said} (retry after {wait[:20]} s)".strip()
+    return ImageFault(_sentence(f"{label} answered {status}", said, kind, hide), kind=kind)
+
+
+def error_from_message(label: str, said: JsonValue, *, kind: str = "provider_error") -> ImageFault:
+    """For a failure that a server reports with a success status."""
+    text = " ".join(_texts(said)) or "it gave no reason"
+    if is_policy(text):
+        kind = "content_policy"
+    return ImageFault(_sentence(f"{label} could not generate it", text, kind, ""), kind=kind)
+
+
+def unreachable_error(label: str, error: ProviderError) -> ImageFault:
+    kind = "timeout" if error.reason == "timeout" else "api_error"
+    return ImageFault(f"{label}: {error}", kind=kind)
+
+
+def is_policy(text: str) -> bool:
+    lower = text.lower()
+    return any(word in lower for word in _POLICY)
+
+
+def _sentence(what: str, said: str, kind: str, hide: str) -> str:
+    if hide:
+        said = said.replace(hide, "***")
+    words = " ".join(said.split())[:_LONGEST].rstrip(" .")
+    step = _NEXT.get(kind, "")
+    return what + (f": {words}" if words else "") + (f"; {step}." if step else ".")
+
+
+def _extract_message(body: str, content_type: str) -> str:
+    if "html" in content_type.lower() or body.lstrip()[:1] == "<":
+        return "a web page instead of JSON; is the address right?"
+    try:
+        return " ".join(_texts(decode(object, body)))
+    except DecodeError:
+        return body
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Return the texts of an error object of any shape, without duplicates."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value[:3]:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        yield from _find_text(value)
+
+
+def _find_text(value: JsonObject) -> Iterator[str]:
+    for word in _WORDS:
+        if value.get(word):
+            yield from _texts(value[word])
+            return
+
+
+# Errors after which nothing was generated and nothing is charged.
+_BUSY = (429, 503)
+_TRIES = 3
+_LONGEST_WAIT = 20.0
+_FAREWELL_SECONDS = 3.0
+
+
+class ImageServerClient:
+    """`label` names the server in messages, `hide` is a key that must not appear in them."""
+
+    def __init__(
+        self,
+        http: HttpClient,
+        url: str,
+        *,
+        label: str,
+        world: World,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 300,
+        hide: str = "",
+    ) -> None:
+        self.http = http
+        self.url = url.rstrip("/")
+        self.world = world
+        self.label = label
+        self.headers = dict(headers or {})
+        self.timeouts = Timeouts(connect=10, read=seconds, whole=seconds)
+        self._hide = hide
+
+    async def post(
+        self, path: str, body: JsonObject, headers: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        sent = {"content-type": "application/json", **(headers or {})}
+        return await self._json("POST", path, encode(body), sent)
+
+    async def post_form(
+        self, path: str, fields: Mapping[str, str], files: Sequence[Upload]
+    ) -> JsonObject:
+        body, headers = form(fields, files, self.world)
+        return await self._json("POST", path, body, headers)
+
+    async def get(self, path: str) -> JsonObject:
+        return await self._json("GET", path, b"", {})
+
+    async def notify(self, method: str, path: str) -> None:
+        """Send a request whose answer does not matter."""
+        try:
+            async with self.http.send(
+                method, self._at(path), body=b"", headers=self.headers, timeouts=self.timeouts
+            ) as answer:
+                await answer.drain()
+        except ProviderError as error:
+            raise unreachable_error(self.label, error) from error
+
+    async def download_image(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+        """Download an image from the same server."""
+        try:
+            async with self.http.get(
+                self._at(path), headers=self.headers, timeouts=self.timeouts
+            ) as answer:
+                if answer.status >= 400:
+                    raise await self._error_for(answer)
+                data = await answer.read(max_bytes + 1)
+                sort = answer.headers.get("content-type", "")
+        except ProviderError as error:
+            raise unreachable_error(self.label, error) from error
+        return check_download(data, sort, cut=False, max_bytes=max_bytes)
+
+    def owns(self, url: str) -> bool:
+        """Return whether a URL has the scheme, host and port of this server."""
+        here, there = urlsplit(self.url), urlsplit(url)
+        return (here.scheme, here.netloc) == (there.scheme, there.netloc)
+
+    async def _json(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> JsonObject:
+        sent = {"accept": "application/json", **self.headers, **headers}
+        for left in range(_TRIES - 1, -1, -1):
+            try:
+                async with self.http.send(
+                    method, self._at(path), body=body, headers=sent, timeouts=self.timeouts
+                ) as answer:
+                    if answer.status < 400:
+                        return self._object(await answer.read())
+                    fault = await self._error_for(answer)
+                    wait = _wait(answer)
+            except ProviderError as error:
+                raise unreachable_error(self.label, error) from error
+            if answer.status not in _BUSY or wait is None or not left:
+                raise fault
+            await self.world.clock.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _at(self, path: str) -> str:
+        """Return a URL of this server: no other server receives the key."""
+        if not path.startswith(("http://", "https://")):
+            return f"{self.url}/{path.lstrip('/')}"
+        if not self.owns(path):
+            raise ImageFault(f"{self.label} returned a URL of another server.")
+        return urljoin(self.url, path)
+
+    def _object(self, raw: bytes) -> JsonObject:
+        try:
+            return decode(JsonObject, raw)
+        except DecodeError as error:
+            what = "a web page" if raw.lstrip()[:1] == b"<" else "something"
+            raise ImageFault(
+                f"{self.label} sent {what} that is not a JSON object; is the address right?",
+                kind="api_error",
+            ) from error
+
+    async def _error_for(self, answer: HttpResponse) -> ImageFault:
+        text = await answer.read_error()
+        return error_from_response(self.label, answer.status, text, answer.headers, hide=self._hide)
+
+
+def _wait(answer: HttpResponse) -> float | None:
+    """Return how long a busy server wants us to wait; None when that is too long, or missing."""
+    try:
+        seconds = float(answer.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds <= _LONGEST_WAIT else None
+
+
+async def cancel_request(line: ImageServerClient, method: str, path: str) -> None:
+    """Cancel a request on the server; best effort."""
+    with suppress(ImageFault, TimeoutError):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await line.notify(method, path)

@@ -1,0 +1,311 @@
+"""Generates one image: chooses provider and model, books the cost, and validates the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import BudgetReached
+from hermes.core.events import CallSettled, ModelCalled
+from hermes.core.messages import Usage
+from hermes.core.ports import Meter
+from hermes.core.world import World
+from hermes.images.provider import ImageGenProvider, error_response
+from hermes.images.registry import ImageProviders, choose_model, models_of
+from hermes.images.storage import ImageFault, media_type
+from hermes.images.studio import use_studio
+
+_PRICE = re.compile(r"\$\s*(\d+(?:\.\d+)?)\s*(?:/|per)?\s*(image|picture|mp|megapixel)?\s*$", re.I)
+_TEXTS = ("model", "prompt", "aspect_ratio", "provider")
+# Sizes charged by the megapixel are rounded up, and no preset has more than two.
+_MOST_MEGAPIXELS = 2
+
+
+class ImagePrice(Value):
+    """In dollars per image. An `estimated` price is the maximum."""
+
+    usd: float
+    estimated: bool = False
+
+
+def validate_answer(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
+    """Return the answer in the agreed form, with missing fields filled in; else an error that says
+    what is wrong with it."""
+    known = {"provider": provider, "prompt": prompt, "aspect_ratio": aspect_ratio, "model": ""}
+    if fault := _find_fault(answer):
+        return error_response(
+            error=f"{provider} returned an invalid answer: {fault}.",
+            error_type="invalid_provider_response",
+            provider=provider,
+            prompt=prompt,
+            aspect_ratio=aspect_ratio,
+        )
+    assert isinstance(answer, dict)
+    if answer["success"]:
+        return {"modality": "text", **known, **answer}
+    return {"error_type": "provider_error", **known, **answer, "image": None}
+
+
+def _find_fault(answer: object) -> str:
+    if not isinstance(answer, dict):
+        return "it is not a dict"
+    if not all(isinstance(key, str) for key in answer):
+        return "its keys are not all text"
+    if not isinstance(answer.get("success"), bool):
+        return "`success` is neither true nor false"
+    if any(not isinstance(answer.get(key, ""), str) for key in _TEXTS):
+        return f"one of {', '.join(_TEXTS)} is not text"
+    try:
+        encode(answer)
+    except TypeError:
+        return "it cannot be written as JSON"
+    return _find_image_fault(answer) if answer["success"] else _find_error_fault(answer)
+
+
+def _find_image_fault(answer: JsonObject) -> str:
+    image = answer.get("image")
+    if not isinstance(image, str) or not image:
+        return "`image` is neither a URL nor a path"
+    if image.startswith(("http://", "https://")):
+        return ""
+    if not Path(image).is_absolute():
+        return "`image` is not an absolute path"
+    try:
+        with Path(image).open("rb") as file:
+            return "" if media_type(file.read(16)) else "the file of `image` is not an image"
+    except OSError:
+        return "the file of `image` does not exist"
+
+
+def _find_error_fault(answer: JsonObject) -> str:
+    if not isinstance(answer.get("error"), str) or not answer["error"]:
+        return "`error` says nothing"
+    return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is not text"
+
+
+def price_of(models: list[JsonObject], model: str) -> ImagePrice | None:
+    """Return the price of an image of this model; None when its list does not say exactly."""
+    row = next((each for each in models if each.get("id") == model), {})
+    given = row.get("price")
+    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
+        return ImagePrice(usd=float(given))
+    found = _PRICE.match(given.strip()) if isinstance(given, str) else None
+    if found is None:
+        return ImagePrice(usd=0.0) if given == "free" else None
+    usd, unit = float(found[1]), (found[2] or "image").lower()
+    if unit in ("image", "picture"):
+        return ImagePrice(usd=usd)
+    return ImagePrice(usd=usd * _MOST_MEGAPIXELS, estimated=True)
+
+
+log = logging.getLogger(__name__)
+
+CAUSE = "image"
+# Failures for which certainly nothing is charged.
+_FREE = (
+    "auth_required",
+    "invalid_argument",
+    "rate_limited",
+    "content_policy",
+    "missing_dependency",
+)
+
+
+class ImageRequest(Value):
+    prompt: str
+    aspect: str
+    upscale: bool = False
+
+
+class ImageGenerator:
+    """For one session. `meter` books the cost, `clean` redacts what is sent; `slots` limits how
+    many images are generated at once in the process."""
+
+    def __init__(
+        self,
+        providers: ImageProviders,
+        *,
+        meter: Callable[[], Meter | None],
+        slots: asyncio.Semaphore,
+        seconds: float = 300,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        self._providers = providers
+        self._meter = meter
+        self._slots = slots
+        self._seconds = seconds
+        self._clean = clean
+
+    async def generate(self, wish: ImageRequest, sources: tuple[str, ...] = ()) -> JsonObject:
+        """Return an answer in the agreed form, whatever happens."""
+        prompt = self._clean(wish.prompt)
+        try:
+            provider = self._providers.get_active_provider()
+        except ImageFault as fault:
+            return error_response(
+                error=str(fault), error_type=fault.kind, prompt=prompt, aspect_ratio=wish.aspect
+            )
+        most = capabilities_of(provider).get("max_prompt_chars")
+        if isinstance(most, int) and 0 < most < len(prompt):
+            words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
+            return self._failure(provider, prompt, wish, words, "invalid_argument")
+        used, note = _limit_sources(provider, sources)
+        async with self._slots:
+            answer = await self._generate_booked(provider, prompt, wish, used)
+        return {"note": note, **answer} if note else answer
+
+    async def _generate_booked(
+        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, sources: tuple[str, ...]
+    ) -> JsonObject:
+        studio = self._providers.studio
+        model = choose_model(provider, studio)
+        booking = ImageCost(
+            self._meter(),
+            studio.world,
+            model=model or provider.name,
+            provider=provider.name,
+            price=price_of(models_of(provider.list_models()), model),
+        )
+        try:
+            await booking.reserve()
+        except BudgetReached as reached:
+            return error_response(
+                error=str(reached),
+                error_type="BudgetReached",
+                provider=provider.name,
+                model=model,
+                prompt=prompt,
+                aspect_ratio=wish.aspect,
+            )
+        answer: JsonObject = {}
+        try:
+            answer = await self._call_provider(provider, prompt, wish, sources, model)
+        finally:
+            booking.settle(answer)
+        return answer
+
+    async def _call_provider(
+        self,
+        provider: ImageGenProvider,
+        prompt: str,
+        wish: ImageRequest,
+        sources: tuple[str, ...],
+        model: str,
+    ) -> JsonObject:
+        given: JsonObject = {"upscale": True} if wish.upscale else {}
+        if model:
+            given["model"] = model
+        try:
+            with use_studio(self._providers.studio):
+                async with asyncio.timeout(self._seconds + 5):
+                    answer = await provider.agenerate(
+                        prompt,
+                        wish.aspect,
+                        image_url=sources[0] if sources else None,
+                        reference_image_urls=list(sources[1:]) or None,
+                        **given,
+                    )
+        except ImageFault as fault:
+            return self._failure(provider, prompt, wish, str(fault), fault.kind)
+        except TimeoutError:
+            words = f"{provider.display_name} did not finish within {self._seconds:g} s."
+            return self._failure(provider, prompt, wish, words, "timeout")
+        except Exception as error:
+            log.exception("an image provider failed", extra={"provider": provider.name})
+            words = self._clean(f"{provider.display_name} failed: {error}")
+            return self._failure(provider, prompt, wish, words, type(error).__name__)
+        return validate_answer(
+            answer, provider=provider.name, prompt=prompt, aspect_ratio=wish.aspect
+        )
+
+    def _failure(
+        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, error: str, kind: str
+    ) -> JsonObject:
+        return error_response(
+            error=error,
+            error_type=kind,
+            provider=provider.name,
+            prompt=prompt,
+            aspect_ratio=wish.aspect,
+        )
+
+
+class ImageCost:
+    """The cost of one image in the session: reserved before, settled after."""
+
+    def __init__(
+        self,
+        meter: Meter | None,
+        world: World,
+        *,
+        model: str,
+        provider: str,
+        price: ImagePrice | None,
+    ) -> None:
+        self._meter = meter
+        self._most = Usage(requests=1, cost=None if price is None else price.usd)
+        self._estimated = price is not None and price.estimated
+        self._call = ModelCalled(
+            model=model,
+            provider=provider,
+            call=world.new_id("call"),
+            cause=CAUSE,
+            reserved=self._most,
+        )
+
+    async def reserve(self) -> None:
+        if self._meter is not None:
+            await self._meter.reserve(self._call, self._most)
+
+    def settle(self, answer: JsonObject) -> None:
+        """An image costs its price, or what the server says; an error costs nothing, if that is
+        certain."""
+        if self._meter is None:
+            return
+        told = answer.get("cost_usd")
+        usage, certain = self._most, True
+        if isinstance(told, int | float) and not isinstance(told, bool):
+            usage = Usage(requests=1, cost=float(told))
+        elif answer.get("success"):
+            usage = Usage(requests=1, cost=self._most.cost, estimated=self._estimated)
+        elif answer.get("error_type") in _FREE:
+            usage = Usage(requests=1, cost=0.0)
+        else:
+            certain = False
+        call = self._call
+        self._meter.settle(
+            CallSettled(
+                call=call.call,
+                usage=usage,
+                certain=certain,
+                model=call.model,
+                provider=call.provider,
+            )
+        )
+
+
+def capabilities_of(provider: ImageGenProvider) -> JsonObject:
+    """Return {} where the provider raises."""
+    try:
+        found: object = provider.capabilities()
+    except Exception:
+        log.exception("an image provider failed to list its capabilities")
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _limit_sources(
+    provider: ImageGenProvider, sources: tuple[str, ...]
+) -> tuple[tuple[str, ...], str]:
+    """Return as many sources as the provider takes, and a note about the others."""
+    most = capabilities_of(provider).get("max_reference_images")
+    if not isinstance(most, int):
+        return sources, ""
+    if not 0 < most < len(sources):
+        return sources, ""
+    return sources[:most], f"Only the first {most} of {len(sources)} images were used."

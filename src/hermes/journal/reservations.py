@@ -1,0 +1,243 @@
+"""Grants calls what the caps leave: counted over all processes, inside the transaction that books
+the call."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from hermes.codec.values import replace
+from hermes.core.caps import Caps, cap_key, day_of, first_day_of_month
+from hermes.core.errors import BudgetReached
+from hermes.core.events import CapScope, ModelCalled
+from hermes.core.messages import Usage
+from hermes.journal.body_templates import StoredEvent
+from hermes.journal.summaries import PICO, Summary, to_picodollars
+from hermes.journal.transaction import Transaction
+
+# A call reserves at most this part of what is left, so that others can run beside it, but never
+# less than a reply of ordinary length needs.
+SHARE = 8
+ORDINARY_OUTPUT = 4_096
+
+Unit = Literal["usd", "tokens"]
+
+
+class Amount(NamedTuple):
+    """Money in picodollars, and tokens."""
+
+    cost: int
+    tokens: int
+
+    def of(self, unit: Unit) -> int:
+        return self.cost if unit == "usd" else self.tokens
+
+
+class Limit(NamedTuple):
+    """One cap with its current state."""
+
+    scope: CapScope
+    key: str
+    unit: Unit
+    cap: int
+    spent: int
+
+
+def reserve_call(
+    tx: Transaction,
+    session: int,
+    events: Sequence[StoredEvent],
+    call: ModelCalled,
+    least: Usage,
+    caps: Caps,
+    *,
+    turn_id: str,
+    at: float,
+) -> ModelCalled:
+    """The call with as much reserved as the caps leave. BudgetReached when less than `least` is
+    left. `events` are written before the call and may settle other calls."""
+    assert call.reserved is not None
+    # Writes in the same transaction count already.
+    tx.settle()
+    accounts = _Accounts(tx.db, tx.head(session).summary, events, turn_id, at)
+    range_ = _CostRange(least, call.reserved)
+    output = call.reserved.output
+    for limit in accounts.limits(caps):
+        if limit.unit == "usd" and call.reserved.cost is None:
+            continue
+        if limit.spent + range_.least.of(limit.unit) > limit.cap:
+            raise _budget_error(limit, range_.least.of(limit.unit), accounts.pending(limit.scope))
+        output = min(output, range_.output_for(limit.unit, limit.cap - limit.spent))
+    return replace(call, reserved=range_.usage(output))
+
+
+class _CostRange:
+    """The cost of a call as a linear function of its output, from the shortest useful reply to the
+    longest."""
+
+    def __init__(self, least: Usage, most: Usage) -> None:
+        self._most = most
+        self._outputs = (least.output, most.output)
+        self.least, self._top = _amount(least), _amount(most)
+
+    def usage(self, output: int) -> Usage:
+        if output == self._most.output:
+            return replace(self._most, requests=1)
+        cost = None if self._most.cost is None else self._at("usd", output) / PICO
+        return Usage(input=self._most.prompt, output=output, requests=1, cost=cost)
+
+    def output_for(self, unit: Unit, left: int) -> int:
+        """The output length that this amount pays for."""
+        first, last = self._outputs
+        ordinary = self._at(unit, min(last, max(first, ORDINARY_OUTPUT)))
+        room = max(left // SHARE, min(left, ordinary))
+        if room >= self._top.of(unit):
+            return last
+        growth = self._top.of(unit) - self.least.of(unit)
+        return first + max(0, room - self.least.of(unit)) * (last - first) // growth
+
+    def _at(self, unit: Unit, output: int) -> int:
+        first, last = self._outputs
+        if last == first:
+            return self._top.of(unit)
+        growth = self._top.of(unit) - self.least.of(unit)
+        # Rounded up: the reservation covers the reply.
+        return self.least.of(unit) - (-growth * (output - first) // (last - first))
+
+
+def _amount(usage: Usage) -> Amount:
+    return Amount(to_picodollars(usage.cost), usage.prompt + usage.output)
+
+
+class _Accounts:
+    """What counts against caps at one moment: settled, assumed and reserved amounts."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        summary: Summary,
+        events: Sequence[StoredEvent],
+        turn_id: str,
+        at: float,
+    ) -> None:
+        self._db = db
+        self._summary = after = summary.copy()
+        added = (after.add(item.event, turn_id=turn_id, at=at) for item in events)
+        self._changes = [change for change in added if change is not None]
+        self._turn_id = turn_id
+        self._at = at
+        self._day = day_of(at)
+
+    def limits(self, caps: Caps) -> list[Limit]:
+        found: list[Limit] = []
+        for scope, cap in caps.active():
+            key = self._key(scope)
+            spent, raised = self._sum_spent(scope), self._sum_raised(scope, key)
+            if cap.usd is not None:
+                found.append(
+                    Limit(scope, key, "usd", to_picodollars(cap.usd) + raised.cost, spent.cost)
+                )
+            if cap.tokens is not None:
+                found.append(Limit(scope, key, "tokens", cap.tokens + raised.tokens, spent.tokens))
+        return found
+
+    def pending(self, scope: CapScope) -> Amount:
+        """The amount reserved for calls that have not ended."""
+        summary, day = self._summary, self._day
+        conditions: dict[CapScope, tuple[str, tuple[object, ...]]] = {
+            "day": ("a.day = ?", (day,)),
+            "month": ("a.day BETWEEN ? AND ?", (first_day_of_month(self._at), day)),
+            "person": ("a.day = ? AND m.principal = ?", (day, summary.principal)),
+            "job": ("m.job = ?", (summary.job,)),
+            "task": ("a.session = ? AND a.turn = ?", (summary.session, self._turn_id)),
+        }
+        where, values = conditions[scope]
+        return self._sum(
+            "SELECT sum(a.cost), sum(a.input + a.output) FROM assumed AS a"
+            f" JOIN summaries AS m USING (session) WHERE a.open = 1 AND {where}",
+            values,
+        )
+
+    def _key(self, scope: CapScope) -> str:
+        who = {"principal": self._summary.principal, "job": self._summary.job}
+        return cap_key(scope, at=self._at, turn_id=self._turn_id, **who)
+
+    def _sum_spent(self, scope: CapScope) -> Amount:
+        sums, summary, day = "SELECT sum(cost), sum(tokens) FROM", self._summary, self._day
+        first = first_day_of_month(self._at) if scope == "month" else day
+        match scope:
+            case "day" | "month":
+                days = (first, day)
+                found = self._sum(f"{sums} daily WHERE day BETWEEN ? AND ?", days)
+            case "person":
+                who = (day, summary.principal)
+                found = self._sum(f"{sums} daily WHERE day = ? AND principal = ?", who)
+            case "job":
+                first = 0
+                found = self._sum(f"{sums} jobs WHERE job = ?", (summary.job,))
+            case "task":
+                same = summary.task == self._turn_id
+                return Amount(summary.task_cost, summary.task_tokens) if same else Amount(0, 0)
+        changes = [change for change in self._changes if change.day >= first]
+        return Amount(
+            found.cost + sum(change.cost for change in changes),
+            found.tokens + sum(change.tokens for change in changes),
+        )
+
+    def _sum_raised(self, scope: CapScope, key: str) -> Amount:
+        query = "SELECT sum(cost), sum(tokens) FROM raised WHERE scope = ? AND key = ?"
+        return self._sum(query, (scope, key))
+
+    def _sum(self, query: str, values: tuple[object, ...]) -> Amount:
+        cost, tokens = self._db.execute(query, values).fetchone()
+        return Amount(cost or 0, tokens or 0)
+
+
+def _budget_error(limit: Limit, asked: int, pending: Amount) -> BudgetReached:
+    size = PICO if limit.unit == "usd" else 1
+    cap, spent, wanted = limit.cap / size, limit.spent / size, asked / size
+    return BudgetReached(
+        _sentence(limit, cap, spent, wanted),
+        scope=limit.scope,
+        key=limit.key,
+        unit=limit.unit,
+        cap=cap,
+        spent=spent,
+        asked=wanted,
+        pending=pending.of(limit.unit) / size,
+    )
+
+
+_NAMES: dict[CapScope, str] = {
+    "day": "Today's cap",
+    "month": "This month's cap",
+    "person": "The cap for one person and day",
+    "job": "The cap for this job",
+    "task": "The cap for one answer",
+}
+
+
+def _sentence(limit: Limit, cap: float, spent: float, asked: float) -> str:
+    """What happened and the next step."""
+    key = f"budget.{limit.scope}"
+    if limit.unit == "tokens":
+        amounts = (f"{cap:,.0f} tokens", f"{spent:,.0f}", f"{asked:,.0f}")
+        step = f"hermes config set {key}.tokens {_suggested_cap(cap):.0f}"
+    else:
+        amounts = (_dollars(cap), _dollars(spent), _dollars(asked))
+        step = f"hermes config set {key} {_suggested_cap(cap):g}"
+    return (
+        f"{_NAMES[limit.scope]} of {amounts[0]} does not allow the next model call, which may cost "
+        f"{amounts[2]} ({amounts[1]} spent or reserved); raise it with `{step}` and say “go on”."
+    )
+
+
+def _suggested_cap(cap: float) -> float:
+    """A rounder, larger number for the example."""
+    return max(1.0, round(cap * 2, 2))
+
+
+def _dollars(amount: float) -> str:
+    """Cents, with fractions where there are some."""
+    return f"${amount:.4f}".removesuffix("00")

@@ -1,0 +1,88 @@
+"""Detects that a skill version performs worse than its predecessor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import Value, replace
+from hermes.core.events import Event, MessageReceived, Record, ToolFinished, TurnEnded, TurnStarted
+from hermes.learning.rehearsal import VIEW, TurnOutcome, outcome_of
+from hermes.learning.triggers import is_correction
+
+# ENOUGH of the last LOOKED_AT uses must be bad.
+LOOKED_AT = 5
+ENOUGH = 3
+# Turn endings that reflect the work done.
+_TELLING = frozenset(("done", "failed", "guardrail", "budget", "partial"))
+
+
+class SkillRun(Value):
+    """A turn that used a skill version, named by a hash prefix."""
+
+    skill: str
+    version: str
+    session: str
+    turn: str
+    outcome: TurnOutcome
+
+
+class SkillUseTracker:
+    """Follows the events of a session and reports turns that used skills."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._loaded: dict[str, str] = {}
+        self._events: list[Event] = []
+        self._last: tuple[SkillRun, ...] = ()
+
+    def note(self, record: Record) -> tuple[SkillRun, ...]:
+        """Returns new runs, or runs that were just corrected."""
+        match record.event:
+            case TurnStarted():
+                self._loaded, self._events, self._last = {}, [], ()
+            case MessageReceived(message=message) if message.origin == "user":
+                return self._mark_corrected() if is_correction(message.text) else ()
+            case ToolFinished(result=result) if result.name == VIEW and not result.failed:
+                self._note_load(str(result.details.get("name")), result.details.get("version"))
+            case event if self._loaded:
+                self._events.append(event)
+        if isinstance(record.event, TurnEnded) and record.event.reason in _TELLING:
+            self._last = tuple(
+                SkillRun(
+                    skill=name,
+                    version=version,
+                    session=self._session,
+                    turn=record.turn_id,
+                    outcome=outcome_of(self._events),
+                )
+                for name, version in self._loaded.items()
+            )
+            return self._last
+        return ()
+
+    def _note_load(self, name: str, version: object) -> None:
+        if version:
+            self._loaded[name] = str(version)
+
+    def _mark_corrected(self) -> tuple[SkillRun, ...]:
+        return tuple(
+            replace(run, outcome=replace(run.outcome, corrected=True)) for run in self._last
+        )
+
+
+def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
+    """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
+    where the previous number is known."""
+    mine = [run.outcome for run in runs if run.version == now][-LOOKED_AT:]
+    theirs = sorted(run.outcome.failures for run in runs if run.version == before)
+    usual = theirs[len(theirs) // 2] if theirs else None
+    bad = [each for each in mine if _is_bad(each, usual)]
+    if len(bad) < ENOUGH or 2 * len(bad) <= len(mine):
+        return ""
+    return f"{len(bad)} of {len(mine)} turns with it went badly"
+
+
+def _is_bad(outcome: TurnOutcome, usual: int | None) -> bool:
+    if outcome.end != "done" or outcome.corrected:
+        return True
+    return usual is not None and outcome.failures > usual

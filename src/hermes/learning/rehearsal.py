@@ -1,0 +1,274 @@
+"""Rewrites recorded events for a changed skill and judges the outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import UsageError
+from hermes.core.events import (
+    DurableEvent,
+    Event,
+    MessageReceived,
+    ReplyAdded,
+    SessionOpened,
+    ToolFinished,
+    TurnEnded,
+)
+from hermes.core.messages import Text, ToolResult, UserMessage
+from hermes.skills.catalogue import index_line
+from hermes.skills.skill import MAIN, parse_skill
+
+# More tokens alone are not harmful, up to this.
+TOKENS_FACTOR = 1.25
+TOKENS_MORE = 1_000
+
+
+class TurnOutcome(Value, omit_defaults=False):
+    """The outcome of one turn. `end` is its reason, "" while open. `failures` are failed calls,
+    `unknown` calls without a known result; `corrected` is set when the next message was a
+    correction, which only a real turn has."""
+
+    end: str = ""
+    calls: int = 0
+    failures: int = 0
+    unknown: int = 0
+    tokens: int = 0
+    corrected: bool = False
+
+    def __str__(self) -> str:
+        parts = [f"{self.calls} calls", f"{self.tokens} tokens"]
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        if self.unknown:
+            parts.append(f"{self.unknown} of unknown result")
+        if self.corrected:
+            parts.append("corrected")
+        return f"{self.end or 'open'}, {', '.join(parts)}"
+
+
+def outcome_of(
+    events: Iterable[Event], *, unknown: str | None = None, corrected: bool = False
+) -> TurnOutcome:
+    """`unknown` lists how results of simulated calls begin."""
+    end, calls, failures, missing, tokens = "", 0, 0, 0, 0
+    for event in events:
+        match event:
+            case ReplyAdded(message=message, usage=usage):
+                calls += len(message.calls)
+                tokens += usage.prompt + usage.output
+            case ToolFinished(result=result) if result.failed:
+                is_unknown = unknown is not None and (
+                    result.denied in ("unattended", "timeout") or result.text.startswith(unknown)
+                )
+                missing += is_unknown
+                failures += not is_unknown
+            case TurnEnded(reason=reason):
+                end = reason
+            case _:
+                pass
+    return TurnOutcome(
+        end=end,
+        calls=calls,
+        failures=failures,
+        unknown=missing,
+        tokens=tokens,
+        corrected=corrected,
+    )
+
+
+def find_regressions(before: TurnOutcome, after: TurnOutcome) -> tuple[str, ...]:
+    """Lists what got worse. More work does not count after a correction, nor after a call with
+    unknown result."""
+    found = []
+    if before.end == "done" and after.end != "done":
+        found.append(f"it ended {after.end or 'never'} instead of done")
+    if after.failures > before.failures:
+        found.append(f"{after.failures} failed calls instead of {before.failures}")
+    was_good = before.end == "done" and not before.corrected
+    if was_good and not after.unknown:
+        if after.calls > before.calls:
+            found.append(f"{after.calls} calls instead of {before.calls}")
+        if after.tokens > before.tokens * TOKENS_FACTOR + TOKENS_MORE:
+            found.append(f"{after.tokens} tokens instead of {before.tokens}")
+    return tuple(found)
+
+
+Judgement = Literal["better", "same", "worse", "unclear"]
+Verdict = Literal["promote", "refuse", "keep", "unrehearsed"]
+
+
+class RehearsalTrial(Value, omit_defaults=False):
+    """One replayed session. `n` is the record at which it diverged; `problem` says why it could
+    not be replayed."""
+
+    session: str
+    turn: str = ""
+    n: int = 0
+    before: TurnOutcome = TurnOutcome()
+    after: TurnOutcome = TurnOutcome()
+    problem: str = ""
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        return () if self.problem else find_regressions(self.before, self.after)
+
+    @property
+    def judgement(self) -> Judgement:
+        if self.worse:
+            return "worse"
+        # Doing nothing does not prove success.
+        is_idle = self.before.calls > 0 and not self.after.calls
+        if self.problem or self.after.unknown or is_idle:
+            return "unclear"
+        gains = (
+            self.after.calls < self.before.calls,
+            self.after.failures < self.before.failures,
+            self.before.end != "done" and self.after.end == "done",
+        )
+        return "better" if any(gains) else "same"
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{self.session}: {self.problem}"
+        why = f" ({'; '.join(self.worse)})" if self.worse else ""
+        return f"{self.session}: {self.judgement}{why}. Then: {self.before}. Now: {self.after}."
+
+
+class SkillRehearsal(Value, omit_defaults=False):
+    """All trials of one skill version."""
+
+    skill: str
+    version: str
+    at: float = 0.0
+    trials: tuple[RehearsalTrial, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """One worse session means refuse; one unclear session means keep waiting."""
+        judged = {trial.judgement for trial in self.trials if not trial.problem}
+        if not judged:
+            return "unrehearsed"
+        if "worse" in judged:
+            return "refuse"
+        return "keep" if "unclear" in judged else "promote"
+
+    @property
+    def words(self) -> str:
+        """Summarises the result in one sentence."""
+        harmful = next((trial for trial in self.trials if trial.judgement == "worse"), None)
+        if harmful is not None:
+            return (
+                f"worse in session {harmful.session} from record {harmful.n} on: "
+                f"{'; '.join(harmful.worse)}"
+            )
+        played = [trial for trial in self.trials if not trial.problem]
+        if not played:
+            return "unrehearsed"
+        calls = sum(trial.before.calls for trial in played), sum(t.after.calls for t in played)
+        names = ", ".join(trial.session for trial in played)
+        return f"rehearsed in {names}: {calls[0]} calls before, {calls[1]} now"
+
+
+VIEW = "skill_view"
+# Marks the end of a skill's text in the rendered output.
+NOTES = "\n\n[Skill directory: "
+HEAD = "# Skill {}\n\n"
+GONE = "The skill {} has no file {!r}."
+
+
+class Revision:
+    """`new` holds the changed files; `old` the current ones, for the index line."""
+
+    def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
+        self.name = name
+        self._new = new
+        self._body = _skill_body(new)
+        self._lines = (_skill_line(name, old), _skill_line(name, new))
+
+    def loads(self, event: DurableEvent) -> bool:
+        """Returns whether this event loaded the skill."""
+        match event:
+            case ToolFinished(result=result):
+                return self._is_view(result)
+            case MessageReceived(message=message):
+                return HEAD.format(self.name) in message.text
+            case _:
+                return False
+
+    def rewrite(self, event: DurableEvent) -> DurableEvent:
+        """Returns the rewritten event, or the same one if nothing differs."""
+        match event:
+            case ToolFinished(result=result) if self._is_view(result):
+                return replace(event, result=self._result(result))
+            case MessageReceived(message=message) if self.loads(event):
+                return replace(event, message=self._message(message))
+            case SessionOpened(system=system):
+                before, after = self._lines
+                changed = before != after and before in system
+                return replace(event, system=system.replace(before, after)) if changed else event
+            case _:
+                return event
+
+    def _is_view(self, result: ToolResult) -> bool:
+        return result.name == VIEW and not result.failed and result.details.get("name") == self.name
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        text = result.text
+        if file := str(result.details.get("file", "")):
+            data = self._new.get(file)
+            if data is None:
+                words = GONE.format(self.name, file)
+                return replace(result, parts=(Text(text=words),), failed=True)
+            return replace(result, parts=(Text(text=data.decode("utf-8", "replace")),))
+        _, found, notes = text.rpartition(NOTES)
+        folder = notes.partition("]")[0] if found else ""
+        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
+        return replace(result, parts=(Text(text=f"{body}{found}{notes}" if found else body),))
+
+    def _message(self, message: UserMessage) -> UserMessage:
+        """Replaces the text between the skill's heading and the note on its folder."""
+        head = HEAD.format(self.name)
+        before, _, rest = message.text.partition(head)
+        _, found, notes = rest.partition(NOTES)
+        folder = notes.partition("]")[0] if found else ""
+        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
+        others = tuple(part for part in message.parts if not isinstance(part, Text))
+        return replace(message, parts=(Text(text=f"{before}{head}{body}{found}{notes}"), *others))
+
+
+class Introduction(Revision):
+    """For a new skill: the first message of a task, as if the user had invoked the skill."""
+
+    def __init__(self, name: str, new: Mapping[str, bytes], words: MessageReceived) -> None:
+        super().__init__(name, {}, new)
+        self._words = words
+
+    def loads(self, event: DurableEvent) -> bool:
+        return event == self._words
+
+    def rewrite(self, event: DurableEvent) -> DurableEvent:
+        return replace(event, message=self._with_skill()) if event == self._words else event
+
+    def _with_skill(self) -> UserMessage:
+        message = self._words.message
+        others = tuple(part for part in message.parts if not isinstance(part, Text))
+        text = f"{HEAD.format(self.name)}{self._body}{NOTES}{self.name}]\n\n{message.text}"
+        return replace(message, parts=(Text(text=text), *others))
+
+
+def _skill_body(tree: Mapping[str, bytes]) -> str:
+    try:
+        return parse_skill(tree[MAIN].decode("utf-8"))[1].strip()
+    except (KeyError, UsageError, UnicodeDecodeError):
+        return ""
+
+
+def _skill_line(name: str, tree: Mapping[str, bytes]) -> str:
+    """Returns the skill's line in the index."""
+    try:
+        description = parse_skill(tree[MAIN].decode("utf-8"))[0].description
+    except (KeyError, UsageError, UnicodeDecodeError):
+        return ""
+    return index_line(name, description)

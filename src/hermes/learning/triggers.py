@@ -1,0 +1,99 @@
+"""Decides when a task deserves a review: much work, or a correction."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.events import Event, MessageReceived, ToolFinished, TurnEnded, TurnStarted
+
+# Longer texts are new tasks.
+MOST_CHARS = 600
+_BEGINS = re.compile(
+    r"""(?xi) ^ \W*
+    (?: no \b (?! \s+ (?:problem|worries|rush|hurry|need)) | nope | nah \b | wrong | incorrect
+      | stop \b | don'?t \b | do \s not \b | never \b | (?:not \s (?:that|like|what|so|quite|right))
+      | (?:that|this|it) (?:'s|\s is|\s was|\s isn'?t|\s wasn'?t) \s* (?:not|wrong|incorrect|right)
+      | (?:i \s (?:said|meant|told \s you|asked (?:\s for)?|wanted|did\s?n'?t)) \b
+      | you \s (?:should \s have|should\s?n'?t|forgot|missed|broke|were \s supposed|did\s?n'?t)
+      | actually \b | instead \b | please \s (?:don'?t|stop|always|never) | always \b
+      | next \s time | from \s now \s on
+      | nein \b | falsch | nicht \s so | non \b | pas \s comme | ce \s n'est \s pas | mal \b
+      | eso \s no | no \s es
+    )"""
+)
+_HOLDS = re.compile(
+    r"(?i)\b(?:not what i (?:asked|wanted|meant)|you (?:should have|forgot to)|that(?:'s| is) wrong"
+    r"|instead of what you|use \S+ instead|rather than what)\b"
+)
+
+
+def is_correction(text: str) -> bool:
+    """Returns whether the text corrects the turn before. A false positive costs one review; a
+    false negative loses a lesson."""
+    if not text or len(text) > MOST_CHARS:
+        return False
+    return bool(_BEGINS.search(text) or _HOLDS.search(text))
+
+
+CHANGES = "skill_manage"
+# Tools that do not count as work.
+OWN_TOOLS = frozenset(("skills_list", "skill_view", CHANGES, "memory", "todo", "clarify"))
+
+TriggerReason = Literal["task", "session", "correction"]
+
+
+class ReviewTrigger(Value):
+    why: TriggerReason
+    calls: int
+
+
+class TriggerWatch:
+    """Follows the events of a session from its start. A limit of 0 is disabled."""
+
+    def __init__(self, *, task_calls: int, session_calls: int) -> None:
+        self._task_calls = task_calls
+        self._session_calls = session_calls
+        self._calls = 0
+        self._since = 0
+        self._is_answered = False
+        self._is_corrected = False
+        self._has_saved = False
+
+    def note(self, event: Event) -> ReviewTrigger | None:
+        """Returns an occasion when the event ends a turn that deserves a review."""
+        match event:
+            case MessageReceived(message=message):
+                if message.origin == "user" and self._is_answered and is_correction(message.text):
+                    self._is_corrected = True
+            case TurnStarted():
+                self._calls, self._has_saved = 0, False
+            case ToolFinished(result=result) if result.name == CHANGES and not result.failed:
+                self._since, self._has_saved = 0, True
+            case ToolFinished(result=result) if result.name not in OWN_TOOLS:
+                self._calls += 1
+                self._since += 1
+            case TurnEnded(reason=reason):
+                return self._on_turn_end(done=reason == "done")
+            case _:
+                pass
+        return None
+
+    def _on_turn_end(self, *, done: bool) -> ReviewTrigger | None:
+        self._is_answered = done
+        why = self._why() if done else None
+        if why is None:
+            return None
+        self._since, self._is_corrected = 0, False
+        return ReviewTrigger(why=why, calls=self._calls)
+
+    def _why(self) -> TriggerReason | None:
+        if self._is_corrected:
+            return "correction"
+        # The agent has already saved something itself.
+        if self._has_saved:
+            return None
+        if 0 < self._task_calls <= self._calls:
+            return "task"
+        return "session" if 0 < self._session_calls <= self._since else None

@@ -1,0 +1,156 @@
+"""Services for a running call, and the conversion of its result."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.messages import Image, Message, Text
+from hermes.core.ports import Workspace
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import ToolContext, ToolOutput
+from hermes.mcp.server import McpServer
+
+
+class SampleRequest(Value):
+    """A request for a model reply. `hints` are the server's preferred models."""
+
+    server: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 1024
+    hints: tuple[str, ...] = ()
+
+
+class Sample(Value):
+    """The reply in the protocol's content blocks."""
+
+    content: tuple[JsonObject, ...]
+    model: str
+    stop: str
+
+
+Sampler = Callable[[McpServer, SampleRequest], Awaitable[Sample]]
+KeepImage = Callable[[bytes, str], str]
+# Wraps a call that may write local files; True if the tool claims that it only reads.
+FileWatch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
+
+
+def _no_watch(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+class CallServices:
+    """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
+    image and returns its path; `watch` records that files may be written."""
+
+    def __init__(
+        self,
+        sampler: Sampler | None = None,
+        keep_image: KeepImage | None = None,
+        watch: FileWatch = _no_watch,
+    ) -> None:
+        self.sampler = sampler
+        self.keep_image = keep_image
+        self.watch = watch
+
+
+class ToolCaller:
+    """One tool call, as the server may reach back to it."""
+
+    def __init__(self, ctx: ToolContext, hosting: CallServices) -> None:
+        self.hosting = hosting
+        self._ctx = ctx
+
+    @property
+    def root(self) -> str:
+        return self._ctx.workspace.root
+
+    def progress(self, text: str) -> None:
+        self._ctx.progress(text)
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        return await self._ctx.ask(question, choices)
+
+
+MOST_BYTES = 50 * 1024 * 1024
+_ENDINGS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "application/pdf": "pdf"}
+IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+NOTHING = "(no output)"
+
+
+class ResultReader:
+    """Converts the content of one result. Other media become files."""
+
+    def __init__(self, ctx: ToolContext, server: McpServer, hosting: CallServices) -> None:
+        self._ctx = ctx
+        self._server = server
+        self._hosting = hosting
+        self._files = 0
+
+    async def output(self, result: JsonObject, *, structured: bool) -> ToolOutput:
+        """Converts a tool result. Structured content replaces text when the tool declares it."""
+        data = result.get("structuredContent")
+        blocks = result.get("content") or []
+        parts = await self.parts(blocks)
+        if structured and data is not None:
+            others = [part for part in parts if not isinstance(part, Text)]
+            parts = [Text(text=encode(data).decode()), *others]
+        details: JsonObject = {"server": self._server.name}
+        if data is not None:
+            details["structured"] = data
+        return ToolOutput(
+            parts=tuple(parts) or (Text(text=NOTHING),),
+            failed=bool(result.get("isError")),
+            origin=self._server.origin,
+            details=details,
+        )
+
+    async def parts(self, blocks: Iterable[JsonValue]) -> list[Text | Image]:
+        """Joins adjacent texts."""
+        found: list[Text | Image] = []
+        for block in blocks:
+            part = await self._part(block if isinstance(block, dict) else {})
+            if found and isinstance(part, Text) and isinstance(found[-1], Text):
+                found[-1] = Text(text=f"{found[-1].text}\n{part.text}")
+            else:
+                found.append(part)
+        return found
+
+    async def _part(self, block: JsonObject) -> Text | Image:
+        match block.get("type"):
+            case "text":
+                return Text(text=str(block.get("text", "")))
+            case "image" | "audio":
+                kind = str(block.get("mimeType", "application/octet-stream"))
+                return await self._bytes(str(block.get("data", "")), kind)
+            case "resource":
+                return await self.resource(block.get("resource") or {})
+            case _:
+                return Text(text=encode(block).decode())
+
+    async def resource(self, resource: JsonObject) -> Text | Image:
+        if "text" in resource:
+            return Text(text=str(resource["text"]))
+        kind = str(resource.get("mimeType") or "application/octet-stream")
+        return await self._bytes(str(resource.get("blob", "")), kind)
+
+    async def _bytes(self, encoded: str, kind: str) -> Text | Image:
+        if len(encoded) * 3 // 4 > MOST_BYTES:
+            return Text(text=f"[{kind}: larger than {MOST_BYTES // 1024 // 1024} MB, left out]")
+        try:
+            data = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            return Text(text=f"[{kind}: cannot be decoded]")
+        if kind in IMAGE_TYPES and self._hosting.keep_image is not None:
+            return Image(file=self._hosting.keep_image(data, kind), media_type=kind)
+        self._files += 1
+        ending = _ENDINGS.get(kind, kind.rpartition("/")[2].partition("+")[0][:8] or "bin")
+        name = f"mcp-{self._ctx.call_id}-{self._files}.{ending}"
+        path = await self._ctx.workspace.scratch(name, data)
+        return Text(text=f"[{kind}, {len(data)} bytes: {path}]")

@@ -1,0 +1,209 @@
+"""All MCP servers of one run: cached tool lists and connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import NotFound
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
+from hermes.core.world import World
+from hermes.mcp.child_registry import ChildRegistry
+from hermes.mcp.link import ServerLink
+from hermes.mcp.listing import (
+    ListedTool,
+    ListingCache,
+    ToolListing,
+    file_name,
+    select_tools,
+    texts_of,
+    tool_names,
+    without_texts,
+)
+from hermes.mcp.server import McpServer, MissingLibrary, ServerFault, expand_server
+from hermes.mcp.server_requests import ServerRequests
+from hermes.mcp.tools import ServerTool, spec_of
+
+if TYPE_CHECKING:
+    from hermes.mcp.connection import McpConnection
+
+# Returns what is suspicious in a text, or "", and whether it must be withheld.
+Scan = Callable[[str], tuple[str, bool]]
+
+
+class ServerEnvironment(Value):
+    """Folders, variables and working folder for servers."""
+
+    cache: Path
+    logs: Path
+    tokens: Path
+    variables: dict[str, str]
+    person: str
+    folder: str
+
+
+class ServerPool:
+    """`changed` is called when a server's tools differ from the cache; `scan` checks their
+    descriptions."""
+
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        around: ServerEnvironment,
+        world: World,
+        *,
+        scan: Scan = lambda _: ("", False),
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.servers = {server.name: server for server in servers}
+        self._around = around
+        self._world = world
+        self._scan = scan
+        self._changed = changed
+        self._kept = ListingCache(around.cache)
+        self._births = ChildRegistry(around.cache / "children")
+        self._links: dict[str, ServerLink] = {}
+        self._known: dict[str, ToolListing] = {}
+        self._swept = False
+
+    def cached_listing(self, name: str) -> ToolListing | None:
+        """Returns the cached listing for the current settings."""
+        if name not in self._known and (kept := self._kept.get(self.servers[name])):
+            self._known[name] = kept
+        return self._known.get(name)
+
+    def uncached_servers(self) -> tuple[str, ...]:
+        """Returns servers without a cached listing."""
+        return tuple(name for name in self.servers if self.cached_listing(name) is None)
+
+    def list_tools(self) -> list[tuple[ToolSpec, Tool]]:
+        """Returns the tools of all known servers under unique names."""
+        tools = [
+            (server, tool)
+            for server in self.servers.values()
+            if (listing := self.cached_listing(server.name)) is not None
+            for tool in select_tools(server, listing)
+        ]
+        names = tool_names((server.name, tool.name) for server, tool in tools)
+        found: list[tuple[ToolSpec, Tool]] = []
+        for server, tool in tools:
+            name = names[server.name, tool.name]
+            made = ServerTool(name, tool, server, self)
+            found.append((spec_of(name, server, tool), made))
+        return found
+
+    async def discover(self, names: Sequence[str], *, seconds: float) -> dict[str, str]:
+        """Connects to the servers concurrently; returns errors by name. A late server continues
+        on its first call."""
+
+        async def meet(name: str) -> str:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self.link(name).listing()
+            except ServerFault as fault:
+                return str(fault)
+            except TimeoutError:
+                return f"MCP server {name} did not answer within {seconds:g}s"
+            return ""
+
+        faults = await asyncio.gather(*(meet(name) for name in names))
+        return {name: fault for name, fault in zip(names, faults, strict=True) if fault}
+
+    def link(self, server: str) -> ServerLink:
+        """Returns the link; NotFound when the settings have no such server."""
+        if server not in self.servers:
+            raise NotFound(f"There is no MCP server named {server!r} in the settings.")
+        if server not in self._links:
+            self._links[server] = self._new_link(self.servers[server])
+        return self._links[server]
+
+    async def replace(self, servers: Sequence[McpServer]) -> tuple[list[str], list[str], list[str]]:
+        """Applies new settings; only servers with a changed connection are closed. Returns
+        added, changed and removed names."""
+        new = {server.name: server for server in servers}
+        old, self.servers = self.servers, new
+        came = [name for name in new if name not in old]
+        went = [name for name in old if name not in new]
+        changed = [name for name in new if name in old and new[name] != old[name]]
+        kept = [name for name in changed if old[name].is_reached_like(new[name])]
+        for name in kept:
+            if link := self._links.get(name):
+                link.retune(self._whole(new[name]))
+        gone = [name for name in (*went, *changed) if name not in kept]
+        for name in gone:
+            self._known.pop(name, None)
+        links = [self._links.pop(name) for name in gone if name in self._links]
+        await asyncio.gather(*(link.retire() for link in links))
+        return came, changed, went
+
+    def forget(self, name: str) -> None:
+        self._kept.drop(name)
+        self._known.pop(name, None)
+
+    async def close(self) -> None:
+        links, self._links = self._links, {}
+        await asyncio.gather(*(link.close() for link in links.values()))
+
+    def _whole(self, server: McpServer) -> McpServer:
+        around = self._around
+        return expand_server(server, around.variables, home=around.person, folder=around.folder)
+
+    def _new_link(self, server: McpServer) -> ServerLink:
+        whole = self._whole(server)
+        return ServerLink(
+            whole, self._opener(whole), self._on_listing, self._world, self._around.folder
+        )
+
+    def _on_listing(self, server: McpServer, listing: ToolListing) -> None:
+        plain = self.servers.get(server.name)
+        if plain is None:
+            return
+        listing = replace(listing, tools=tuple(self._vet(tool) for tool in listing.tools))
+        if listing != self.cached_listing(server.name):
+            self._known[server.name] = listing
+            self._kept.put(plain, listing)
+            self._changed()
+
+    def _vet(self, tool: ListedTool) -> ListedTool:
+        """Marks descriptions that look like prompt injections; clearly dangerous ones are
+        withheld from the model."""
+        finding, dangerous = self._scan("\n".join((tool.description, *texts_of(tool.schema))))
+        if dangerous:
+            bare = without_texts(tool.schema)
+            return replace(tool, description="", schema=bare, finding=finding)
+        return replace(tool, finding=finding)
+
+    def _opener(
+        self, server: McpServer
+    ) -> Callable[[ServerRequests, Callable[[], None]], AbstractAsyncContextManager[McpConnection]]:
+        @asynccontextmanager
+        async def opened(
+            answering: ServerRequests, changed: Callable[[], None]
+        ) -> AsyncIterator[McpConnection]:
+            if find_spec("mcp") is None:
+                raise MissingLibrary
+            if not self._swept:
+                self._swept = True
+                await asyncio.to_thread(self._births.kill_orphans)
+            # The library takes over a second to load, so only a call pays for it.
+            from hermes.mcp.connection import connect
+            from hermes.mcp.oauth.bearer import auth_for
+            from hermes.mcp.transport import ChildFiles, streams_of
+
+            log = self._around.logs / f"{file_name(server.name)}.log"
+            streams = streams_of(
+                server,
+                variables=self._around.variables,
+                place=ChildFiles(log, self._births),
+                auth=auth_for(server, self._around.tokens, self._world.clock),
+            )
+            async with connect(server, streams, answering=answering, changed=changed) as made:
+                yield made
+
+        return opened

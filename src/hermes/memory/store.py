@@ -1,0 +1,298 @@
+"""Memory files and ledger of one person: one transaction per change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from hermes.codec.atomic_files import replace_file
+from hermes.codec.values import Value, replace
+from hermes.core.world import World
+from hermes.memory.entries import (
+    FILE_NAMES,
+    OWNER,
+    TARGETS,
+    ChangeSource,
+    MemoryChange,
+    MemoryEntry,
+    MemoryLimits,
+    Target,
+    join_entries,
+    split_entries,
+)
+from hermes.memory.ledger import LedgerError, MemoryLedger
+from hermes.memory.planning import MemoryStep, Scan
+
+NOTHING = b"-"
+
+
+class FileContent(Value):
+    """Content of a file; `whole` is False when it is not valid UTF-8."""
+
+    text: str
+    digest: bytes
+    whole: bool = True
+
+
+class MemoryFiles:
+    """The files of one person: in `folder` for the owner, in a subfolder for others."""
+
+    def __init__(self, folder: Path, scope: str) -> None:
+        self._folder = folder if scope == OWNER else folder / "people" / _folder_name(scope)
+
+    def path(self, target: Target) -> Path:
+        return self._folder / FILE_NAMES[target]
+
+    def read(self, target: Target) -> FileContent | None:
+        """Returns None when there is no file."""
+        try:
+            raw = self.path(target).read_bytes()
+        except FileNotFoundError:
+            return None
+        text = raw.decode("utf-8", "replace")
+        return FileContent(text=text, digest=digest(raw), whole=text.encode() == raw)
+
+    def write(self, target: Target, texts: list[str]) -> None:
+        replace_file(self.path(target), encode_entries(texts))
+
+    def keep_copy(self, target: Target, now: float) -> Path:
+        """Writes a backup beside the file."""
+        path = self.path(target)
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+        copy = path.with_name(f"{path.name}.bak.{stamp}")
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o600)
+        return copy
+
+
+def encode_entries(texts: list[str]) -> bytes:
+    return (join_entries(texts) + "\n" if texts else "").encode()
+
+
+def digest(raw: bytes) -> bytes:
+    return blake2b(raw, digest_size=16).digest()
+
+
+@contextmanager
+def lock_memory(folder: Path) -> Iterator[None]:
+    """Locks the folder against other processes."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _folder_name(scope: str) -> str:
+    """Maps a person's name to a unique folder name."""
+    return "".join(c if c.isalnum() and c.isascii() else f"%{ord(c):x}." for c in scope)
+
+
+SCANNED_BY = "scanned_by"
+
+
+class MemoryOwner(Value):
+    """The person's scope and limits. A new scanner `version` rescans all entries."""
+
+    scope: str
+    limits: MemoryLimits
+    version: str = ""
+
+
+class MemoryStore:
+    """The files and the ledger of one person, used by one thread."""
+
+    def __init__(self, folder: Path, person: MemoryOwner, scan: Scan, world: World) -> None:
+        self.folder = folder
+        self.person = person
+        self.scope = person.scope
+        self.scan = scan
+        self.world = world
+        self.ledger = MemoryLedger(folder / "ledger.db")
+        self.files = MemoryFiles(folder, person.scope)
+        self._seen: dict[Target, FileContent | None] = {}
+
+    def is_untouched(self) -> bool:
+        if self.ledger.path.exists():
+            return False
+        return not any(self.files.path(target).exists() for target in TARGETS)
+
+    def is_current(self) -> bool:
+        """Returns whether existing files match the ledger."""
+        if self.ledger.fact(SCANNED_BY) != self.person.version:
+            return False
+        return all(self._agrees(target) for target in TARGETS)
+
+    def _agrees(self, target: Target) -> bool:
+        found, (wanted, _) = self.files.read(target), self.ledger.file(self.scope, target)
+        return found is not None and found.digest == wanted if wanted else found is None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction: commits everything or nothing. File edits are imported before, and files
+        are written after."""
+        with lock_memory(self.folder), _translate_errors():
+            db = self.ledger.db
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._import_edits()
+                yield
+                due = [target for target in TARGETS if self._is_due(target)]
+                self.world.kill_point("memory.before_commit")
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            self.world.kill_point("memory.committed")
+            for target in due:
+                self.files.write(target, self.texts(target))
+            self.world.kill_point("memory.written")
+
+    def scrub(self, patience_seconds: float) -> bool:
+        """Scrubs the ledger under the lock; returns whether no deleted text remains."""
+        with lock_memory(self.folder), _translate_errors():
+            return self.ledger.scrub(patience_seconds)
+
+    def texts(self, target: Target) -> list[str]:
+        return [entry.text for entry in self.ledger.entries(self.scope, target)]
+
+    def initial_content(self, target: Target) -> FileContent | None:
+        """Returns the file's content at the start of the transaction."""
+        return self._seen.get(target)
+
+    def record(
+        self,
+        target: Target,
+        steps: Sequence[MemoryStep],
+        source: ChangeSource,
+        *,
+        held: str = "",
+        settles: int = 0,
+        reverts: int = 0,
+        findings: Callable[[str], str] = lambda _text: "",
+    ) -> tuple[int, ...]:
+        """Records steps as changes and applies them unless held."""
+        at = self.ledger.next_time(self.world.clock.now())
+        made: list[int] = []
+        for step in steps:
+            change = MemoryChange(
+                id=0,
+                entry=step.entry or self.ledger.next_entry(),
+                target=target,
+                action=step.action,
+                text=step.text,
+                at=at,
+                source=source,
+                held=held,
+                open=bool(held),
+                settles=settles,
+                reverts=reverts,
+                finding=findings(step.text) if step.text else "",
+            )
+            made.append(self._put(change))
+        return tuple(made)
+
+    def _put(self, change: MemoryChange) -> int:
+        number = self.ledger.put_change(self.scope, change)
+        if change.held:
+            return number
+        self.ledger.drop_entry(change.entry)
+        if change.action != "remove":
+            entry = MemoryEntry(
+                id=change.entry,
+                target=change.target,
+                text=change.text,
+                change=number,
+                since=change.at,
+                finding=change.finding,
+            )
+            self.ledger.put_entry(self.scope, entry)
+        return number
+
+    def _import_edits(self) -> None:
+        """Imports manual edits of the files as changes."""
+        for target in TARGETS:
+            found = self.files.read(target)
+            self._seen[target] = found
+            wanted, before = self.ledger.file(self.scope, target)
+            # The previous content: the last writer crashed before it wrote the file.
+            if found is None or found.digest in (wanted, before):
+                continue
+            if not found.whole:
+                # The next write would drop the invalid bytes.
+                self.files.keep_copy(target, self.world.clock.now())
+            steps = steps_for_edit(
+                self.ledger.entries(self.scope, target), split_entries(found.text)
+            )
+            if steps:
+                self.record(target, steps, ChangeSource(kind="file"), findings=self.scan)
+        if self.ledger.fact(SCANNED_BY) != self.person.version:
+            self._scan_again()
+
+    def _scan_again(self) -> None:
+        for entry in self.ledger.entries(self.scope):
+            finding = self.scan(entry.text)
+            if finding != entry.finding:
+                self.ledger.put_entry(self.scope, replace(entry, finding=finding))
+        self.ledger.put_fact(SCANNED_BY, self.person.version)
+
+    def _is_due(self, target: Target) -> bool:
+        """Returns whether the file must be written; first stores the digest of its new content."""
+        texts, found = self.texts(target), self._seen[target]
+        if found is None and not texts and self.ledger.file(self.scope, target) == (b"", b""):
+            return False
+        is_right = (
+            found is not None and found.whole and set(split_entries(found.text)) == set(texts)
+        )
+        wanted = found.digest if found and is_right else digest(encode_entries(texts))
+        before = b"" if is_right else found.digest if found else NOTHING
+        if self.ledger.file(self.scope, target) != (wanted, before):
+            self.ledger.put_file(self.scope, target, wanted, before)
+        return not is_right
+
+
+def steps_for_edit(entries: Sequence[MemoryEntry], texts: Sequence[str]) -> list[MemoryStep]:
+    """Returns the steps that make the entries match a file."""
+    old = [entry.text for entry in entries]
+    if set(old) == set(texts):
+        return []
+    # Slow to load and only needed for manual edits.
+    from difflib import SequenceMatcher
+
+    gone = [entry for entry in entries if entry.text not in texts]
+    new = [text for text in texts if text not in old]
+    steps: list[MemoryStep] = []
+    pairs: dict[int, str] = {}
+    for kind, a, b, c, d in SequenceMatcher(None, old, list(texts), False).get_opcodes():
+        if kind == "replace" and b - a == d - c:
+            pairs |= {
+                entries[a + at].id: texts[c + at]
+                for at in range(b - a)
+                if entries[a + at] in gone and texts[c + at] in new
+            }
+    for entry in gone:
+        if entry.id in pairs:
+            steps.append(MemoryStep(action="replace", entry=entry.id, text=pairs[entry.id]))
+        else:
+            steps.append(MemoryStep(action="remove", entry=entry.id))
+    taken = set(pairs.values())
+    return steps + [
+        MemoryStep(action="add", entry=0, text=text) for text in new if text not in taken
+    ]
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerError(f"Memory could not be written ({error}); nothing was changed.") from error

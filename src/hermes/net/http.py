@@ -1,0 +1,382 @@
+"""An HTTP client with kept-alive connections; all failures are ProviderError."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ProviderError, Reason
+from hermes.net.addresses import host_of, is_local
+from hermes.net.http11 import (
+    ConnectionTarget,
+    HttpConnection,
+    HttpExchange,
+    ProtocolError,
+    open_http_connection,
+)
+from hermes.version import __version__
+
+T = TypeVar("T")
+
+USER_AGENT = f"hermes-agent/{__version__}"
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_ERROR_BODY_BYTES = 64 * 1024
+_DRAIN_SECONDS = 0.25
+_IDLE_SECONDS = 30.0
+_IDLE_CONNECTIONS = 20
+
+
+class StallPolicy(Protocol):
+    """Decides how long to wait for a silent server."""
+
+    async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
+        """Runs `attempt(seconds)`, which may be repeated after a TimeoutError and continues where
+        it was. Raises ProviderError when waiting is pointless."""
+        ...
+
+
+class Timeouts(Value):
+    """In seconds. `read` limits the time without a byte, `stale` the time with nothing but
+    keep-alives, and `whole` the wait for a response that is not streamed. A response that keeps
+    arriving has no limit. A `patience` replaces these three."""
+
+    connect: float = 10.0
+    read: float = 120.0
+    stale: float = 180.0
+    whole: float = 1800.0
+    patience: StallPolicy | None = None
+
+    def for_unstreamed(self) -> Timeouts:
+        return replace(self, read=max(self.read, self.whole))
+
+
+# A local server may process a long prompt for many minutes without output.
+LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
+
+
+class ResponseSource(Protocol):
+    """A response as it arrives: an `Exchange` on the network, or a recorded one."""
+
+    status: int
+    headers: dict[str, str]
+
+    @property
+    def reusable(self) -> bool: ...
+
+    async def read(self, seconds: float) -> bytes: ...
+
+
+class HttpResponse:
+    """A response whose body has not been read yet. Header names are in lower case."""
+
+    def __init__(self, exchange: ResponseSource, host: str, seconds: float) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self._exchange = exchange
+        self._host = host
+        self._seconds = seconds
+
+    def wrap(self, listen: Callable[[ResponseSource], ResponseSource]) -> HttpResponse:
+        """The same response, read through a listener."""
+        return HttpResponse(listen(self._exchange), self._host, self._seconds)
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        packed = self.headers.get("content-encoding", "identity").lower() in ("gzip", "deflate")
+        # 47 accepts gzip and zlib. Some proxies compress although we do not ask for it.
+        unpack = zlib.decompressobj(47) if packed else None
+        with _translate_errors(self._host, begun=True):
+            while data := await self._exchange.read(self._seconds):
+                yield unpack.decompress(data) if unpack else data
+
+    async def read(self, limit: int = MAX_BODY_BYTES) -> bytes:
+        """The whole body, or its first `limit` bytes."""
+        body = bytearray()
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) >= limit:
+                    break
+        return bytes(body[:limit])
+
+    async def read_error(self) -> str:
+        """The body of an error response, as far as it arrived."""
+        try:
+            body = await self.read(_ERROR_BODY_BYTES)
+        except ProviderError:
+            return ""
+        return body.decode("utf-8", "replace")
+
+    async def drain(self) -> None:
+        """Reads the rest of a finished response, so that the connection can be reused. If the
+        server keeps the response open, the connection is closed."""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS), aclosing(self.chunks()) as chunks:
+                async for _ in chunks:
+                    pass
+        except (TimeoutError, ProviderError):
+            return
+
+
+class Interceptor(Protocol):
+    """Intercepts requests: `real` performs the actual exchange."""
+
+    def exchange(
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+    ) -> AbstractAsyncContextManager[HttpResponse]: ...
+
+
+current_interceptor: ContextVar[Interceptor | None] = ContextVar("tap_of_task", default=None)
+"""The interceptor for requests of the running task."""
+
+
+class HttpClient:
+    """Shared by all providers of a process. Connects on first use and loads certificates for the
+    first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for networks where IPv6 is
+    broken."""
+
+    def __init__(
+        self,
+        *,
+        proxy: str | None = None,
+        no_proxy: str = "",
+        ca_file: str | None = None,
+        only_ipv4: bool = False,
+    ) -> None:
+        self._family = socket.AF_INET if only_ipv4 else socket.AF_UNSPEC
+        self._proxy = proxy or ""
+        self._no_proxy = tuple(name.strip().lstrip(".") for name in no_proxy.split(",") if name)
+        self._ca_file = ca_file
+        self._context: ssl.SSLContext | None = None
+        self._idle: dict[ConnectionTarget, list[HttpConnection]] = {}
+
+    @asynccontextmanager
+    async def post(
+        self, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncIterator[HttpResponse]:
+        """The response to a POST. Leaving the block before the end of the response closes the
+        connection."""
+        async with self._intercept("POST", url, body, headers, timeouts) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def get(
+        self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncIterator[HttpResponse]:
+        async with self._intercept("GET", url, b"", headers, timeouts) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def send(
+        self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncIterator[HttpResponse]:
+        """The response to a request with any method."""
+        async with self._intercept(method, url, body, headers, timeouts) as answer:
+            yield answer
+
+    def preload_certificates(self, url: str) -> None:
+        """Loads certificates for this address in advance; sends nothing."""
+        if self._address(url).secure:
+            self._tls_context()
+
+    async def aclose(self) -> None:
+        idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
+
+    def _intercept(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        tap = current_interceptor.get()
+        if tap is None:
+            return self._exchange(method, url, body, headers, timeouts)
+        return tap.exchange(url, body, lambda: self._exchange(method, url, body, headers, timeouts))
+
+    @asynccontextmanager
+    async def _exchange(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncIterator[HttpResponse]:
+        host = host_of(url)
+        with _translate_errors(host, begun=False):
+            address = self._address(url)
+            connection, exchange = await self._send(address, method, url, body, headers, timeouts)
+        patient = (
+            exchange
+            if not timeouts.patience
+            else _StallCheckedExchange(exchange, timeouts.patience)
+        )
+        try:
+            yield HttpResponse(patient, host, timeouts.read)
+        finally:
+            if exchange.reusable:
+                self._keep(address, connection)
+            else:
+                connection.abort()
+
+    async def _send(
+        self,
+        address: ConnectionTarget,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeouts: Timeouts,
+    ) -> tuple[HttpConnection, HttpExchange]:
+        headers = {"user-agent": USER_AGENT, "accept-encoding": "identity", **headers}
+        while True:
+            used = self._take_idle(address)
+            trust = self._tls_context() if address.secure else None
+            if used is None:
+                with _translate_errors(host_of(url), begun=False, unsent=True):
+                    connection = await _open(address, trust, timeouts.connect, self._family)
+            else:
+                connection = used
+            try:
+                await connection.send(method, url, headers, body, timeouts.read)
+                patience = timeouts.patience
+                head = connection.head
+                exchange = await (patience.wait_for(head) if patience else head(timeouts.read))
+                return connection, exchange
+            except (ProtocolError, ConnectionError):
+                connection.abort()
+                # The server may have closed an idle connection just as the request was sent, or
+                # after it performed a POST: repeating that could charge twice.
+                if used is None or method == "POST":
+                    raise
+            except BaseException:
+                connection.abort()
+                raise
+
+    def _address(self, url: str) -> ConnectionTarget:
+        place = urlsplit(url)
+        secure = place.scheme == "https"
+        host = place.hostname or ""
+        if place.scheme not in ("http", "https") or not host:
+            raise ValueError("not an http address")
+        direct = is_local(host) or any(
+            host == name or host.endswith(f".{name}") or name == "*" for name in self._no_proxy
+        )
+        return ConnectionTarget(
+            host=host,
+            port=place.port or (443 if secure else 80),
+            secure=secure,
+            proxy="" if direct else self._proxy,
+        )
+
+    def _take_idle(self, address: ConnectionTarget) -> HttpConnection | None:
+        connections = self._idle.get(address, [])
+        while connections:
+            connection = connections.pop()
+            if connection.is_alive and time.monotonic() - connection.idle_since < _IDLE_SECONDS:
+                return connection
+            connection.abort()
+        return None
+
+    def _keep(self, address: ConnectionTarget, connection: HttpConnection) -> None:
+        connections = self._idle.setdefault(address, [])
+        if len(connections) >= _IDLE_CONNECTIONS:
+            connections.pop(0).close()
+        connection.idle_since = time.monotonic()
+        connections.append(connection)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._context is None:
+            try:
+                self._context = ssl.create_default_context(cafile=self._ca_file)
+            except (OSError, ssl.SSLError) as error:
+                raise ProviderError(
+                    f"The CA bundle {self._ca_file} cannot be read ({error}); check its path.",
+                    reason="ssl_cert_verification",
+                ) from error
+        return self._context
+
+
+class _StallCheckedExchange:
+    """An exchange whose waits are controlled by a patience."""
+
+    def __init__(self, exchange: HttpExchange, patience: StallPolicy) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self._exchange = exchange
+        self._stall_policy = patience
+
+    @property
+    def reusable(self) -> bool:
+        return self._exchange.reusable
+
+    async def read(self, seconds: float) -> bytes:
+        return await self._stall_policy.wait_for(self._exchange.read)
+
+
+async def _open(
+    address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, family: int
+) -> HttpConnection:
+    """Some machines resolve `localhost` to an address without a listener, or not at all."""
+    try:
+        return await open_http_connection(address, trust, seconds, family=family)
+    except (OSError, TimeoutError):
+        if address.host != "localhost" or address.secure:
+            raise
+        loopback = replace(address, host="127.0.0.1")
+        return await open_http_connection(loopback, trust, seconds, family=family)
+
+
+@contextmanager
+def _translate_errors(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
+    """Turns network errors into ProviderError. The original may quote a header with the key, so it
+    is not kept as the cause."""
+    failed: ProviderError | None = None
+    try:
+        yield
+    except (OSError, EOFError, ProtocolError, ValueError, zlib.error) as error:
+        failed = _failure(error, host, begun=begun)
+        failed.unsent = unsent
+    if failed is not None:
+        try:
+            raise failed
+        except ProviderError:
+            failed.__context__ = None
+            raise
+
+
+def _failure(error: Exception, host: str, *, begun: bool) -> ProviderError:
+    match error:
+        case TimeoutError() if begun:
+            return _error(f"{host} sent nothing for too long; try again.", "timeout")
+        case TimeoutError():
+            return _error(f"{host} did not respond in time; check the network.", "timeout")
+        case ssl.SSLCertVerificationError():
+            return _error(
+                f"The certificate of {host} cannot be verified;"
+                " configure your network's CA bundle.",
+                "ssl_cert_verification",
+            )
+        case ConnectionRefusedError():
+            advice = "is the server running?" if is_local(host) else "check the network and proxy."
+            return _error(f"No connection to {host}: {advice}", "timeout")
+        case ProtocolError() | ConnectionError() | EOFError() | zlib.error():
+            when = "in the middle of its response" if begun else "before it responded"
+            return _error(f"{host} closed the connection {when}; try again.", "cut")
+        case OSError():
+            return _error(f"No connection to {host}: check the network and proxy.", "timeout")
+        case UnicodeError():
+            return _error("The key or a header contains characters that cannot be sent.", "auth")
+        case _:
+            return _error(f"'{host}' is not a valid HTTP address.", "format_error")
+
+
+def _error(message: str, reason: Reason) -> ProviderError:
+    return ProviderError(message, reason=reason, retryable=reason in ("timeout", "cut"))

@@ -1,0 +1,276 @@
+"""Connects hooks, providers, context engines and skills of plugins to other packages."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol, TypeVar
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.core.errors import ConfigError
+from hermes.core.tools import ToolContext
+from hermes.plugins.contents import Contents, hash_of, read_contents, remove_copy, write_copy
+from hermes.plugins.discovery import FoundPlugin
+from hermes.plugins.in_process import InProcessPlugin
+from hermes.plugins.inside.providers import EngineFactory
+from hermes.plugins.protocol import NO_CALLER, PluginCaller, PluginFault
+from hermes.plugins.registry import PluginRegistry, PluginState
+from hermes.plugins.surface import OPEN, PREFIX, ImageOffer, ServiceOffer
+
+IMAGE_SECONDS = 300.0
+
+
+class RemoteImageProvider:
+    """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
+    `agenerate` on the event loop."""
+
+    def __init__(self, offer: ImageOffer, plugins: PluginRegistry, key: str) -> None:
+        self._offer = offer
+        self._plugins = plugins
+        self._key = key
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def name(self) -> str:
+        return self._offer.name
+
+    @property
+    def display_name(self) -> str:
+        return self._offer.display_name
+
+    def is_available(self) -> bool:
+        return self._offer.available
+
+    def list_models(self) -> list[JsonObject]:
+        return list(self._offer.models)
+
+    def default_model(self) -> str | None:
+        return self._offer.default_model
+
+    def get_setup_schema(self) -> JsonObject:
+        return self._offer.setup
+
+    def capabilities(self) -> JsonObject:
+        return self._offer.capabilities
+
+    def generate(self, prompt: str, aspect_ratio: str = "landscape", **named: Any) -> JsonObject:
+        work = self.agenerate(prompt, aspect_ratio, **named)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def agenerate(
+        self, prompt: str, aspect_ratio: str = "landscape", **named: Any
+    ) -> JsonObject:
+        given = {"positional": [prompt, aspect_ratio], "named": named}
+        try:
+            answer = await self._plugins.running(self._key).call(
+                "image", f"{self.name}:generate", given, seconds=IMAGE_SECONDS, caller=NO_CALLER
+            )
+        except PluginFault as fault:
+            return {"success": False, "image": None, "error": str(fault), "provider": self.name,
+                    "error_type": "provider_error"}  # fmt: skip
+        return answer if isinstance(answer, dict) else {"success": False, "image": None}
+
+
+class Service:
+    """`label` names it in effects, `origin` marks its text."""
+
+    def __init__(self, plugins: PluginRegistry, state: PluginState, offer: ServiceOffer) -> None:
+        self._plugins = plugins
+        self._key = state.found.key
+        self.offer = offer
+        self.name = offer.name
+        self.sealed = plugins.is_sealed(state.found)
+        self.origin = "workspace" if state.found.trusted else PREFIX + state.found.name
+        self.label = PREFIX + state.found.name + ("" if self.sealed else OPEN)
+        self.data = plugins.data_dir(state.found)
+
+    def has(self, method: str) -> bool:
+        return method in self.offer.methods
+
+    async def ask(
+        self,
+        method: str,
+        *given: Any,
+        seconds: float,
+        session_id: str = "",
+        ctx: ToolContext | None = None,
+        **named: Any,
+    ) -> Any:
+        """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
+        if not self.has(method):
+            raise PluginFault(f"{self.name} has no method {method}.")
+        running = await self._plugins.ready(self._key)
+        return await running.call(
+            "service",
+            f"{self.offer.kind}:{self.name}:{method}",
+            {"positional": list(given), "named": named},
+            seconds=seconds,
+            caller=PluginCaller(session_id, ctx),
+        )
+
+
+LONGEST_SECONDS = 600.0
+
+Engine = TypeVar("Engine")
+
+
+class HookRegistrar(Protocol):
+    """A hook registry; unknown names raise."""
+
+    def add(
+        self,
+        hook: str,
+        callback: Callable[..., object],
+        *,
+        owner: str,
+        priority: int = 100,
+        timeout: float | None = None,
+        fail_closed: bool = False,
+    ) -> None: ...
+
+    def remove(self, owner: str) -> None: ...
+
+
+class ImageRegistrar(Protocol):
+    """A registry of image providers."""
+
+    def register_provider(self, provider: Any, *, source: str) -> None: ...
+
+
+def owner_of(found: FoundPlugin) -> str:
+    return f"plugin:{found.name}"
+
+
+def join_hooks(plugins: PluginRegistry, state: PluginState, place: HookRegistrar) -> None:
+    """Adds all hooks of a plugin or none; passes on errors."""
+    owner = owner_of(state.found)
+    place.remove(owner)
+    try:
+        for number, offer in enumerate(state.surface.hooks if state.surface else ()):
+            seconds = plugins.rules.hook_timeout if offer.timeout is None else offer.timeout
+            seconds = min(seconds, LONGEST_SECONDS)
+            place.add(
+                offer.hook,
+                _callback(plugins, state.found.key, number, seconds),
+                owner=owner,
+                priority=offer.priority,
+                timeout=seconds or None,
+                fail_closed=offer.fail_closed,
+            )
+    except Exception:
+        place.remove(owner)
+        raise
+
+
+def _callback(
+    plugins: PluginRegistry, key: str, number: int, seconds: float
+) -> Callable[..., object]:
+    async def callback(**payload: Any) -> object:
+        session = payload.get("session_id")
+        caller = PluginCaller(session if isinstance(session, str) else "")
+        answer: object = await (await plugins.ready(key)).call(
+            "hook", str(number), _copy_payload(payload), seconds=seconds, caller=caller
+        )
+        return answer
+
+    return callback
+
+
+def _copy_payload(payload: JsonObject) -> Any:
+    """Copies the payload through JSON."""
+    from json import dumps, loads
+
+    def to_json(value: object) -> object:
+        try:
+            return loads(encode(value))
+        except TypeError:
+            return str(value)
+
+    return loads(dumps(payload, default=to_json))
+
+
+def join_images(
+    plugins: PluginRegistry, state: PluginState, place: ImageRegistrar, kind: type
+) -> None:
+    """Registers in-process providers directly and others through a proxy that is also a `kind`."""
+    running = plugins.running(state.found.key)
+    for offer in state.surface.images if state.surface else ():
+        if isinstance(running, InProcessPlugin):
+            provider: Any = running.images[offer.name]
+        else:
+            made: Any = type("ForeignProvider", (RemoteImageProvider, kind), {})
+            provider = made(offer, plugins, state.found.key)
+        place.register_provider(provider, source=state.found.source)
+
+
+def join_engines(
+    plugins: PluginRegistry,
+    state: PluginState,
+    place: dict[str, Engine],
+    make: Callable[[EngineFactory], Engine],
+) -> None:
+    """Registers context engines, which must run in process; `make` adapts one."""
+    names = state.surface.engines if state.surface else ()
+    running = plugins.running(state.found.key)
+    if not isinstance(running, InProcessPlugin):
+        raise ConfigError(
+            "A context engine must run inside Hermes; run `hermes plugins enable "
+            f"{state.found.key} --isolation in_process` if you trust it."
+        )
+    place.update({name: make(running.engines[name]) for name in names})
+
+
+MAIN = "SKILL.md"
+_NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)
+
+
+def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
+    """Makes `folder` contain exactly the skills of these plugins; returns errors."""
+    wanted: dict[str, Contents] = {}
+    faults: list[str] = []
+    for state in states:
+        for offer in state.surface.skills if state.surface else ():
+            name = f"{state.found.name}.{offer.name}"
+            try:
+                wanted[name] = _skill(state.found, offer.path, name)
+            except ConfigError as error:
+                faults.append(f"{name}: {error}")
+    there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    for name in there - wanted.keys():
+        remove_copy(folder / name)
+    if wanted:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name, contents in wanted.items():
+        write_copy(contents, folder / name)
+    return faults
+
+
+def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
+    """Reads a skill from the plugin's approved files."""
+    inner = _relative_path(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
+    prefix = "" if inner == "." else f"{inner}/"
+    whole = read_contents(Path(plugin.place))
+    if not plugin.trusted and hash_of(whole) != plugin.hash:
+        raise ConfigError("Its files have changed.")
+    found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
+    if MAIN not in found:
+        raise ConfigError(f"{path} has no {MAIN}.")
+    text = found[MAIN].decode("utf-8", "replace")
+    return {**found, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
+
+
+def _relative_path(path: str) -> str:
+    """Returns the path relative to the plugin."""
+    parts = PurePosixPath(path).parts
+    if ".." in parts:
+        raise ConfigError(f"{path} is outside the plugin.")
+    if path.startswith("/"):
+        # Absolute paths point into the running copy: KEY-HASH/NAME/…
+        marks = [at for at, part in enumerate(parts) if re.search(r"-[0-9a-f]{64}$", part)]
+        if not marks:
+            raise ConfigError(f"{path} is outside the plugin.")
+        parts = parts[marks[-1] + 2 :]
+    return "/".join(parts) or "."

@@ -1,0 +1,237 @@
+"""The sandbox of an isolated plugin: visible files, environment and resource limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from hermes.codec.values import Value
+from hermes.config.child_environment import is_providers
+from hermes.core.errors import ConfigError
+from hermes.plugins.contents import remove_copy
+from hermes.plugins.protocol import Grants
+from hermes.workspaces.child import dup2_action, open_action
+from hermes.workspaces.confinement.sandbox import CommandSandbox, find_means
+from hermes.workspaces.confinement.scope import RESOLVER, ConfinementScope, below, outermost
+
+Sandbox = Literal["auto", "require", "off"]
+Means = Literal["auto", "bubblewrap", "landlock"]
+
+CHILD = Path(__file__).with_name("inside") / "child.py"
+LINK = 3
+MOST_LOG_BYTES = 1_000_000
+# System folders in `/`; all others are private and hidden.
+_SYSTEM = frozenset(
+    "bin sbin lib lib32 lib64 libx32 usr etc nix gnu opt dev proc sys tmp run boot".split()
+)
+LIMITS: dict[str, int] = {
+    "address_space": 1 << 30,
+    "files": 256,
+    "file_size": 256 << 20,
+    "cpu_seconds": 3_600,
+    "core": 0,
+}
+MOST_PROCESSES = 64
+_NUMBERS = count(1)
+_PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+class SandboxConfig(Value):
+    """Configuration of the sandbox. `copy` is the plugin's code; `variables` is the host's
+    environment, of which little is passed on. `means` forces a mechanism."""
+
+    key: str
+    home: str
+    person: str
+    copy: str
+    data: str
+    log: str
+    grants: Grants
+    wanted_env: tuple[str, ...]
+    variables: dict[str, str]
+    sandbox: Sandbox = "auto"
+    means: Means = "auto"
+    mask: Callable[[str], str] = str
+
+
+class PluginSandbox:
+    """Starts the process of one plugin."""
+
+    UNCONFINED = "resource limits only"
+
+    def __init__(self, setting: SandboxConfig) -> None:
+        self._setting = setting
+        self._private = _private_place(setting)
+        self._scope = self._build_scope(setting, str(self._private))
+        path = setting.variables.get("PATH", os.defpath)
+        found, obstacles = find_means(setting.means, path)
+        self._means = None if setting.sandbox == "off" else found
+        if self._means is None and setting.sandbox == "require":
+            why = "; ".join(obstacles)
+            raise ConfigError(f"It must run in a sandbox, which is not available: {why}.")
+
+    @property
+    def protection(self) -> str:
+        kind = type(self._means).__name__.lower() if self._means else "nothing"
+        network = "network open" if self._setting.grants.network else "no network"
+        return f"{kind}, {network}" if self._means else self.UNCONFINED
+
+    def secrets(self) -> dict[str, str]:
+        return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
+
+    def limits(self) -> dict[str, int]:
+        """Returns resource limits. The process limit counts all processes of the user, so
+        existing ones are added."""
+        if not self._setting.grants.processes:
+            return LIMITS
+        return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
+
+    def start(self, link: int) -> int:
+        """Starts the process with `link` as descriptor 3; returns its pid. OSError."""
+        setting, scope = self._setting, self._scope
+        for folder in (setting.data, str(Path(setting.log).parent)):
+            Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        scope.prepare()
+        cell = CommandSandbox(self._means, scope, ())
+        argv = cell.wrap((sys.executable, "-I", "-B", str(CHILD)))
+        with _fresh_log(setting.log) as log:
+            actions = [
+                open_action(0, os.devnull, os.O_RDONLY),
+                open_action(1, os.devnull, os.O_WRONLY),
+                dup2_action(log.fileno(), 2),
+                dup2_action(link, LINK),
+            ]
+            return cell.starter()(argv[0], argv, self._environment(scope), actions)
+
+    def clear(self) -> None:
+        """Deletes the private folder and redacts secrets in the log."""
+        remove_copy(self._private)
+        with contextlib.suppress(OSError):
+            log = Path(self._setting.log)
+            words = log.read_text("utf-8", "replace")
+            if (clean := self._setting.mask(words)) != words:
+                log.write_text(clean)
+
+    def _environment(self, scope: ConfinementScope) -> dict[str, str]:
+        variables = self._setting.variables
+        passed = {name: variables[name] for name in _PASSED_ON if name in variables}
+        baseline = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": self._setting.data,
+            "TMPDIR": scope.temporary,
+            "PYTHONUNBUFFERED": "1",
+        }
+        return {**passed, **self.secrets(), **baseline}
+
+    @staticmethod
+    def _build_scope(setting: SandboxConfig, private: str) -> ConfinementScope:
+        grants = setting.grants
+        granted = _resolve_grants(grants.paths, setting.person, setting.home)
+        # Grants are inside hidden folders, or are one.
+        hidden = {*_private_folders(), setting.person, setting.home}
+        hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
+        readable = (setting.copy, *_of_python(setting.home))
+        return ConfinementScope(
+            root=setting.data,
+            home=os.path.realpath(setting.person),
+            private=private,
+            cache=f"{private}/cache",
+            hidden=tuple(sorted({*hidden, setting.home} - {"/"})),
+            writable=granted,
+            readable=(*readable, RESOLVER) if grants.network else readable,
+            network=grants.network,
+            shared_memory=False,
+        )
+
+
+def is_sandboxed(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
+    """Returns whether plugins are sandboxed beyond resource limits."""
+    path = variables.get("PATH", os.defpath)
+    return sandbox != "off" and find_means(means, path)[0] is not None
+
+
+def secrets_of(
+    wanted: tuple[str, ...], grants: Grants, variables: Mapping[str, str]
+) -> dict[str, str]:
+    """Returns the declared variables. Keys of model providers need an explicit grant."""
+    return {
+        name: variables[name]
+        for name in wanted
+        if name in variables and (name in grants.env or not is_providers(name))
+    }
+
+
+def _fresh_log(file: str) -> BinaryIO:
+    """Opens the log; truncates it when it is too long."""
+    path = Path(file)
+    if path.exists() and path.stat().st_size > MOST_LOG_BYTES:
+        path.unlink()
+    path.touch(mode=0o600)
+    return path.open("ab")
+
+
+def _private_place(setting: SandboxConfig) -> Path:
+    """Returns a new private folder per start, so that links left by a plugin cannot affect the
+    next start."""
+    folder = Path(setting.home, "cache", "plugins", "cells")
+    flat = setting.key.replace("/", "--")
+    for left in folder.glob("*.*.*"):
+        owner = left.name.split(".")[-2]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            remove_copy(left)
+    return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
+
+
+def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
+    """Resolves granted paths without nested ones: a plugin that can write the outer one could
+    plant a link."""
+    whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
+    return tuple(_resolve_grant(path, home) for path in outermost(map(os.path.abspath, whole)))
+
+
+def _resolve_grant(path: str, home: str) -> str:
+    """Resolves a granted folder; it must not overlap the Hermes home."""
+    whole = os.path.realpath(path)
+    if below(whole, home) or below(home, whole):
+        raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
+    if not Path(whole).is_dir():
+        raise ConfigError(f"{path} cannot be granted: it is not a folder.")
+    return whole
+
+
+def _tasks_of_person() -> int:
+    """Counts the user's threads."""
+    count, own = 0, os.getuid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            if folder.stat().st_uid == own:
+                status = (folder / "status").read_text()
+                count += int(status.partition("Threads:")[2].split(maxsplit=1)[0])
+    return count
+
+
+@lru_cache(maxsize=1)
+def _private_folders() -> tuple[str, ...]:
+    """Returns non-system folders in `/` and private folders of services."""
+    with os.scandir("/") as entries:
+        named = [e.path for e in entries if not e.is_symlink() and e.name not in _SYSTEM]
+    return (*sorted(named), "/etc/ssl/private", "/etc/ssh")
+
+
+def _of_python(home: str) -> tuple[str, ...]:
+    """Returns the folders of the interpreter and its packages."""
+    program = Path(os.path.realpath(sys.executable))
+    folders = {
+        os.path.realpath(sys.prefix),
+        os.path.realpath(sys.base_prefix),
+        str(program.parent),
+        str(Path(__file__).resolve().parents[2]),
+        *(os.path.realpath(each) for each in sys.path if each.endswith("-packages")),
+    }
+    return tuple(sorted(each for each in folders if each != "/" and not below(home, each)))

@@ -1,0 +1,191 @@
+"""Determines the context window of a model, and learns it from errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.atomic_files import replace_file
+from hermes.codec.values import Value
+from hermes.core.errors import ProviderError
+from hermes.net.addresses import host_of, is_local
+from hermes.providers.catalogue import ModelCatalogue, Vendor
+from hermes.providers.model_listing import ModelInfo
+from hermes.providers.model_servers import ModelListing
+from hermes.providers.profile import UNKNOWN_WINDOW, merge_families
+
+# Sizes to try next when an overflow error names no number.
+TIERS = (256_000, 128_000, 64_000, 32_000, 16_000, 8_000)
+_LINE = (
+    r"^\s*(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s#'\"].*?)\s*:\s+"
+    r"(?P<tokens>\d{3,9})\s*(?P<note>#.*)?$"
+)
+_GUESS = "# guess"
+_HEAD = "# Context windows in tokens, learned from errors of servers. Delete a line to forget it.\n"
+
+
+class LearnedWindow(Value):
+    """`guess` marks a step down after an error without a number."""
+
+    tokens: int
+    guess: bool = False
+
+
+class LearnedWindows:
+    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails, only
+    the lesson is lost."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, LearnedWindow] | None = None
+
+    def window(self, model: str, url: str) -> LearnedWindow | None:
+        if self._known is None:
+            self._known = self._read()
+        return self._known.get(_key(model, url))
+
+    def learn(self, model: str, url: str, tokens: int, *, guess: bool = False) -> None:
+        """A reported number replaces a guess; a guess never replaces a smaller number."""
+        known = self._read()
+        old = known.get(_key(model, url))
+        if guess and old is not None and old.tokens <= tokens:
+            self._known = known
+            return
+        known[_key(model, url)] = LearnedWindow(tokens=tokens, guess=guess)
+        self._known = known
+        self._write(known)
+
+    def forget(self, model: str, url: str) -> None:
+        known = self._read()
+        if known.pop(_key(model, url), None) is not None:
+            self._write(known)
+        self._known = known
+
+    def _read(self) -> dict[str, LearnedWindow]:
+        """Reads the file again before each write, because another process may have changed it."""
+        try:
+            text = self._path.read_text("utf-8")
+        except (OSError, UnicodeError):
+            return {}
+        found = (re.match(_LINE, line) for line in text.splitlines())
+        return {
+            _unquote(match["key"]): LearnedWindow(
+                tokens=int(match["tokens"]), guess=(match["note"] or "").startswith(_GUESS)
+            )
+            for match in found
+            if match is not None
+        }
+
+    def _write(self, known: dict[str, LearnedWindow]) -> None:
+        lines = (
+            f"{json.dumps(key)}: {value.tokens}{'  ' + _GUESS if value.guess else ''}\n"
+            for key, value in sorted(known.items())
+        )
+        with suppress(OSError):
+            replace_file(self._path, (_HEAD + "".join(lines)).encode(), durable=False)
+
+
+class WindowLearner:
+    """Updates the learned window of one model at one address during use."""
+
+    def __init__(self, limits: LearnedWindows, model: str, url: str, window: int) -> None:
+        self._limits = limits
+        self._model = model
+        self._url = url
+        self._window = window
+
+    def record_reported(self, tokens: int) -> None:
+        """Records the window that the server reported."""
+        self._window = tokens
+        self._limits.learn(self._model, self._url, tokens)
+
+    def record_error(self, error: ProviderError) -> None:
+        lesson = window_after(error, self._window)
+        if lesson is not None:
+            self._window = lesson.tokens
+            self._limits.learn(self._model, self._url, lesson.tokens, guess=lesson.guess)
+
+
+def window_after(error: ProviderError, window: int) -> LearnedWindow | None:
+    """What an overflow error implies for a window of this size: the number in the error, else the
+    next lower tier; None for other errors, or if nothing is smaller."""
+    if error.reason not in ("context_overflow", "payload_too_large"):
+        return None
+    if error.limit is not None:
+        return LearnedWindow(tokens=error.limit) if error.limit < window else None
+    if error.reason == "payload_too_large":
+        return None
+    tier = next((tier for tier in TIERS if tier < window), None)
+    return LearnedWindow(tokens=tier, guess=True) if tier is not None else None
+
+
+def _key(model: str, url: str) -> str:
+    return f"{model}@{url.rstrip('/')}"
+
+
+def _unquote(key: str) -> str:
+    if key.startswith('"'):
+        try:
+            return str(json.loads(key))
+        except ValueError:
+            return key
+    return key.strip("'")
+
+
+UNKNOWN_LOCAL_WINDOW = 32_768
+"""Local servers truncate prompts silently, so the default for them is cautious."""
+
+Source = Literal["user", "learned", "server", "listing", "registry", "family", "guess"]
+
+
+class ContextWindow(Value):
+    tokens: int
+    source: Source
+
+
+def context_window(
+    catalogue: ModelCatalogue,
+    vendor: Vendor,
+    model: str,
+    url: str,
+    *,
+    configured: int | None = None,
+    learned: LearnedWindows | None = None,
+    info: ModelInfo | None = None,
+    listing: ModelListing | None = None,
+    registry: ModelListing | None = None,
+) -> ContextWindow:
+    """The first of: user setting, error message, what the server reports (`info`), the endpoint's
+    listing, another listing (`registry`), the family, a default. A guess after an error ranks below
+    what the provider reports."""
+    if configured:
+        return ContextWindow(tokens=configured, source="user")
+    lesson = learned.window(model, url) if learned is not None else None
+    if lesson is not None and not lesson.guess:
+        return ContextWindow(tokens=lesson.tokens, source="learned")
+    listed = listing.find(model) if listing is not None else None
+    for source, entry in (("server", info), ("listing", listed)):
+        if entry is not None and entry.window:
+            return ContextWindow(
+                tokens=entry.window, source="server" if source == "server" else "listing"
+            )
+    found = _from_registry(catalogue, vendor, model, url, registry)
+    if lesson is not None and lesson.tokens < found.tokens:
+        return ContextWindow(tokens=lesson.tokens, source="learned")
+    return found
+
+
+def _from_registry(
+    catalogue: ModelCatalogue, vendor: Vendor, model: str, url: str, registry: ModelListing | None
+) -> ContextWindow:
+    local = is_local(host_of(url))
+    entry = registry.find(model) if registry is not None and not local else None
+    if entry is not None and entry.window:
+        return ContextWindow(tokens=entry.window, source="registry")
+    family = merge_families(catalogue.families, model, vendor.name)
+    if family.window:
+        return ContextWindow(tokens=family.window, source="family")
+    return ContextWindow(tokens=UNKNOWN_LOCAL_WINDOW if local else UNKNOWN_WINDOW, source="guess")

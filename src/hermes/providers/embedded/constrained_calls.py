@@ -1,0 +1,369 @@
+"""Adds tool calls to a local model: constrains replies by a schema and parses calls from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing
+from typing import Literal, Protocol
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue, replace
+from hermes.core.errors import ProviderError
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+from hermes.core.prompt import (
+    CallNamed,
+    Delta,
+    Notice,
+    Prompt,
+    Reply,
+    Restarted,
+    TextDelta,
+    ToolSpec,
+)
+from hermes.providers.normalization import fresh_id
+
+TEXT = "text"
+TOOL = "tool"
+ARGUMENTS = "arguments"
+
+# Keywords that the runtime reliably turns into a grammar. Tools check number ranges and string
+# formats themselves.
+_KEPT_KEYWORDS = ("type", "enum", "const")
+_CHOICES = ("anyOf", "oneOf")
+_MAX_DEPTH = 12
+_ANYTHING: JsonObject = {}
+
+
+def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
+    """Without tools the reply can only be text."""
+    words = _record({TEXT: {"type": "string"}}, required=[TEXT])
+    if not tools:
+        return words
+    return {"anyOf": [words, *map(_call, tools)]}
+
+
+def _call(tool: ToolSpec) -> JsonObject:
+    arguments = simplify(tool.parameters)
+    if arguments.get("type") != "object":
+        arguments = {"type": "object"}
+    return _record({TOOL: {"const": tool.name}, ARGUMENTS: arguments}, required=[TOOL, ARGUMENTS])
+
+
+def simplify(schema: JsonValue) -> JsonObject:
+    """The same shape with few keywords and no references; anything unknown is allowed."""
+    return _simplify(schema, schema, 0)
+
+
+def _simplify(schema: JsonValue, root: JsonValue, depth: int) -> JsonObject:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return _ANYTHING
+    if isinstance(reference := schema.get("$ref"), str):
+        return _simplify(_resolve(reference, root), root, depth + 1)
+    for choice in _CHOICES:
+        kinds = schema.get(choice)
+        if isinstance(kinds, list) and kinds:
+            return {"anyOf": [_simplify(kind, root, depth + 1) for kind in kinds]}
+    made: JsonObject = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
+    if isinstance(items := schema.get("items"), dict):
+        made["items"] = _simplify(items, root, depth + 1)
+    if isinstance(properties := schema.get("properties"), dict) and properties:
+        inner = {name: _simplify(kind, root, depth + 1) for name, kind in properties.items()}
+        known = [name for name in schema.get("required", ()) if name in inner]
+        return _record(inner, required=known)
+    if isinstance(more := schema.get("additionalProperties"), dict):
+        made["additionalProperties"] = _simplify(more, root, depth + 1)
+    return made
+
+
+def _record(properties: JsonObject, *, required: list[str]) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _resolve(reference: str, root: JsonValue) -> JsonValue:
+    """The target of a reference inside the same schema, or None."""
+    found = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+_INTRODUCTION = """\
+# Tools
+You act through these tools, one call at a time. Each line describes one:
+"""
+_FORM = """
+Write one JSON object and nothing else. To use a tool:
+{"tool": "…", "arguments": {…}}
+Its result is the next message. To answer the person, when no tool is needed any more:
+{"text": "…"}"""
+
+
+def without_tools(prompt: Prompt) -> Prompt:
+    """The prompt for a model without tools: earlier results become text, calls are dropped."""
+    messages = tuple(_drop_calls(message) for message in prompt.messages)
+    return replace(prompt, messages=messages, tools=())
+
+
+def with_tools_as_text(prompt: Prompt) -> Prompt:
+    """The prompt for a model whose replies follow `answer_schema`. Its earlier replies get the same
+    form."""
+    system = f"{prompt.system}\n\n{describe_tools(prompt.tools)}".lstrip()
+    messages = tuple(_to_form(message) for message in prompt.messages)
+    return replace(prompt, system=system, messages=messages, tools=())
+
+
+def describe_tools(tools: tuple[ToolSpec, ...]) -> str:
+    lines = (encode(tool).decode() for tool in tools)
+    return _INTRODUCTION + "\n".join(lines) + "\n" + _FORM
+
+
+def _drop_calls(message: Message) -> Message:
+    match message:
+        case AssistantMessage(text=text, calls=calls) if calls:
+            return AssistantMessage(parts=(Text(text=text),))
+        case ToolMessage():
+            return _results(message)
+        case _:
+            return message
+
+
+def _to_form(message: Message) -> Message:
+    match message:
+        case UserMessage():
+            return message
+        case AssistantMessage(text=text, calls=calls):
+            entries = [_wording_call(call) for call in calls] or [{"text": text}]
+            return AssistantMessage(parts=(Text(text="\n".join(map(_json, entries))),))
+        case ToolMessage():
+            return _results(message)
+
+
+def _wording_call(call: ToolCall) -> dict[str, object]:
+    return {"tool": call.name, "arguments": call.arguments}
+
+
+def _json(value: dict[str, object]) -> str:
+    return encode(value).decode()
+
+
+def _results(message: ToolMessage) -> UserMessage:
+    return user_says("\n\n".join(map(_result, message.results)), origin="tool")
+
+
+def _result(result: ToolResult) -> str:
+    how = f"{result.name} failed" if result.failed else f"Result of {result.name}"
+    return f"{how}:\n{result.text}"
+
+
+# Some models put a code fence around all JSON.
+_START = r"\s*(?:```(?:json)?\s*)?\{\s*"
+_TEXT = re.compile(rf'{_START}"{TEXT}"\s*:\s*"')
+_TOOL = re.compile(rf'{_START}"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_PLAIN = re.compile(r'[^"\\]+')
+# A whole escape sequence; a surrogate pair counts as one.
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|[^u])")
+_LONGEST_ESCAPE = 12
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
+
+ReplyStage = Literal["opening", "text", "call", "closed"]
+
+
+class ConstrainedReply:
+    """Takes JSON as it arrives; `message` is the reply once it is complete."""
+
+    def __init__(self) -> None:
+        self._raw: list[str] = []
+        self._stage: ReplyStage = "opening"
+        self._text: list[str] = []
+        self._held = ""
+        self._tool = ""
+
+    def feed(self, piece: str) -> Iterator[Delta]:
+        self._raw.append(piece)
+        if self._stage == "opening":
+            piece = yield from self._open()
+        if self._stage == "text":
+            yield from self._read_text(piece)
+
+    @property
+    def lacks_form(self) -> bool:
+        """There is output, but it has neither text nor a call."""
+        return self._stage == "opening" and bool("".join(self._raw).strip())
+
+    def finish(self) -> Iterator[Delta]:
+        """Ends the reply; output without the expected form counts as text."""
+        if self.lacks_form:
+            self._text = ["".join(self._raw)]
+            self._stage = "closed"
+            yield TextDelta(text=self._text[0])
+
+    def message(self, whole: AssistantMessage, *, call_id: str) -> AssistantMessage:
+        """`whole` is the message with the JSON; its reasoning and stop reason are kept."""
+        thoughts = tuple(part for part in whole.parts if isinstance(part, Reasoning))
+        if self._stage != "call":
+            text = "".join(self._text)
+            return AssistantMessage(
+                parts=(*thoughts, Text(text=text)) if text else thoughts, stop=whole.stop
+            )
+        call = self._call(call_id)
+        stop = "calls" if whole.stop == "done" else whole.stop
+        return AssistantMessage(parts=(*thoughts, call), stop=stop)
+
+    def _open(self) -> Generator[Delta, None, str]:
+        """Detects what the reply is; returns the rest of the text so far."""
+        so_far = "".join(self._raw)
+        if found := _TEXT.match(so_far):
+            self._stage = "text"
+            return so_far[found.end() :]
+        if found := _TOOL.match(so_far):
+            self._stage = "call"
+            self._tool = _unquote(found[1])
+            yield CallNamed(name=self._tool)
+        return ""
+
+    def _read_text(self, piece: str) -> Iterator[Delta]:
+        pending, at = self._held + piece, 0
+        self._held = ""
+        said: list[str] = []
+        while at < len(pending):
+            if pending[at] == '"':
+                self._stage = "closed"
+                break
+            found = _PLAIN.match(pending, at)
+            if found:
+                said.append(found[0])
+            elif _is_open(pending[at:]) or not (found := _ESCAPE.match(pending, at)):
+                self._held = pending[at:]
+                break
+            else:
+                said.append(_unquote(found[0]))
+            at = found.end()
+        if said:
+            self._text += said
+            yield TextDelta(text="".join(said))
+
+    def _call(self, call_id: str) -> ToolCall:
+        arguments = _parse_arguments("".join(self._raw))
+        if arguments is None:
+            broken = "the call is incomplete"
+            return ToolCall(id=call_id, name=self._tool, broken=broken)
+        return ToolCall(id=call_id, name=self._tool, arguments=arguments)
+
+
+def _is_open(escape: str) -> bool:
+    """More characters may belong to this escape sequence."""
+    if len(escape) >= _LONGEST_ESCAPE:
+        return False
+    if len(escape) < 2 or (escape[1] == "u" and len(escape) < 6):
+        return True
+    return _HIGH_SURROGATE.match(escape) is not None and (r"\u".startswith(escape[6:8]))
+
+
+def _unquote(text: str) -> str:
+    try:
+        value: str = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return text
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _parse_arguments(raw: str) -> dict[str, JsonValue] | None:
+    try:
+        value, _ = json.JSONDecoder(strict=False).raw_decode(raw, raw.index("{"))
+    except (ValueError, RecursionError):
+        return None
+    arguments = value.get(ARGUMENTS) if isinstance(value, dict) else None
+    return arguments if isinstance(arguments, dict) else None
+
+
+UNCONSTRAINED = (
+    "The format of tool calls cannot be enforced for this model, so some calls may fail."
+)
+
+
+class AskEngine(Protocol):
+    """Sends a prompt without tools; the schema constrains the reply."""
+
+    def __call__(
+        self, prompt: Prompt, *, schema: JsonObject | None
+    ) -> AsyncGenerator[Delta | Reply]: ...
+
+
+class ConstrainedTools:
+    """The runtime does not enforce tool calls, whatever the file's template says, so all files use
+    a schema."""
+
+    def __init__(self, ask: AskEngine) -> None:
+        self._ask = ask
+        self._unconstrained = False
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        rendered = with_tools_as_text(prompt)
+        form: JsonObject | None = answer_schema(() if prompt.words_only else prompt.tools)
+        started = repeated = False
+        while True:
+            form = None if self._unconstrained else form
+            try:
+                async with aclosing(self._read(prompt, rendered, form)) as items:
+                    async for item in items:
+                        started |= not isinstance(item, Notice)
+                        yield item
+                return
+            except ProviderError as error:
+                if started:
+                    raise
+                if form is not None and error.reason in ("format_error", "server_error"):
+                    self._unconstrained = True
+                elif error.reason == "cut" and not repeated:
+                    repeated = True
+                else:
+                    raise
+            if self._unconstrained and form is not None:
+                yield Notice(text=UNCONSTRAINED, kind="warn")
+
+    async def _read(
+        self, prompt: Prompt, asked: Prompt, schema: JsonObject | None
+    ) -> AsyncGenerator[Delta | Reply]:
+        answer = ConstrainedReply()
+        async with aclosing(self._ask(asked, schema=schema)) as items:
+            async for item in items:
+                match item:
+                    case TextDelta(text=text):
+                        for delta in answer.feed(text):
+                            yield delta
+                    case Restarted():
+                        answer = ConstrainedReply()
+                        yield item
+                    case Reply(message=AssistantMessage(stop="cut")) if answer.lacks_form:
+                        raise ProviderError("The model's reply broke off; try again.", reason="cut")
+                    case Reply():
+                        for delta in answer.finish():
+                            yield delta
+                        message = answer.message(item.message, call_id=_new_id(prompt.messages))
+                        yield replace(item, message=message)
+                    case _:
+                        yield item
+
+
+def _new_id(messages: tuple[Message, ...]) -> str:
+    """An unused id, stable for the same conversation."""
+    replies = [message for message in messages if isinstance(message, AssistantMessage)]
+    taken = {call.id for message in replies for call in message.calls}
+    return fresh_id(f"call_{len(messages)}", taken)

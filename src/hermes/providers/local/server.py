@@ -1,0 +1,227 @@
+"""Detects prompts that a local server truncates silently, and explains its refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import lru_cache
+
+from hermes.codec.values import Value
+from hermes.core.errors import ProviderError
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply
+from hermes.net.http import HttpClient
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_servers import detect_server, model_info
+from hermes.providers.wire.usage import estimate_prompt_tokens
+
+_ADVICE = (
+    (
+        r"enable-auto-tool-choice|tool-call-parser",
+        "vLLM at {host} was started without tool support; restart it with"
+        " `--enable-auto-tool-choice --tool-call-parser hermes` (or the model's own parser).",
+    ),
+    (
+        r"--jinja|tools param requires|jinja template.{0,40}tool",
+        "llama.cpp at {host} was started without tool support; restart `llama-server` with"
+        " `--jinja`.",
+    ),
+    (
+        r"does not support tools|tools? (?:is|are) not supported|tool use is not supported",
+        "{model} at {host} does not support tools: choose a model that does (`ollama pull qwen3`),"
+        " or use this one without tools.",
+    ),
+)
+
+
+def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
+    """The same error with better advice if it is a refusal of tools."""
+    text = error.body or str(error)
+    for words, advice in _ADVICE:
+        if error.status is not None and re.search(words, text, re.IGNORECASE):
+            return ProviderError(
+                advice.format(host=endpoint.host, model=endpoint.model),
+                reason="format_error",
+                status=error.status,
+                body=error.body,
+            )
+    return error
+
+
+LABELS = {
+    "ollama": "Ollama",
+    "llamacpp": "llama.cpp",
+    "lmstudio": "LM Studio",
+    "vllm": "vLLM",
+}
+_RAISE = {
+    "ollama": "set `model.ollama_num_ctx`, or start it with OLLAMA_CONTEXT_LENGTH={tokens}",
+    "llamacpp": "start llama-server with `-c {tokens}` (it is divided by `--parallel`)",
+    "lmstudio": "load the model with a context length of {tokens}",
+    "vllm": "start it with `--max-model-len {tokens}`",
+}
+WANTED = 32_768
+
+
+class ServerWindow(Value):
+    """`server` is its kind ("" if unknown). `tokens` is the window in use (None if unknown), `most`
+    the model's maximum."""
+
+    server: str
+    tokens: int | None = None
+    most: int | None = None
+
+    @property
+    def label(self) -> str:
+        return LABELS.get(self.server, "The server")
+
+    def advice(self, wanted: int = WANTED) -> str:
+        """How to get that many tokens, as a clause."""
+        form = _RAISE.get(self.server, "raise the context length in its settings")
+        return form.format(tokens=wanted)
+
+
+async def query_window(http: HttpClient, endpoint: Endpoint) -> ServerWindow:
+    """What the server reports about itself. Costs a few small requests and no completion. A server
+    that does not report its window gets no number."""
+    server = endpoint.server or await detect_server(http, endpoint.url, key=endpoint.key)
+    info = await model_info(
+        http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
+    )
+    if info is None:
+        return ServerWindow(server=server)
+    # vLLM lists the window it was started with; others list the model's maximum.
+    runs = info.loaded or server == "vllm"
+    return ServerWindow(
+        server=server, tokens=info.window if runs else None, most=None if runs else info.window
+    )
+
+
+# No common tokenizer merges two words, or a word and a number, into one token, except for fixed
+# phrases; _SHARE allows for those.
+_RUNS = re.compile(r"[^\W\d_]+|\d+")
+_SHARE = 0.85
+
+
+class TokenLowerBound:
+    """Counts a growing prompt; each message is counted once."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Message, ...] = ()
+        self._count = 0
+
+    def of_prompt(self, prompt: Prompt) -> int:
+        """Counts system text and messages. Tools are excluded: a template may leave them and their
+        calls out."""
+        known = len(self._seen)
+        if prompt.messages[:known] != self._seen:
+            known, self._count = 0, 0
+        self._count += sum(map(_count_message, prompt.messages[known:]))
+        self._seen = prompt.messages
+        return int((self._count + _count_system(prompt.system)) * _SHARE)
+
+
+@lru_cache(maxsize=8)
+def _count_system(text: str) -> int:
+    """Cached: many sessions share their system text."""
+    return _count_runs(text)
+
+
+def _count_message(message: Message) -> int:
+    match message:
+        case UserMessage() | AssistantMessage():
+            return _count_runs(message.text)
+        case ToolMessage(results=results):
+            return sum(_count_runs(result.text) for result in results)
+
+
+def _count_runs(text: str) -> int:
+    return len(_RUNS.findall(text))
+
+
+# Smaller differences are noise.
+_LEAST = 256
+_SURPLUS = 1.1
+# Two counts suggest the same window when the smaller is at least this part of the larger.
+_ALIKE = 0.5
+
+
+class LocalServerProvider:
+    """One per session, around a single request. A server that counts fewer tokens than the prompt
+    must have has truncated it. That is reported once, with the window and how to raise it, and
+    passed to `learned`. Some servers count only uncached tokens, so the window is looked up; where
+    it is unknown, two consecutive counts must agree."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        endpoint: Endpoint,
+        *,
+        http: HttpClient,
+        learned: Callable[[int], None] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._endpoint = endpoint
+        self._http = http
+        self._learned = learned
+        self._counting = TokenLowerBound()
+        self._reported = False
+        self._doubted = 0
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        failed: ProviderError | None = None
+        try:
+            async with aclosing(self._inner.reply(prompt)) as stream:
+                async for item in stream:
+                    if isinstance(item, Reply) and (notice := await self._check(prompt, item)):
+                        yield notice
+                    yield item
+        except ProviderError as error:
+            failed = explain_refusal(error, self._endpoint)
+        if failed is not None:
+            raise failed
+
+    async def _check(self, prompt: Prompt, reply: Reply) -> Notice | None:
+        if self._reported or not self._fell_short(prompt, reply.usage):
+            return None
+        asked = await query_window(self._http, self._endpoint)
+        tokens = self._window(asked, prompt, reply.usage)
+        if tokens is None:
+            return None
+        self._reported = True
+        if self._learned is not None:
+            self._learned(tokens)
+        return _truncation_notice(asked, tokens, prompt)
+
+    def _fell_short(self, prompt: Prompt, usage: Usage) -> bool:
+        if usage.estimated or usage.requests != 1 or not usage.prompt:
+            return False
+        least = self._counting.of_prompt(prompt)
+        return least > usage.prompt * _SURPLUS and least - usage.prompt > _LEAST
+
+    def _window(self, asked: ServerWindow, prompt: Prompt, usage: Usage) -> int | None:
+        """The window that truncated the prompt; None without proof."""
+        if asked.tokens is not None:
+            return asked.tokens if asked.tokens < estimate_prompt_tokens(prompt) else None
+        before, self._doubted = self._doubted, usage.prompt
+        low, high = sorted((before, usage.prompt))
+        return high if low >= high * _ALIKE and low > _LEAST else None
+
+
+def _truncation_notice(asked: ServerWindow, tokens: int, prompt: Prompt) -> Notice:
+    wanted = _next_size(estimate_prompt_tokens(prompt) * 2)
+    about = "" if asked.tokens is not None else "about "
+    return Notice(
+        text=f"{asked.label} truncated the start of the conversation: its window is"
+        f" {about}{tokens} tokens. To raise it, {asked.advice(wanted)}.",
+        kind="warn",
+    )
+
+
+def _next_size(tokens: int) -> int:
+    size = 8_192
+    while size < tokens:
+        size *= 2
+    return size

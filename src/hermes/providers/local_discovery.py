@@ -1,0 +1,160 @@
+"""Finds a model server on this machine when nothing is configured."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError, ProviderError
+from hermes.net.http import HttpClient, Timeouts
+from hermes.providers.catalogue import ModelCatalogue
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_listing import ModelInfo, read_listing
+from hermes.providers.model_servers import list_models
+from hermes.providers.wire.events import parse_json
+
+HOST = "127.0.0.1"
+_CONNECT_SECONDS = 0.15
+_ANSWER_SECONDS = 0.5
+_MAX_BYTES = 1024 * 1024
+
+# Parts of names of models that cannot chat, or that a local server forwards to a cloud.
+_UNSUITABLE = (
+    "cloud", "embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip", "stable-diffusion",
+    "flux", "moderation", "guard",
+)  # fmt: skip
+# Parts of names of models that are known to support tools, best first.
+_TOOL_MODELS = (
+    "gpt-oss", "qwen3", "glm-4", "devstral", "hermes", "qwen2.5", "mistral", "llama3.3",
+    "llama-3.3", "llama3.1", "llama-3.1", "granite", "command-r", "nemotron", "kimi", "deepseek",
+    "llama3.2", "llama-3.2", "firefunction", "cogito", "lfm",
+)  # fmt: skip
+
+
+class LocalPort(NamedTuple):
+    """`server` is the kind of server that usually listens there, as named in the catalogue."""
+
+    label: str
+    port: int
+    path: str
+    server: str = ""
+
+
+LOCAL_PORTS = (
+    LocalPort("Ollama", 11434, "/api/tags", "ollama"),
+    LocalPort("LM Studio", 1234, "/v1/models", "lmstudio"),
+    LocalPort("llama.cpp", 8080, "/v1/models", "llamacpp"),
+    LocalPort("vLLM", 8000, "/v1/models", "vllm"),
+)
+
+
+class LocalServerFound(Value):
+    """A detected server and a sentence that tells the user about it."""
+
+    endpoint: Endpoint
+    line: str
+
+
+async def find_local(
+    http: HttpClient, catalogue: ModelCatalogue, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
+) -> LocalServerFound | None:
+    """The first server with a chat model, or None. Probes only this machine, all ports at once;
+    where nothing listens this costs a few refused connections."""
+    open_places = await _find_listening(ports)
+    if not open_places:
+        return None
+    http.preload_certificates(f"http://{HOST}")
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_models(http, place)) for place in open_places]
+    for place, task in zip(open_places, tasks, strict=True):
+        infos = task.result()
+        model = choose_model([info.id for info in infos])
+        if model:
+            info = next(info for info in infos if info.id == model)
+            return _describe(place, info, catalogue)
+    return None
+
+
+def accepts_connections(url: str) -> bool:
+    """True if something accepts connections at a local address."""
+    place = urlsplit(url)
+    port = place.port or (443 if place.scheme == "https" else 80)
+    try:
+        socket.create_connection((place.hostname or HOST, port), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
+    """The most suitable chat model of this endpoint; ConfigError when it lists none."""
+    try:
+        infos = await list_models(http, endpoint)
+    except ProviderError as error:
+        if error.status is None:
+            raise
+        infos = ()
+    found = choose_model([info.id for info in infos if info.tools is not False])
+    if not found:
+        raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
+    return found
+
+
+def choose_model(models: list[str]) -> str:
+    """The model most likely to chat and to call tools; "" if there is none."""
+    able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
+    return min(able, key=_rank, default="")
+
+
+def _rank(model: str) -> int:
+    name = model.lower()
+    return next(
+        (place for place, word in enumerate(_TOOL_MODELS) if word in name), len(_TOOL_MODELS)
+    )
+
+
+async def _find_listening(places: tuple[LocalPort, ...]) -> list[LocalPort]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_port_is_open(place.port)) for place in places]
+    return [place for place, task in zip(places, tasks, strict=True) if task.result()]
+
+
+async def _port_is_open(port: int) -> bool:
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(HOST, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+async def _models(http: HttpClient, place: LocalPort) -> tuple[ModelInfo, ...]:
+    """The models there; empty if it is not a model server."""
+    url = f"http://{HOST}:{place.port}{place.path}"
+    timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
+    try:
+        async with (
+            asyncio.timeout(_ANSWER_SECONDS),
+            http.get(url, headers={"accept": "application/json"}, timeouts=timeouts) as answer,
+        ):
+            body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
+    except (ProviderError, TimeoutError):
+        return ()
+    return read_listing(parse_json(body))
+
+
+def _describe(place: LocalPort, info: ModelInfo, catalogue: ModelCatalogue) -> LocalServerFound:
+    vendor = catalogue.vendors["custom"]
+    url = f"http://{HOST}:{place.port}/v1"
+    endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=place.server)
+    known = _rank(info.id) < len(_TOOL_MODELS)
+    doubt = "" if known else " It may not support tools."
+    return LocalServerFound(
+        endpoint=endpoint,
+        line=f"Using {info.id} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
+        f" this machine.{doubt}",
+    )

@@ -1,0 +1,155 @@
+"""Spells model names for each vendor and resolves short names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from hermes.codec.values import Value
+
+if TYPE_CHECKING:
+    from hermes.providers.catalogue import ModelCatalogue, Vendor
+
+NameStyle = Literal["own", "slug", "bare", "as_is"]
+"""own: removes this vendor's prefix; slug: every name has a vendor prefix; bare: removes any
+prefix; as_is: leaves names unchanged."""
+
+# Maker prefix by the start of a model name, as aggregators spell it.
+MAKERS = {
+    "claude": "anthropic",
+    "gpt": "openai",
+    "codex": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "gemini": "google",
+    "gemma": "google",
+    "deepseek": "deepseek",
+    "glm": "z-ai",
+    "kimi": "moonshotai",
+    "grok": "x-ai",
+    "qwen": "qwen",
+    "minimax": "minimax",
+    "llama": "meta-llama",
+    "mimo": "xiaomi",
+    "nemotron": "nvidia",
+    "hermes": "nousresearch",
+    "mistral": "mistralai",
+    "devstral": "mistralai",
+    "codestral": "mistralai",
+    "step": "stepfun",
+    "trinity": "arcee-ai",
+}
+# What follows the colon in names of local models: `qwen3:8b`, `llama3.2:latest`.
+_TAG = (
+    r"latest|cloud|instruct|chat|base|text|code|vision|thinking|preview|mini|medium|small|large"
+    r"|(?:fp|bf|f)(?:16|32)|i?q\d\w*"
+    r"|[ea]?\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)?[bmkt](?:-.+)?|v?\d+(?:\.\d+)*(?:-.+)?"
+    r"|.+-(?:i?q\d\w*|(?:fp|bf|f)16|cloud)"
+)
+
+
+class Shorthand(Value):
+    """An alias for the newest model whose name contains all of `match` and none of `but`."""
+
+    match: tuple[str, ...]
+    but: tuple[str, ...] = ()
+
+
+def spell_for_vendor(vendor: Vendor, model: str) -> str:
+    """The name as this vendor spells it."""
+    model = model.strip()
+    if vendor.names == "slug":
+        model = _with_maker(vendor, model)
+    elif vendor.names == "bare":
+        model = model.rpartition("/")[2]
+    elif vendor.names == "own":
+        maker, slash, rest = model.partition("/")
+        if slash and maker.lower() in (vendor.name, *vendor.aliases, *vendor.slugs):
+            model = rest
+    if vendor.hyphens and model.startswith("claude"):
+        model = model.replace(".", "-")
+    return model.lower() if vendor.lower else model
+
+
+def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None, str]:
+    """Vendor and model of `vendor:model`. No vendor where the colon belongs to the name, as in tags
+    of local models and variants of aggregators."""
+    head, colon, rest = text.partition(":")
+    vendor = catalogue.vendor(head.strip().lower()) if colon and rest.strip() else None
+    if vendor is None or _is_variant(catalogue, rest) or _is_tag(rest):
+        return None, text
+    return vendor, rest.strip()
+
+
+def newest_match(catalogue: ModelCatalogue, word: str, models: Iterable[str]) -> str:
+    """The newest of these models that a short name like `sonnet` can mean, or ""."""
+    shorthand = catalogue.shorthands.get(word.strip().lower())
+    if shorthand is None:
+        return ""
+    matches = [model for model in models if _matches(shorthand, _tail(model))]
+    return max(matches, key=_sort_key, default="")
+
+
+def _with_maker(vendor: Vendor, model: str) -> str:
+    if not model or "/" in model:
+        return model
+    name = model.lower()
+    for start, maker in {**MAKERS, **vendor.makers}.items():
+        if name.startswith(start):
+            return f"{maker}/{model}"
+    return model
+
+
+def _is_variant(catalogue: ModelCatalogue, text: str) -> bool:
+    return any(text in vendor.suffixes for vendor in catalogue.vendors.values())
+
+
+def _is_tag(text: str) -> bool:
+    return "/" not in text and re.fullmatch(_TAG, text.strip(), re.IGNORECASE) is not None
+
+
+def _tail(model: str) -> str:
+    return model.lower().rpartition("/")[2]
+
+
+# Parts of names of models that are not for chat.
+_NOT_CHAT = (
+    "image", "audio", "tts", "embed", "realtime", "live", "transcribe", "whisper", "search",
+    "guard", "moderation", "rerank", "video", "imagine", "robotics", "computer", "deep-research",
+)  # fmt: skip
+# Parts of names of lesser variants, chosen only when nothing else matches.
+_LESSER = (
+    "mini", "nano", "lite", "small", "tiny", "air", "free", "preview", "beta", "exp", "vision",
+    "non-reasoning", "distill", "fast", "highspeed", "chat-latest",
+)  # fmt: skip
+
+
+def _matches(shorthand: Shorthand, name: str) -> bool:
+    if not all(word in name for word in shorthand.match):
+        return False
+    return not (any(word in name for word in shorthand.but) or _has_word(name, _NOT_CHAT))
+
+
+def _has_word(name: str, words: tuple[str, ...]) -> bool:
+    """True if one of the words is a whole part of the name: `gemini` does not contain `mini`."""
+    return re.search(rf"(?:^|[-_.:])(?:{'|'.join(words)})(?:$|[-_.:])", name) is not None
+
+
+def _sort_key(model: str) -> tuple[bool, tuple[float, ...], int, int]:
+    """Sorts better and newer models last: full before lesser variants, then by version."""
+    name = _tail(model)
+    return (
+        not _has_word(name, _LESSER),
+        _version(name),
+        -len(re.findall(r"[a-z]+", name)),
+        -len(name),
+    )
+
+
+def _version(name: str) -> tuple[float, ...]:
+    """4-6 and 4.6 both mean 4.6; sizes, dates and lengths are not versions."""
+    name = re.sub(r"20\d\d-\d\d-\d\d|\d{4,}|[ea]?\d+(?:\.\d+)?(?:x\d+)?[bkm]\b", "", name)
+    found = re.search(r"(\d+)(?:[.-](\d{1,2})\b)?", name)
+    return (float(f"{found[1]}.{found[2] or 0}"),) if found else ()

@@ -1,0 +1,257 @@
+"""Queries model servers for their kind, models and windows, and caches the listings."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hermes.codec.atomic_files import replace_file
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.core.errors import ProviderError
+from hermes.core.world import Clock
+from hermes.net.addresses import host_of
+from hermes.net.http import HttpClient, HttpResponse, Timeouts
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_listing import (
+    ModelInfo,
+    read_listing,
+    read_llamacpp_window,
+    read_ollama_model,
+)
+from hermes.providers.wire.events import object_of, objects_of, parse_json, text_of
+from hermes.providers.wire.format import request_headers
+
+QUERY_SECONDS = 2.0
+LIST_SECONDS = 8.0
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+class ServerQuery:
+    """Queries one server; any failure counts as no response."""
+
+    def __init__(
+        self, http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
+    ) -> None:
+        self._http = http
+        self._root = root_of(url)
+        self._seconds = seconds
+        self._headers = {"accept": "application/json", "content-type": "application/json"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+
+    async def get(self, path: str) -> JsonValue:
+        timeouts = Timeouts(connect=self._seconds, read=self._seconds)
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._http.get(
+                    self._root + path, headers=self._headers, timeouts=timeouts
+                ) as answer,
+            ):
+                return await _json(answer)
+        except (ProviderError, TimeoutError):
+            return None
+
+    async def post(self, path: str, body: JsonObject) -> JsonValue:
+        timeouts = Timeouts(connect=self._seconds, read=self._seconds)
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._http.post(
+                    self._root + path, body=encode(body), headers=self._headers, timeouts=timeouts
+                ) as answer,
+            ):
+                return await _json(answer)
+        except (ProviderError, TimeoutError):
+            return None
+
+
+async def detect_server(
+    http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
+) -> str:
+    """The kind of server as named in the catalogue, or "". Each request waits at most `seconds`;
+    the order matters because some servers imitate others."""
+    ask = ServerQuery(http, url, key=key, seconds=seconds)
+    if objects_of(object_of(await ask.get("/api/v1/models")).get("models")):
+        return "lmstudio"
+    if isinstance(object_of(await ask.get("/api/tags")).get("models"), list):
+        return "ollama"
+    if read_llamacpp_window(await ask.get("/props")) is not None:
+        return "llamacpp"
+    if text_of(object_of(await ask.get("/version")).get("version")):
+        return "vllm"
+    return ""
+
+
+async def model_info(
+    http: HttpClient,
+    url: str,
+    model: str,
+    *,
+    key: str = "",
+    server: str = "",
+    seconds: float = QUERY_SECONDS,
+) -> ModelInfo | None:
+    """What the server reports about one model now, or None. `server` is its kind, if known."""
+    ask = ServerQuery(http, url, key=key, seconds=seconds)
+    server = server or await detect_server(http, url, key=key, seconds=seconds)
+    match server:
+        case "ollama":
+            return await _ollama_info(ask, model)
+        case "lmstudio":
+            return _find_entry(read_listing(await ask.get("/api/v1/models")), model)
+        case "llamacpp":
+            window = read_llamacpp_window(await ask.get("/props"))
+            listed = _find_entry(read_listing(await ask.get("/v1/models")), model)
+            known = listed or ModelInfo(id=model)
+            return replace(known, window=window, loaded=True) if window else listed
+        case _:
+            return _find_entry(read_listing(await ask.get("/v1/models")), model)
+
+
+async def list_models(
+    http: HttpClient, endpoint: Endpoint, *, models_url: str = ""
+) -> tuple[ModelInfo, ...]:
+    """The models of an endpoint; ProviderError when it returns no list."""
+    url = models_url or _models_url(endpoint)
+    timeouts = Timeouts(connect=LIST_SECONDS, read=LIST_SECONDS)
+    async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
+        body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
+        status = answer.status
+    found = read_listing(parse_json(body)) if body else ()
+    if not found:
+        raise ProviderError(
+            f"{endpoint.host} lists no models (HTTP {status}); check key and base URL.",
+            reason="auth" if status in (401, 403) else "unknown",
+            status=status,
+        )
+    return found
+
+
+async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
+    """The address with a model listing: the given one, or with `/v1` added; "" if neither has
+    one."""
+    base = url.rstrip("/")
+    for address in (base, f"{base}/v1"):
+        place = urlsplit(address)
+        ask = ServerQuery(http, address, key=key, seconds=LIST_SECONDS)
+        page = await ask.get(place.path.removeprefix(_path_of(root_of(address))) + "/models")
+        if read_listing(page):
+            return address
+    return ""
+
+
+def root_of(url: str) -> str:
+    """The address of the server without the path of a wire format."""
+    base = url.rstrip("/")
+    for end in ("/v1", "/openai", "/anthropic"):
+        base = base.removesuffix(end)
+    return base
+
+
+async def _ollama_info(ask: ServerQuery, model: str) -> ModelInfo | None:
+    """A loaded model uses the window it was loaded with."""
+    shown = await ask.post("/api/show", {"name": model, "model": model})
+    if not object_of(shown):
+        return None
+    info = read_ollama_model(model, shown)
+    running = _find_entry(read_listing(await ask.get("/api/ps")), model)
+    if running is not None and running.window:
+        return replace(info, window=running.window, loaded=True)
+    return info
+
+
+def _find_entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
+    """The entry of this model, or the only entry: some servers name their model by a path."""
+    name = model.lower()
+    for info in models:
+        if info.id.lower() in (name, f"{name}:latest"):
+            return info
+    return models[0] if len(models) == 1 else None
+
+
+def _models_url(endpoint: Endpoint) -> str:
+    start = endpoint.url.rstrip("/")
+    if endpoint.wire == "messages" and not start.endswith("/v1"):
+        start += "/v1"
+    return f"{start}/models"
+
+
+def _path_of(url: str) -> str:
+    return urlsplit(url).path.rstrip("/")
+
+
+async def _json(answer: HttpResponse) -> JsonValue:
+    return parse_json(await answer.read(_MAX_BYTES)) if answer.status == 200 else None
+
+
+TTL_SECONDS = 3600.0
+
+
+class ModelListing(Value):
+    """The models of an address at a moment (Unix time). `server` is the kind of a local server in
+    the catalogue."""
+
+    url: str
+    at: float
+    models: tuple[ModelInfo, ...]
+    server: str = ""
+
+    def find(self, model: str) -> ModelInfo | None:
+        """By id; a name without a maker prefix also finds an entry that has one."""
+        name = model.lower()
+        exact = (info for info in self.models if info.id.lower() == name)
+        tails = (info for info in self.models if info.id.lower().rpartition("/")[2] == name)
+        return next(exact, None) or next(tails, None)
+
+
+class ModelListingCache:
+    """Listings younger than `seconds` are not fetched again. Reading never raises: a missing or
+    damaged file counts as no listing."""
+
+    def __init__(self, folder: Path, clock: Clock, *, seconds: float = TTL_SECONDS) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._seconds = seconds
+
+    def cached(self, url: str) -> ModelListing | None:
+        """The cached listing of this address, of any age."""
+        try:
+            found = decode(ModelListing, self._file(url).read_bytes())
+        except (OSError, DecodeError):
+            return None
+        return found if found.url == url else None
+
+    def fresh(self, url: str) -> ModelListing | None:
+        found = self.cached(url)
+        if found is None or not 0 <= self._clock.now() - found.at < self._seconds:
+            return None
+        return found
+
+    async def fetch(
+        self, http: HttpClient, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
+    ) -> ModelListing:
+        """A fresh listing, cached or fetched; ProviderError when the endpoint returns none."""
+        if not refresh and (kept := self.fresh(endpoint.url)) is not None:
+            return kept
+        models = await list_models(http, endpoint, models_url=models_url)
+        server = endpoint.server
+        if not server and endpoint.is_local:
+            server = await detect_server(http, endpoint.url, key=endpoint.key)
+        listing = ModelListing(url=endpoint.url, at=self._clock.now(), models=models, server=server)
+        self.store(listing)
+        return listing
+
+    def store(self, listing: ModelListing) -> None:
+        """Writes atomically; does nothing if the folder is not writable."""
+        path = self._file(listing.url)
+        with suppress(OSError):
+            replace_file(path, encode(listing), durable=False)
+
+    def _file(self, url: str) -> Path:
+        digest = hashlib.sha256(url.encode()).hexdigest()[:12]
+        return self._folder / f"models-{host_of(url) or 'unknown'}-{digest}.json"

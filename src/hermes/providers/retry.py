@@ -1,0 +1,250 @@
+"""Retries requests, after a wait or with a profile adapted to the refusal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, NamedTuple
+
+from hermes.codec.values import replace
+from hermes.core.errors import ProviderError, Reason
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
+from hermes.core.world import World
+from hermes.providers.failure_patterns import MAX_WAIT_SECONDS, output_limit_in
+from hermes.providers.failures import is_malformed
+from hermes.providers.profile import ModelProfile
+
+# Optional fields of our requests.
+_OPTIONAL = (
+    "stream_options",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "reasoning_effort",
+    "reasoning",
+    "include",
+    "store",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "chat_template_kwargs",
+    "think",
+    "enable_thinking",
+    "extra_body",
+    "options",
+    "session_id",
+    "service_tier",
+    "temperature",
+)
+_REFUSED = (
+    r"(?:unknown|unsupported|unrecognized|unexpected|invalid|extra)[^.]{0,60}?['\"`]"
+    r"(?P<field>[a-z_]+)(?:\.[a-z_.]+)?['\"`]"
+    r"|['\"`](?P<before>[a-z_]+)(?:\.[a-z_.]+)?['\"`][^.]{0,40}?(?:not supported|unsupported"
+    r"|not permitted|not allowed|unknown|is not a valid)"
+    r"|\b(?P<bare>[a-z_]+): extra inputs are not permitted"
+)
+
+
+class Repair(NamedTuple):
+    """A profile change for errors with one of these reasons and these words. `change` returns None
+    if the error text does not help."""
+
+    reasons: tuple[Reason, ...]
+    words: str
+    change: Callable[[ModelProfile, str], dict[str, Any] | None]
+
+
+def _set(**fields: object) -> Callable[[ModelProfile, str], dict[str, Any] | None]:
+    return lambda _profile, _text: fields
+
+
+def _other_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
+    """Uses the newer name if the error asks for it, the older one if the newer is refused."""
+    if profile.output_field == "max_tokens":
+        return {"output_field": "max_completion_tokens"}
+    return None if "instead" in text else {"output_field": "max_tokens"}
+
+
+def _smaller_output(profile: ModelProfile, text: str) -> dict[str, Any] | None:
+    named = output_limit_in(text)
+    if named is None or (profile.max_output is not None and named >= profile.max_output):
+        return None
+    return {"max_output": named}
+
+
+def _without_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
+    found = re.finditer(_REFUSED, text, re.IGNORECASE)
+    names = (name for match in found for name in match.groups() if name is not None)
+    refused = [name for name in names if name in _OPTIONAL and name not in profile.omit]
+    return {"omit": (*profile.omit, refused[0])} if refused else None
+
+
+_FORMAT: tuple[Reason, ...] = ("format_error",)
+_SIZE: tuple[Reason, ...] = ("format_error", "context_overflow")
+
+REPAIRS = (
+    Repair(_FORMAT, r"max_completion_tokens.{0,40}instead|'?max_tokens'? is not supported"
+           r"|max_completion_tokens", _other_field),
+    Repair(_FORMAT, r"invalid_encrypted_content|encrypted content|signature|thinking block"
+           r"|redacted_thinking|reasoning_content|reasoning_details|reasoning. item",
+           _set(replay="none")),
+    Repair(("image_too_large",), "", _set(images=False)),
+    Repair((*_FORMAT, "model_not_found"), r"image.{0,60}(?:not support|unsupported|not allowed)"
+           r"|(?:not support|unsupported|no endpoints found).{0,60}image|image_url|vision",
+           _set(images=False)),
+    Repair(_SIZE, r"max_(?:completion_|output_)?tokens|completion tokens|output tokens",
+           _smaller_output),
+    Repair(_FORMAT, r"tool.{0,60}(?:must be|should be|expected).{0,20}string"
+           r"|content.{0,40}(?:must be|should be|expected|valid).{0,20}string",
+           _set(image_results=False, marks="off")),
+    Repair(_FORMAT, r"surrogate|utf-?8|unicode|control character|codec can't|\\u0000|null byte",
+           _set(ascii=True)),
+    Repair(_FORMAT, r"grammar|json.schema|pattern|regex", _set(patterns=False)),
+    Repair(_FORMAT, r"stream\w*.{0,40}(?:not supported|unsupported|not available|disabled)"
+           r"|(?:not support|unsupported|does not allow).{0,20}stream(?!_options)",
+           _set(streams=False)),
+    Repair(_FORMAT, r"cache_control", _set(marks="off")),
+    Repair(_FORMAT, r"developer", _set(developer=False)),
+    Repair(_FORMAT, "", _without_field),
+)  # fmt: skip
+
+
+class AdaptiveProfile:
+    """The current profile, shared by the provider that sends and the wrapper that learns."""
+
+    def __init__(self, profile: ModelProfile) -> None:
+        self.profile = profile
+        self._tried = [profile]
+
+    def learn(self, error: ProviderError) -> bool:
+        """Returns whether the error led to a change. No profile is tried twice, so this
+        terminates."""
+        text = error.body or str(error)
+        for repair in REPAIRS:
+            if error.reason not in repair.reasons:
+                continue
+            if not re.search(repair.words, text, re.IGNORECASE):
+                continue
+            change = repair.change(self.profile, text)
+            if change and self._apply(change):
+                return True
+        return False
+
+    def _apply(self, change: dict[str, Any]) -> bool:
+        new = replace(self.profile, **change)
+        if new in self._tried:
+            return False
+        self._tried.append(new)
+        self.profile = new
+        return True
+
+
+_MAX_REPAIRS = 8
+
+
+class RetryingProvider:
+    """`attempts` counts all requests for one reply except those after a repair of `fit`. `fewer`
+    lowers the count for some reasons when another model can take over. Rate-limit waits are
+    announced; other retries are silent unless they fail. After `silences` consecutive time-outs,
+    across turns, the next one is final."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        world: World,
+        *,
+        fit: AdaptiveProfile | None = None,
+        attempts: int = 3,
+        silences: int = 5,
+        fewer: Mapping[Reason, int] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._world = world
+        self._fit = fit
+        self._attempts = attempts
+        self._silences = silences
+        self._fewer = fewer or {}
+        self._silent = 0
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        state = _RetryProgress()
+        while True:
+            failed: ProviderError | None = None
+            try:
+                async with aclosing(self._inner.reply(prompt)) as stream:
+                    async for item in stream:
+                        state.streamed |= not isinstance(item, Notice)
+                        yield item
+            except ProviderError as error:
+                failed = error
+            if failed is None:
+                self._silent = 0
+                return
+            if not self._try_repair(failed, state):
+                state.attempts += 1
+                if self._is_final(failed, state.attempts):
+                    for notice in state.notices:
+                        yield notice
+                    raise failed
+                seconds = self._seconds(failed, state.attempts)
+                notice = _retry_notice(failed, seconds, state.attempts, self._attempts)
+                if failed.reason in ("rate_limit", "upstream_rate_limit"):
+                    yield notice
+                else:
+                    state.notices.append(notice)
+                await self._world.clock.sleep(seconds)
+            if state.streamed:
+                state.streamed = False
+                yield Restarted()
+
+    def _try_repair(self, error: ProviderError, state: _RetryProgress) -> bool:
+        if self._fit is None or state.repairs >= _MAX_REPAIRS:
+            return False
+        state.repairs += 1
+        return self._fit.learn(error)
+
+    def _is_final(self, error: ProviderError, attempts: int) -> bool:
+        self._silent = self._silent + 1 if error.reason == "timeout" else 0
+        stuck = self._silent >= self._silences
+        most = min(self._attempts, self._fewer.get(error.reason, self._attempts))
+        return stuck or not error.retryable or attempts >= most
+
+    def _seconds(self, error: ProviderError, attempt: int) -> float:
+        if error.retry_after is not None:
+            return min(error.retry_after, MAX_WAIT_SECONDS)
+        return backoff(self._world, attempt, slow=is_malformed(error))
+
+
+class _RetryProgress:
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.repairs = 0
+        self.streamed = False
+        self.notices: list[Notice] = []
+
+
+def backoff(world: World, attempt: int, *, slow: bool) -> float:
+    """2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
+    first, most = (5.0, 120.0) if slow else (2.0, 60.0)
+    seconds: float = min(first * 2 ** (attempt - 1), most)
+    return seconds * (1 + world.chance.random() / 2)
+
+
+def _retry_notice(error: ProviderError, seconds: float, attempt: int, attempts: int) -> Notice:
+    return Notice(text=f"{error} Retrying in {seconds:.0f} s ({attempt + 1} of {attempts}).")
+
+
+# Attempts of the eager variant, where waiting is pointless if another model can answer.
+EAGER_ATTEMPTS: dict[Reason, int] = {
+    "rate_limit": 1,
+    "upstream_rate_limit": 1,
+    "billing": 1,
+    "timeout": 2,
+}
+
+
+class RetryVariants:
+    def __init__(self, eager: Provider, patient: Provider) -> None:
+        self.eager = eager
+        self.patient = patient

@@ -1,0 +1,313 @@
+"""Incremental parsing steps over streamed text, and what a call style is.
+
+A style is a generator over a tape. When it needs more text it yields the characters of which one
+must arrive before it can continue ("" for any), so a long argument costs nothing while it streams.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple, TypeVar
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.providers.textcalls.validation import (
+    OfferedTools,
+    UnreadableValue,
+    parse_object,
+    parse_value,
+)
+
+T = TypeVar("T")
+Steps = Generator[str, None, T]
+
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[A-Za-z0-9_.\-]*")
+_OUTSIDE = re.compile(r"""[^"'\[\]{}()]*+""")
+_INSIDE = {
+    '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
+    # A single quote is part of the text once the two characters after it are known. Not possessive:
+    # early releases of Python 3.11 fail there when an alternative looks ahead.
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?=..)(?!""))*', re.DOTALL),
+    "'''": re.compile(r"(?:[^'\\]|\\.|'(?=..)(?!''))*", re.DOTALL),
+}
+
+
+class NoCall(Exception):
+    """The text is not a call of this style."""
+
+
+class RawCall(NamedTuple):
+    """A call as written, not yet checked against a tool. `typed` is False for styles whose values
+    are all text."""
+
+    name: str
+    arguments: JsonObject
+    typed: bool = True
+
+
+Reading = Steps[tuple[RawCall, ...]]
+
+
+class TextTape:
+    """`text` starts with the markup; `at` is the read position; `ended` means that no more text
+    follows. `named` is the tool of the started call, or ""; `begun` means that more than a mention
+    of the markup was seen."""
+
+    def __init__(self, offer: OfferedTools) -> None:
+        self.offer = offer
+        self.text = ""
+        self.at = 0
+        self.ended = False
+        self.named = ""
+        self.begun = False
+
+    @property
+    def ahead(self) -> str:
+        """The next character, "" if it has not arrived."""
+        return self.text[self.at : self.at + 1]
+
+    def mark_name(self, name: str) -> str:
+        """Records which tool is meant."""
+        self.begun = True
+        self.named = self.named or name
+        return name
+
+    def accept(self, text: str) -> Steps[bool]:
+        """Consumes the text if it comes next; returns whether it did."""
+        while True:
+            available = self.text[self.at : self.at + len(text)]
+            if available == text:
+                self.at += len(text)
+                return True
+            if self.ended or not text.startswith(available):
+                return False
+            yield ""
+
+    def expect(self, text: str) -> Steps[None]:
+        if not (yield from self.accept(text)):
+            raise NoCall
+
+    def any_of(self, *texts: str) -> Steps[str]:
+        """Consumes and returns the first of these that comes next, or ""."""
+        for text in texts:
+            if (yield from self.accept(text)):
+                return text
+        return ""
+
+    def skip_spaces(self) -> Steps[None]:
+        while True:
+            found = _SPACE.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self.text) or self.ended:
+                return
+            yield ""
+
+    def until(self, stop: str, *, most: int = 0) -> Steps[str]:
+        """Consumes up to and including `stop` and returns the text before it. Raises NoCall if that
+        is longer than `most`."""
+        start = self.at
+        while True:
+            found = self.text.find(stop, self.at)
+            if found >= 0:
+                self.at = found + len(stop)
+                return self.text[start:found]
+            if self.ended or (most and len(self.text) - start > most + len(stop)):
+                raise NoCall
+            self.at = max(start, len(self.text) - len(stop) + 1)
+            yield "" if most else stop[-1]
+
+    def value(self, closer: str, *followers: str) -> Steps[str]:
+        """The text before `closer`. A closer that is not followed by one of these, ignoring spaces,
+        is part of the text."""
+        self.begun = True
+        start = self.at
+        while True:
+            yield from self.until(closer)
+            end = self.at - len(closer)
+            yield from self.skip_spaces()
+            here = self.at
+            if (yield from self.any_of(*followers)):
+                self.at = here
+                return self.text[start:end]
+            self.at = end + len(closer)
+
+    def word(self) -> Steps[str]:
+        """Consumes a name."""
+        while True:
+            found = _NAME.match(self.text, self.at)
+            end = found.end() if found else self.at
+            if end < len(self.text) or self.ended:
+                word = self.text[self.at : end]
+                self.at = end
+                return word
+            yield ""
+
+    def tool_name(self) -> Steps[str]:
+        """The name of an offered tool; raises NoCall as soon as it cannot be one."""
+        start = self.at
+        while True:
+            found = _NAME.match(self.text, start)
+            end = found.end() if found else start
+            so_far = self.text[start:end]
+            if not self.offer.may_start(so_far):
+                raise NoCall
+            if end < len(self.text) or self.ended:
+                break
+            yield ""
+        if not self.offer.knows(so_far):
+            raise NoCall
+        self.at = end
+        return so_far
+
+    def balanced_text(self, *, python: bool = False) -> Steps[str]:
+        """From a bracket to its closing bracket; brackets in strings do not count."""
+        if self.ahead not in ("{", "[", "("):
+            raise NoCall
+        self.begun = True
+        start, depth = self.at, 0
+        while True:
+            found = _OUTSIDE.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            sign = self.ahead
+            if sign in ("'", '"') and sign:
+                yield from self._string(sign, python=python)
+                continue
+            if sign:
+                depth += 1 if sign in "{[(" else -1
+                self.at += 1
+                if depth == 0:
+                    return self.text[start : self.at]
+                continue
+            if self.ended:
+                raise NoCall
+            yield "\"'[]{}()"
+
+    def _string(self, quote: str, *, python: bool) -> Steps[None]:
+        if python:
+            while len(self.text) < self.at + 3 and not self.ended:
+                yield ""
+            if self.text.startswith(quote * 3, self.at):
+                quote *= 3
+        self.at += len(quote)
+        inside = _INSIDE[quote]
+        while True:
+            found = inside.match(self.text, self.at)
+            end = found.end() if found else self.at
+            if self.text.startswith(quote, end):
+                self.at = end + len(quote)
+                return
+            if self.ended:
+                raise NoCall
+            self.at = end
+            yield quote[0] if end == len(self.text) else ""
+
+
+def first_of(tape: TextTape, *styles: Reading) -> Reading:
+    """Parses with the first of these that fits."""
+    start = tape.at
+    for style in styles:
+        tape.at = start
+        try:
+            return (yield from style)
+        except NoCall:
+            continue
+    raise NoCall
+
+
+Read = Callable[[TextTape], Reading]
+
+
+class CallStyle(NamedTuple):
+    """`openers` are the texts it starts with, `tool_openers` those derived from the offered tools.
+    `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
+    look like ordinary text and count only where nothing but a call can be meant. `closers` are its
+    end tokens: one without a start means that something was misread. `ends` starts text that the
+    model invents as a result."""
+
+    name: str
+    read: Read
+    openers: tuple[str, ...] = ()
+    tool_openers: tuple[str, ...] = ()
+    line: bool = False
+    marked: bool = True
+    closers: tuple[str, ...] = ()
+    ends: str = ""
+
+    def openers_for(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """All openers; `{}` in a tool opener stands for each tool name."""
+        made = (form.format(name) for form in self.tool_openers for name in names)
+        return (*self.openers, *made)
+
+
+NAMES = ("name", "tool_name", "function", "tool", "function_name", "action")
+ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
+LISTS = ("tool_calls", "function_call", "tool_call")
+# Keys that may accompany a call without meaning.
+_METADATA_KEYS = ("id", "type", "tool_call_id", "call_id", "index")
+FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_METADATA_KEYS)
+
+
+def parse_calls(text: str, *, strict: bool = False) -> tuple[RawCall, ...]:
+    """The calls in the text of an object or list; raises NoCall. With `strict`, a call needs
+    arguments: a name alone is not enough."""
+    try:
+        found = tuple(_raws(parse_value(text), strict=strict))
+    except UnreadableValue as error:
+        raise NoCall from error
+    if not found:
+        raise NoCall
+    return found
+
+
+def parse_arguments(text: str) -> JsonObject:
+    try:
+        return parse_object(text)
+    except UnreadableValue as error:
+        raise NoCall from error
+
+
+def _raws(value: JsonValue, *, strict: bool) -> Iterator[RawCall]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _raws(item, strict=strict)
+    elif isinstance(value, dict):
+        yield from _raws_in_object(value, strict=strict)
+    else:
+        raise NoCall
+
+
+def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[RawCall]:
+    for key in LISTS:
+        if isinstance(value.get(key), list | dict):
+            _require_only(value, (key,))
+            yield from _raws(value[key], strict=strict)
+            return
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        _require_only(value, ("function",))
+        yield from _raws_in_object(inner, strict=strict)
+        return
+    yield _raw_of_object(value, strict=strict)
+
+
+def _raw_of_object(value: JsonObject, *, strict: bool) -> RawCall:
+    names = [key for key in NAMES if isinstance(value.get(key), str)]
+    given = [key for key in ARGUMENTS if key in value]
+    if len(names) != 1 or len(given) > 1 or (strict and not given):
+        raise NoCall
+    _require_only(value, (names[0], *given))
+    arguments: JsonValue = value[given[0]] if given else {}
+    if isinstance(arguments, str):
+        arguments = parse_object(arguments) if arguments.strip() else {}
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise NoCall
+    return RawCall(value[names[0]], arguments)
+
+
+def _require_only(value: JsonObject, used: tuple[str, ...]) -> None:
+    if any(key not in used and key not in _METADATA_KEYS for key in value):
+        raise NoCall

@@ -1,0 +1,333 @@
+"""Validates calls in text against the offered tools."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.prompt import ToolSpec
+from hermes.providers.normalization import clean_json
+
+_WORDS = {"true": True, "false": False, "null": None}
+_TOO_DEEP = (RecursionError, MemoryError)
+
+
+class UnreadableValue(ValueError):
+    """The text is not a value, or ambiguous."""
+
+
+def parse_value(text: str) -> JsonValue:
+    """A JSON value, or an equivalent Python literal. A duplicate key makes an object unreadable."""
+    try:
+        found = _JSON.decode(text)
+    except UnreadableValue:
+        raise
+    except (ValueError, *_TOO_DEEP):
+        found = _literal(text)
+    return clean_json(found)
+
+
+def parse_object(text: str) -> JsonObject:
+    found = parse_value(text)
+    if not isinstance(found, dict):
+        raise UnreadableValue("not an object")
+    return found
+
+
+def literal_of(node: ast.expr) -> JsonValue:
+    """The value of a syntax tree; JSON's constants count as well as Python's."""
+    match node:
+        case ast.Constant(value=value):
+            if value is None or isinstance(value, bool | int | float | str):
+                return value
+        case ast.Name(id=name) if name in _WORDS:
+            return _WORDS[name]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return -value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [literal_of(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return _pairs([(_key(k), literal_of(v)) for k, v in zip(keys, values, strict=True)])
+        case _:
+            pass
+    raise UnreadableValue("not a literal")
+
+
+def tree_of(text: str) -> ast.expr:
+    """The expression in the text, as a tree that is never executed."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, *_TOO_DEEP) as error:
+        raise UnreadableValue("not an expression") from error
+
+
+def _literal(text: str) -> JsonValue:
+    if text[:1] not in ("{", "[", "'", '"', "(") and text not in ("None", "True", "False"):
+        raise UnreadableValue("not a value")
+    try:
+        return literal_of(tree_of(text))
+    except _TOO_DEEP as error:
+        raise UnreadableValue("too deep") from error
+
+
+def _key(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise UnreadableValue("a key is not a string")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise UnreadableValue("duplicate key")
+    return made
+
+
+def _constant(word: str) -> float:
+    raise UnreadableValue(f"{word} is not JSON")
+
+
+# Not strict: models write raw line breaks inside strings.
+_JSON = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, strict=False)
+
+
+_MAX_DEPTH = 60
+_KINDS = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+class SchemaMismatch(ValueError):
+    """The value does not match the schema."""
+
+
+def fit_to_schema(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
+    """The value without optional nulls. With `text`, members of an object are text and are
+    converted to the types of the schema. Raises Misfit."""
+    root = schema if isinstance(schema, dict) else {}
+    return _Check(root).value(schema, value, text=text, depth=0)
+
+
+class _Check:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+
+    def value(self, schema: JsonValue, value: JsonValue, *, text: bool, depth: int) -> JsonValue:
+        if schema is True or schema == {}:
+            return value
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+            raise SchemaMismatch("no match")
+        if isinstance(reference := schema.get("$ref"), str):
+            return self.value(self._resolve(reference), value, text=text, depth=depth + 1)
+        for word in ("anyOf", "oneOf"):
+            if isinstance(options := schema.get(word), list):
+                value = self._any_option(options, value, text=text, depth=depth)
+                text = False
+        for part in _schemas(schema.get("allOf")):
+            value = self.value(part, value, text=text, depth=depth + 1)
+            text = False
+        value = self._check_type(schema, value, text=text)
+        self._check_allowed(schema, value)
+        if isinstance(value, dict):
+            return self._object(schema, value, text=text and depth == 0, depth=depth)
+        if isinstance(value, list):
+            return self._array(schema, value, depth=depth)
+        _check_size(schema, value)
+        return value
+
+    def _resolve(self, reference: str) -> JsonValue:
+        if not reference.startswith("#"):
+            raise SchemaMismatch("an external reference")
+        found: JsonValue = self._root
+        for name in reference[1:].split("/")[1:]:
+            name = name.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, dict) or name not in found:
+                raise SchemaMismatch("a broken reference")
+            found = found[name]
+        return found
+
+    def _any_option(
+        self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int
+    ) -> object:
+        """Text stays text if that is one of the options."""
+        tries = (False, True) if text else (False,)
+        for as_text in tries:
+            for option in options:
+                try:
+                    return self.value(option, value, text=as_text, depth=depth + 1)
+                except SchemaMismatch:
+                    continue
+        raise SchemaMismatch("no option matches")
+
+    def _check_type(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
+        kinds = _names(schema.get("type"))
+        if not kinds or _has_type(value, kinds):
+            return _whole(value) if "integer" in kinds else value
+        if text and isinstance(value, str):
+            made = _convert(value, kinds)
+            if _has_type(made, kinds):
+                return _whole(made) if "integer" in kinds else made
+        raise SchemaMismatch(f"not {' or '.join(kinds)}")
+
+    def _check_allowed(self, schema: JsonObject, value: JsonValue) -> None:
+        allowed = schema.get("enum")
+        if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
+            raise SchemaMismatch("not one of the allowed values")
+        if "const" in schema and not _same(schema["const"], value):
+            raise SchemaMismatch("not the one allowed value")
+
+    def _object(
+        self, schema: JsonObject, value: JsonObject, *, text: bool, depth: int
+    ) -> JsonObject:
+        properties = schema.get("properties")
+        known: JsonObject = properties if isinstance(properties, dict) else {}
+        required = schema.get("required")
+        needed = set(required) if isinstance(required, list) else set()
+        free = schema.get("additionalProperties", properties is None)
+        made: JsonObject = {}
+        for name, item in value.items():
+            if name not in known and free is False and "patternProperties" not in schema:
+                raise SchemaMismatch(f"unknown property {name}")
+            part = known.get(name, free if isinstance(free, dict) else True)
+            if item is None and name not in needed and not _takes_null(part):
+                continue
+            made[name] = self.value(part, item, text=text, depth=depth + 1)
+        if missing := needed - made.keys():
+            raise SchemaMismatch(f"missing {', '.join(sorted(map(str, missing)))}")
+        return made
+
+    def _array(self, schema: JsonObject, value: list[JsonValue], *, depth: int) -> JsonValue:
+        if len(value) < _number(schema, "minItems", 0):
+            raise SchemaMismatch("too few items")
+        if len(value) > _number(schema, "maxItems", len(value)):
+            raise SchemaMismatch("too many items")
+        items = schema.get("items", True)
+        return [self.value(items, item, text=False, depth=depth + 1) for item in value]
+
+
+def _schemas(value: JsonValue) -> Iterable[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def _names(kind: JsonValue) -> tuple[str, ...]:
+    if isinstance(kind, str):
+        return (kind,)
+    return tuple(k for k in kind if isinstance(k, str)) if isinstance(kind, list) else ()
+
+
+def _has_type(value: JsonValue, kinds: tuple[str, ...]) -> bool:
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, float) and "integer" in kinds and value.is_integer():
+        return True
+    return any(isinstance(value, _KINDS.get(kind, ())) for kind in kinds)
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    """2.0 counts as an integer in a schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _convert(text: str, kinds: tuple[str, ...]) -> JsonValue:
+    stripped = text.strip()
+    if "boolean" in kinds and stripped.lower() in ("true", "false"):
+        return stripped.lower() == "true"
+    try:
+        return parse_value(stripped)
+    except UnreadableValue:
+        return text
+
+
+def _same(one: JsonValue, other: JsonValue) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _takes_null(schema: JsonValue) -> bool:
+    if not isinstance(schema, dict):
+        return True
+    if "$ref" in schema:
+        return True
+    options = [*_schemas(schema.get("anyOf")), *_schemas(schema.get("oneOf"))]
+    kinds = _names(schema.get("type"))
+    return "null" in kinds or (not kinds and not options) or any(map(_takes_null, options))
+
+
+def _check_size(schema: JsonObject, value: JsonValue) -> None:
+    if isinstance(value, str):
+        _check_limits(len(value), schema, "minLength", "maxLength")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        _check_limits(value, schema, "minimum", "maximum")
+
+
+def _check_limits(size: float, schema: JsonObject, least: str, most: str) -> None:
+    if size < _number(schema, least, size) or size > _number(schema, most, size):
+        raise SchemaMismatch("out of range")
+
+
+def _number(schema: JsonObject, name: str, default: float) -> float:
+    value = schema.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+_PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
+
+
+class OfferedTools:
+    def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def knows(self, name: str) -> bool:
+        return name in self._tools
+
+    def may_start(self, text: str) -> bool:
+        """True if a tool name may start with this text."""
+        return any(name.startswith(text) for name in self._tools)
+
+    def strip_namespace(self, name: str) -> str:
+        """The name without a namespace prefix that models add."""
+        name = name.strip()
+        if name in self._tools:
+            return name
+        for prefix in _PREFIXES:
+            if name.startswith(prefix):
+                return name[len(prefix) :]
+        return name
+
+    def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
+        """The arguments as the schema requires them; raises Misfit. Without `typed`, text values
+        are converted to the types of the schema."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise SchemaMismatch("no such tool")
+        found = fit_to_schema(tool.parameters, given, text=not typed)
+        if not isinstance(found, dict):
+            raise SchemaMismatch("arguments are not an object")
+        return found
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """The names of the tool's parameters, in schema order."""
+        properties = self._tools[name].parameters.get("properties")
+        return tuple(properties) if isinstance(properties, dict) else ()
+
+    def sole_parameter(self, name: str) -> str:
+        """The only required parameter of the tool, "" if there are none or several."""
+        required = self._tools[name].parameters.get("required")
+        needed = list(required) if isinstance(required, list) else []
+        if len(needed) == 1:
+            return str(needed[0])
+        known = self.parameters(name)
+        return known[0] if not needed and len(known) == 1 else ""

@@ -1,0 +1,317 @@
+"""Builds a reply from streamed fragments: deltas immediately, one message at the end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+
+import msgspec
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
+from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, TextDelta
+from hermes.providers.normalization import clean_json, clean_text, fresh_id
+from hermes.providers.wire.reasoning_tags import ReasoningSplitter, SplitPiece
+
+_MAX_SHOWN_CHARS = 500
+_FENCE = re.compile(r"^```[a-z]*\s*\n?(.*?)\s*```$", re.DOTALL)
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_LENIENT = json.JSONDecoder(strict=False)
+
+
+class Arguments(Value):
+    """`broken` is empty, or tells the model why the call cannot run."""
+
+    value: JsonObject = {}
+    broken: str = ""
+
+
+def read_arguments(raw: object, *, whole: bool) -> Arguments:
+    """With `whole=False` the reply was cut off: nothing is repaired, and empty arguments count as
+    incomplete."""
+    if isinstance(raw, dict):
+        return Arguments(value=clean_json(raw)) if whole else _broken(str(raw), whole=False)
+    text = raw if isinstance(raw, str) else ""
+    stripped = text.strip()
+    if not stripped or stripped == "null":
+        return Arguments() if whole else _broken(text, whole=False)
+    value = _parse_strict(stripped)
+    if value is None and whole:
+        value = _repair(stripped)
+    if isinstance(value, str) and whole:
+        value = _parse_strict(value.strip())
+    if isinstance(value, dict):
+        return Arguments(value=clean_json(value))
+    return _broken(text, whole=whole)
+
+
+def _parse_strict(text: str) -> JsonValue:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _repair(text: str) -> JsonValue:
+    """Parses an object inside a code fence, with raw line breaks in strings, with trailing commas,
+    or followed by text that is not a second object. A missing end is never added."""
+    fenced = _FENCE.match(text)
+    text = fenced[1].strip() if fenced else text
+    value = _first_object(text)
+    if value is None:
+        value = _first_object(_STRING_OR_COMMA.sub(_drop_comma, text))
+    return value
+
+
+def _first_object(text: str) -> JsonValue:
+    try:
+        value, end = _LENIENT.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = text[end:].strip()
+    if not isinstance(value, dict):
+        return value if not rest else None
+    if rest.startswith("{"):
+        return value if _first_object(rest) == value else None
+    return value
+
+
+def _drop_comma(found: re.Match[str]) -> str:
+    return "" if found[0] == "," else found[0]
+
+
+def _broken(raw: str, *, whole: bool) -> Arguments:
+    shown = clean_text(raw if len(raw) <= _MAX_SHOWN_CHARS else raw[:_MAX_SHOWN_CHARS] + "…")
+    why = (
+        "the arguments are not a valid JSON object"
+        if whole
+        else "the reply ended before the arguments were complete"
+    )
+    return Arguments(broken=f"{why}: {shown}" if shown else why)
+
+
+class TextBuilder:
+    """Visible text in fragments."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+
+class ReasoningBuilder:
+    """Reasoning in fragments, plus the provider's opaque block."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.sealed: JsonObject | None = None
+
+
+class CallBuilder:
+    """A tool call in fragments; `given` holds arguments that arrived as an object. A doubtful call
+    may be an echo of the previous one and counts only if arguments follow."""
+
+    def __init__(self, id: str = "", name: str = "") -> None:
+        self.id = id
+        self.name = name
+        self.pieces: list[str] = []
+        self.size = 0
+        self.given_arguments: JsonObject | None = None
+        self._all_pieces: list[str] = []
+        self.announced = False
+        self.doubtful = False
+
+    def append(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
+        if self._all_pieces:
+            self._all_pieces.append(piece)
+
+    def replace(self, text: str) -> None:
+        """Handles a fragment that appears to resend all arguments."""
+        self._all_pieces = [*(self._all_pieces or self.pieces), text]
+        self.pieces = [text]
+        self.size = len(text)
+
+    @property
+    def raw(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def arguments(self) -> JsonObject | str:
+        """The arguments as an object or as text. A nested object may begin like the outer one, so
+        if only all fragments together parse as an object, none was a resend."""
+        if self.given_arguments is not None:
+            return self.given_arguments
+        if (
+            self._all_pieces
+            and not _is_object(self.raw)
+            and _is_object(plain := "".join(self._all_pieces))
+        ):
+            return plain
+        return self.raw
+
+    @property
+    def is_echo(self) -> bool:
+        return self.doubtful and not self.size and self.given_arguments is None
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(decode(dict, text), dict)
+    except DecodeError:
+        return False
+
+
+Part = TypeVar("Part", TextBuilder, ReasoningBuilder)
+
+
+class ReplyBuilder:
+    """`taken` holds the call ids of the conversation so far and `place` its number of messages; ids
+    that the model left out are derived from both."""
+
+    def __init__(self, *, issuer: str, taken: set[str], place: int) -> None:
+        self.parts: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
+        self._issuer = issuer
+        self._taken = taken
+        self._place = place
+        self._splitter = ReasoningSplitter()
+        self._half = ""
+        self._new_ids: set[str] = set()
+
+    @property
+    def has_visible_output(self) -> bool:
+        """Text or a call was already shown."""
+        return any(
+            isinstance(part, CallBuilder) or (isinstance(part, TextBuilder) and part.pieces)
+            for part in self.parts
+        )
+
+    @property
+    def calls(self) -> list[CallBuilder]:
+        return [part for part in self.parts if isinstance(part, CallBuilder)]
+
+    def add_text(self, text: str) -> Iterator[Delta]:
+        """Adds visible text; inline reasoning in it is split off."""
+        text = self._half + text
+        # The first half of a surrogate pair waits for the second half in the next event.
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        whole = clean_text(text[:-1] if self._half else text)
+        for piece in self._splitter.feed(whole):
+            yield from self._split(piece)
+
+    def add_reasoning(self, text: str) -> Iterator[Delta]:
+        if text:
+            text = clean_text(text)
+            self.open_reasoning().pieces.append(text)
+            yield ReasoningDelta(text=text)
+
+    def open_reasoning(self) -> ReasoningBuilder:
+        """The reasoning part at the end; a new one if the last part is something else or sealed."""
+        last = self.parts[-1] if self.parts else None
+        if isinstance(last, ReasoningBuilder) and last.sealed is None:
+            return last
+        return self.add_reasoning_part()
+
+    def add_reasoning_part(self) -> ReasoningBuilder:
+        return self._append(ReasoningBuilder())
+
+    def first_reasoning(self) -> ReasoningBuilder:
+        """The first reasoning part, created if missing."""
+        thoughts = [part for part in self.parts if isinstance(part, ReasoningBuilder)]
+        if not thoughts:
+            self.parts.insert(0, thought := ReasoningBuilder())
+            return thought
+        return thoughts[0]
+
+    def add_call(self, id: str = "", name: str = "") -> CallBuilder:
+        wish = CallBuilder(id, name)
+        self.parts.append(wish)
+        return wish
+
+    def announce(self, wish: CallBuilder) -> Iterator[Delta]:
+        """Announces the tool name once."""
+        if wish.name and not wish.announced:
+            wish.announced = True
+            yield CallNamed(name=clean_text(wish.name))
+
+    def flush(self) -> Iterator[Delta]:
+        """Ends a run of visible text and emits what was held back."""
+        if self._half:
+            self._half = ""
+            yield from self.add_text("\ufffd")
+        for piece in self._splitter.finish():
+            yield from self._split(piece)
+
+    def finish(self) -> Iterator[Delta]:
+        """Ends the reply and emits what was held back."""
+        yield from self.flush()
+        self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
+        for wish in self.calls:
+            yield from self.announce(wish)
+
+    def message(self, stop: StopReason) -> AssistantMessage:
+        """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
+        self._new_ids = set(self._taken)
+        parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        if calls and stop == "done":
+            stop = "calls"
+        elif not calls and stop == "calls":
+            stop = "done"
+        return AssistantMessage(parts=tuple(parts), stop=stop)
+
+    def _split(self, piece: SplitPiece) -> Iterator[Delta]:
+        if piece.kind == "reasoning":
+            yield from self.add_reasoning(piece.text)
+        elif piece.kind == "text":
+            self._open_text().pieces.append(piece.text)
+            yield TextDelta(text=piece.text)
+        else:
+            yield from self._retract()
+
+    def _retract(self) -> Iterator[Delta]:
+        said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
+        if not said:
+            return
+        self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
+        yield Restarted()
+        yield from self.add_reasoning(said)
+
+    def _open_text(self) -> TextBuilder:
+        last = self.parts[-1] if self.parts else None
+        return last if isinstance(last, TextBuilder) else self._append(TextBuilder())
+
+    def _append(self, part: Part) -> Part:
+        self.parts.append(part)
+        return part
+
+    def _part(
+        self, raw: TextBuilder | ReasoningBuilder | CallBuilder, stop: StopReason
+    ) -> Text | Reasoning | ToolCall | None:
+        if isinstance(raw, CallBuilder):
+            return self._call(raw, stop)
+        text = "".join(raw.pieces)
+        if isinstance(raw, TextBuilder):
+            return Text(text=text) if text.strip() else None
+        if not text and raw.sealed is None:
+            return None
+        issuer = self._issuer if raw.sealed is not None else ""
+        return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
+
+    def _call(self, wish: CallBuilder, stop: StopReason) -> ToolCall:
+        raw = wish.arguments
+        found = read_arguments(raw, whole=stop not in ("length", "cut"))
+        broken = found.broken
+        if stop == "cut" and not broken:
+            broken = "the connection was lost before the reply was complete"
+        arguments = {} if broken else found.value
+        name = clean_text(wish.name).strip()
+        return ToolCall(id=self._id(wish), name=name, arguments=arguments, broken=broken)
+
+    def _id(self, wish: CallBuilder) -> str:
+        made = len(self._new_ids) - len(self._taken)
+        id = fresh_id(wish.id or f"call_{self._place}_{made}", self._new_ids)
+        self._new_ids.add(id)
+        return id

@@ -1,0 +1,249 @@
+"""Skill sources: ClawHub, LobeHub and skills.sh."""
+
+from __future__ import annotations
+
+import re
+from posixpath import basename, dirname
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from hermes.codec.json import encode
+from hermes.codec.values import Value, replace
+from hermes.core.errors import HermesError, NotFound
+from hermes.skills.hub.source import (
+    HubClient,
+    IndexCache,
+    SkillListing,
+    SkillPackage,
+    after_prefix,
+    count_matches,
+    repo_trust,
+)
+from hermes.skills.hub.sources.github import GitHub
+from hermes.skills.hub.sources.websites import unpack
+from hermes.skills.skill import LONGEST_DESCRIPTION, LONGEST_NAME, MAIN
+
+
+class _Hit(Value):
+    slug: str
+    display_name: str | None = msgspec.field(name="displayName", default=None)
+    summary: str | None = None
+    version: str | None = None
+
+
+class _Hits(Value):
+    results: tuple[_Hit, ...] = ()
+
+
+class _Page(Value):
+    items: tuple[_Hit, ...] = ()
+
+
+class _Latest(Value):
+    version: str = ""
+
+
+class _Moderation(Value):
+    is_malware: bool = msgspec.field(name="isMalwareBlocked", default=False)
+    is_suspicious: bool = msgspec.field(name="isSuspicious", default=False)
+    summary: str | None = None
+
+
+class _Owner(Value):
+    handle: str | None = None
+
+
+class _Detail(Value):
+    skill: _Hit
+    latest: _Latest | None = msgspec.field(name="latestVersion", default=None)
+    owner: _Owner | None = None
+    moderation: _Moderation | None = None
+
+
+class ClawHub:
+    id = "clawhub"
+
+    def __init__(self, web: HubClient) -> None:
+        self._web = web
+
+    def claims(self, identifier: str) -> bool:
+        return bool(after_prefix(identifier, self.id)) or "clawhub.ai/" in identifier
+
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        api = f"{self._web.url('clawhub')}/api/v1"
+        if query:
+            asked = urlencode({"q": query, "limit": limit, "nonSuspiciousOnly": "true"})
+            hits = (await self._web.json(_Hits, f"{api}/search?{asked}")).results
+        else:
+            asked = urlencode({"limit": limit, "sort": "downloads", "nonSuspiciousOnly": "true"})
+            hits = (await self._web.json(_Page, f"{api}/skills?{asked}")).items
+        return tuple(self._listing(hit, hit.version or "") for hit in hits[:limit])
+
+    async def package(self, identifier: str) -> SkillPackage:
+        plain = after_prefix(identifier, self.id) or identifier.partition("clawhub.ai/")[2]
+        slug, _, version = plain.strip("/").split("/")[-1].partition("@")
+        if not slug:
+            raise NotFound(f"{identifier!r} does not name a ClawHub skill.")
+        api = f"{self._web.url('clawhub')}/api/v1"
+        detail = await self._web.json(_Detail, f"{api}/skills/{quote(slug, safe='')}")
+        state = detail.moderation
+        if state is not None and state.is_malware:
+            raise HermesError(f"ClawHub has blocked {slug} as malware.")
+        version = version or (detail.latest.version if detail.latest else "")
+        asked = {"slug": detail.skill.slug, **({"version": version} if version else {})}
+        data = (await self._web.get(f"{api}/download?{urlencode(asked)}")).body
+        notes = ("ClawHub marks it as suspicious.",) if state and state.is_suspicious else ()
+        listing = self._listing(detail.skill, version, detail.owner)
+        return SkillPackage(listing=listing, files=unpack(data), notes=notes)
+
+    def _listing(self, hit: _Hit, version: str, owner: _Owner | None = None) -> SkillListing:
+        handle = f"{owner.handle}/" if owner and owner.handle else "skills/"
+        return SkillListing(
+            source=self.id,
+            identifier=f"{self.id}/{hit.slug}",
+            name=hit.slug,
+            description=hit.summary or hit.display_name or "",
+            version=version,
+            url=f"{self._web.url('clawhub')}/{handle}{hit.slug}",
+        )
+
+
+class _Meta(Value):
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+
+
+class _Config(Value):
+    system_role: str = msgspec.field(name="systemRole", default="")
+
+
+class _Agent(Value):
+    identifier: str
+    author: str = ""
+    meta: _Meta = _Meta()
+    config: _Config = _Config()
+
+
+class _Index(Value):
+    agents: tuple[_Agent, ...] = ()
+
+
+class LobeHub:
+    id = "lobehub"
+
+    def __init__(self, web: HubClient, cache: IndexCache) -> None:
+        self._web = web
+        self._cache = cache
+
+    def claims(self, identifier: str) -> bool:
+        return bool(after_prefix(identifier, self.id))
+
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        found = await self._cache.listings("lobehub", self._all)
+        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
+        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
+        return tuple(one for _, one in best[:limit])
+
+    async def package(self, identifier: str) -> SkillPackage:
+        slug = after_prefix(identifier, self.id)
+        url = f"{self._web.url('lobehub')}/{quote(slug, safe='')}.json"
+        agent = await self._web.json(_Agent, url)
+        if not agent.config.system_role.strip():
+            raise HermesError(f"{url} has no instruction to convert.")
+        return SkillPackage(
+            listing=self._listing(agent), files={MAIN: _to_skill_md(agent).encode()}
+        )
+
+    async def _all(self) -> tuple[SkillListing, ...]:
+        index = await self._web.json(_Index, f"{self._web.url('lobehub')}/index.json")
+        return tuple(self._listing(agent) for agent in index.agents)
+
+    def _listing(self, agent: _Agent) -> SkillListing:
+        return SkillListing(
+            source=self.id,
+            identifier=f"{self.id}/{agent.identifier}",
+            name=_name(agent.identifier),
+            description=agent.meta.description or agent.meta.title,
+            url=f"https://lobehub.com/agent/{agent.identifier}",
+        )
+
+
+def _name(identifier: str) -> str:
+    plain = re.sub(r"[^a-z0-9._-]+", "-", identifier.lower()).strip("-._")
+    return plain[:LONGEST_NAME] or "agent"
+
+
+def _to_skill_md(agent: _Agent) -> str:
+    words = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
+    tags = ", ".join(encode(tag).decode() for tag in agent.meta.tags)
+    head = (
+        f"name: {_name(agent.identifier)}",
+        f"description: {encode(words[:LONGEST_DESCRIPTION]).decode()}",
+        f"author: {encode(agent.author or 'LobeHub').decode()}",
+        "metadata:",
+        "  hermes:",
+        f"    tags: [{tags}]",
+    )
+    title = agent.meta.title or agent.identifier
+    body = f"# {title}\n\n{agent.config.system_role.strip()}\n"
+    return "\n".join(("---", *head, "---", "", body))
+
+
+class _Skill(Value):
+    name: str = ""
+    skill_id: str = msgspec.field(name="skillId", default="")
+    source: str = ""
+    installs: int = 0
+
+
+class _Found(Value):
+    skills: tuple[_Skill, ...] = ()
+
+
+class SkillsSh:
+    id = "skills-sh"
+
+    def __init__(self, web: HubClient, github: GitHub) -> None:
+        self._web = web
+        self._github = github
+
+    def claims(self, identifier: str) -> bool:
+        return bool(after_prefix(identifier, self.id)) or "skills.sh/" in identifier
+
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        base = self._web.url("skills_sh")
+        if len(query) < 2:
+            # The API returns nothing for shorter queries and cannot list everything.
+            return ()
+        asked = urlencode({"q": query, "limit": limit})
+        found = await self._web.json(_Found, f"{base}/api/search?{asked}")
+        return tuple(
+            SkillListing(
+                source=self.id,
+                identifier=f"{self.id}/{each.source}/{each.skill_id or each.name}",
+                name=each.skill_id or each.name,
+                description=f"from {each.source}",
+                trust=repo_trust(each.source),
+                url=f"{base}/{each.source}/{each.skill_id or each.name}",
+                installs=each.installs,
+            )
+            for each in found.skills[:limit]
+            if each.source and (each.skill_id or each.name)
+        )
+
+    async def package(self, identifier: str) -> SkillPackage:
+        plain = after_prefix(identifier, self.id) or identifier.partition("skills.sh/")[2]
+        parts = plain.strip("/").split("/")
+        if len(parts) < 3:
+            raise NotFound(f"{identifier!r} is not skills-sh/owner/repo/skill.")
+        repo, name = "/".join(parts[:2]), parts[-1]
+        _, blobs = await self._github.tree(repo)
+        folders = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
+        folder = next((each for each in folders if basename(each) == name), "")
+        if not folder and folders != [""]:
+            raise NotFound(f"{repo} no longer has a skill {name!r}.")
+        found = await self._github.package(f"{repo}/{folder}" if folder else repo)
+        listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{name}")
+        return replace(found, listing=listing)

@@ -1,0 +1,267 @@
+"""Skill sources: URLs, archives and websites."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import zipfile
+from io import BytesIO
+from urllib.parse import quote, urljoin, urlsplit
+
+from hermes.codec.values import Value
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.skills.files import Tree, safe_member
+from hermes.skills.hub.source import (
+    HubClient,
+    SkillListing,
+    SkillPackage,
+    after_prefix,
+    count_matches,
+)
+from hermes.skills.skill import MAIN, READABLE, check_name, parse_skill
+
+MOST_FILES = 200
+MOST_FILE_BYTES = 5 * 1024 * 1024
+MOST_BYTES = 20 * 1024 * 1024
+_KIND = 0o170000
+_LINK = 0o120000
+
+
+def unpack(data: bytes) -> Tree:
+    """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
+    archive."""
+    if data[:2] == b"PK":
+        return _skill_folder(_zip(data))
+    return _skill_folder(_tar(data))
+
+
+def _zip(data: bytes) -> Tree:
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            _check(len(members), sum(each.file_size for each in members))
+            found: Tree = {}
+            for each in members:
+                if (each.external_attr >> 16) & _KIND == _LINK:
+                    raise HermesError(f"The archive contains a link ({each.filename}); refused.")
+                with archive.open(each) as file:
+                    found[_member(each.filename)] = _read(file.read(MOST_FILE_BYTES + 1))
+                _check(len(found), sum(map(len, found.values())))
+            return found
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise HermesError(f"The archive cannot be read ({error}).") from error
+
+
+def _tar(data: bytes) -> Tree:
+    # Loaded late: few sources use tar.
+    import tarfile
+    import zlib
+
+    try:
+        with tarfile.open(fileobj=BytesIO(data), mode="r:*") as archive:
+            found: Tree = {}
+            for each in archive:
+                if each.isdir():
+                    continue
+                if not each.isfile():
+                    raise HermesError(f"The archive contains a link ({each.name}); refused.")
+                if each.size > MOST_FILE_BYTES:
+                    raise HermesError(f"{each.name} is too large.")
+                file = archive.extractfile(each)
+                found[_member(each.name)] = file.read() if file else b""
+                _check(len(found), sum(map(len, found.values())))
+            return found
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise HermesError(f"The archive cannot be read ({error}).") from error
+
+
+def _member(name: str) -> str:
+    try:
+        return safe_member(name.removeprefix("./"))
+    except UsageError as error:
+        raise HermesError(f"The archive contains an unsafe path ({name!r}); refused.") from error
+
+
+def _read(data: bytes) -> bytes:
+    # Declared sizes may be false.
+    if len(data) > MOST_FILE_BYTES:
+        raise HermesError("A file of the archive is too large.")
+    return data
+
+
+def _check(files: int, size: int) -> None:
+    if files > MOST_FILES or size > MOST_BYTES:
+        raise HermesError(f"The archive is too large: {files} files, {size} bytes.")
+
+
+def _skill_folder(tree: Tree) -> Tree:
+    mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
+    if not mains:
+        raise HermesError(f"The archive has no {MAIN}.")
+    root = mains[0].removesuffix(MAIN)
+    return {name[len(root) :]: data for name, data in tree.items() if name.startswith(root)}
+
+
+MOST_REFERENCED = 50
+_REFERENCE = re.compile(rf"(?<![\w/.])((?:{'|'.join(READABLE)})/[\w./-]*\w)")
+
+
+class UrlSource:
+    id = "url"
+
+    def __init__(self, web: HubClient) -> None:
+        self._web = web
+
+    def claims(self, identifier: str) -> bool:
+        plain = after_prefix(identifier, self.id) or identifier
+        place = urlsplit(plain)
+        is_file = place.path.endswith((".md", ".zip", ".tar.gz", ".tgz"))
+        # GitHub URLs are HTML pages, not files.
+        is_page = place.hostname in ("github.com", "www.github.com")
+        return place.scheme in ("https", "http") and is_file and not is_page
+
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        return ()
+
+    async def package(self, identifier: str) -> SkillPackage:
+        url = after_prefix(identifier, self.id) or identifier
+        data = (await self._web.get(url)).body
+        if not urlsplit(url).path.endswith(".md"):
+            return self._package(url, unpack(data), ())
+        files, notes = {MAIN: data}, []
+        for name in referenced_files(data.decode("utf-8", "replace")):
+            try:
+                files[name] = (await self._web.get(urljoin(url, name))).body
+            except NotFound:
+                notes.append(f"{name} is referenced but missing.")
+        return self._package(url, files, tuple(notes))
+
+    def _package(self, url: str, files: dict[str, bytes], notes: tuple[str, ...]) -> SkillPackage:
+        skill, _ = parse_skill(files[MAIN].decode("utf-8", "replace"))
+        listing = SkillListing(
+            source=self.id,
+            identifier=f"{self.id}:{url}",
+            name=skill.name,
+            description=skill.description,
+            version=skill.version,
+            url=url,
+        )
+        return SkillPackage(listing=listing, files=files, notes=notes)
+
+
+def referenced_files(text: str) -> tuple[str, ...]:
+    """Returns the support files that a text references."""
+    found: dict[str, None] = {}
+    for match in _REFERENCE.finditer(text):
+        try:
+            found[safe_member(match[1])] = None
+        except UsageError:
+            continue
+    return tuple(found)[:MOST_REFERENCED]
+
+
+# The newer convention gives a URL and a digest per skill, the older one a list of files.
+PLACES = ("/.well-known/agent-skills/", "/.well-known/skills/")
+
+
+class Published(Value):
+    name: str
+    description: str = ""
+    files: tuple[str, ...] = ()
+    type: str = ""
+    url: str = ""
+    digest: str = ""
+
+
+class _Index(Value):
+    skills: tuple[Published, ...] = ()
+
+
+class WellKnown:
+    id = "well-known"
+
+    def __init__(self, web: HubClient) -> None:
+        self._web = web
+
+    def claims(self, identifier: str) -> bool:
+        if after_prefix(identifier, self.id):
+            return True
+        is_url = identifier.startswith(("https://", "http://"))
+        return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
+
+    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
+        """Searches only the site that the query names."""
+        site = next((word for word in query.split() if "://" in word), "")
+        if not site:
+            return ()
+        base, index = await self._index(site)
+        words = query.replace(site, "")
+        return tuple(
+            self._listing(base, each)
+            for each in index.skills
+            if count_matches(words, each.name, each.description)
+        )[:limit]
+
+    async def package(self, identifier: str) -> SkillPackage:
+        plain = after_prefix(identifier, self.id) or identifier
+        base, index = await self._index(plain)
+        wanted = _skill_name(plain)
+        chosen = [each for each in index.skills if each.name == wanted]
+        if not wanted and len(index.skills) == 1:
+            chosen = list(index.skills)
+        if not chosen:
+            near = tuple(f"{base}{each.name}" for each in index.skills[:5])
+            raise NotFound(f"{base} has no skill {wanted!r}; name one of its skills.", near=near)
+        each = chosen[0]
+        files = await (
+            self._fetch_archive(base, each) if each.url else self._fetch_files(base, each)
+        )
+        return SkillPackage(listing=self._listing(base, each), files=files)
+
+    async def _index(self, url: str) -> tuple[str, _Index]:
+        place = urlsplit(url if "://" in url else f"https://{url}")
+        site = f"{place.scheme}://{place.netloc}"
+        for folder in PLACES:
+            try:
+                return site + folder, await self._web.json(_Index, f"{site}{folder}index.json")
+            except NotFound:
+                continue
+        raise NotFound(f"{site} publishes no skills.")
+
+    async def _fetch_files(self, base: str, each: Published) -> dict[str, bytes]:
+        names = list(dict.fromkeys((MAIN, *each.files)))
+        if len(names) > MOST_FILES:
+            raise HermesError(f"{base}{each.name} has too many files ({len(names)}).")
+        try:
+            urls = {n: f"{base}{check_name(each.name)}/{quote(safe_member(n))}" for n in names}
+        except UsageError as error:
+            raise HermesError(f"{base} lists an invalid file: {error}") from error
+        found = await asyncio.gather(*(self._web.get(url) for url in urls.values()))
+        return {name: answer.body for name, answer in zip(urls, found, strict=True)}
+
+    async def _fetch_archive(self, base: str, each: Published) -> dict[str, bytes]:
+        url = urljoin(base, each.url)
+        data = (await self._web.get(url)).body
+        kind, _, digest = each.digest.partition(":")
+        if kind != "sha256" or hashlib.sha256(data).hexdigest() != digest.lower():
+            raise HermesError(f"{url} does not match the digest in {base}index.json; refused.")
+        return unpack(data) if each.type == "archive" else {MAIN: data}
+
+    def _listing(self, base: str, each: Published) -> SkillListing:
+        return SkillListing(
+            source=self.id,
+            identifier=f"{self.id}:{base}{each.name}",
+            name=each.name,
+            description=each.description,
+            url=f"{base}{each.name}/{MAIN}",
+        )
+
+
+def _skill_name(url: str) -> str:
+    """Returns the skill's name in a URL, or "" for a site."""
+    path = urlsplit(url).path
+    for folder in PLACES:
+        if path.startswith(folder):
+            return path.removeprefix(folder).split("/")[0].removesuffix("index.json")
+    return ""

@@ -1,0 +1,364 @@
+"""The skills of a home and their versions: find, change, propose, promote, revert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.codec.atomic_files import replace_file
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound, UsageError
+from hermes.core.world import World
+from hermes.skills.catalogue import SkillEntry, SkillScan, SkillScanner
+from hermes.skills.files import (
+    Tree,
+    check_tree,
+    content_hash,
+    find_duplicate,
+    lock_skills,
+    read_tree,
+    remove_folder,
+    replace_folder,
+    safe_member,
+)
+from hermes.skills.history import (
+    Cause,
+    Provenance,
+    ProvenanceResolver,
+    SkillHistory,
+    StateChange,
+    Version,
+    VersionOutcome,
+    Who,
+    new_version,
+)
+from hermes.skills.skill import MAIN, check_name, validate_skill
+
+NEAR = 5
+_AUTONOMOUS = ("review", "curator")
+
+Guard = Callable[[str, Tree], None]
+"""Raises UsageError when these files must not become this skill."""
+
+
+class SkillChange(Value):
+    """A requested change. `files` maps paths to new contents, None to delete; with `whole` they
+    are the complete skill. Without files the skill is removed."""
+
+    name: str
+    action: str
+    cause: Cause
+    files: dict[str, bytes | None] = {}
+    whole: bool = False
+    category: str = ""
+
+
+class SkillStore:
+    """`folder` is the home's `skills` folder. Methods block; call them in a thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        scan: SkillScanner,
+        world: World,
+        *,
+        origins: Callable[[SkillHistory], ProvenanceResolver],
+        guard: Guard | None = None,
+    ) -> None:
+        self.folder = folder
+        self._scan = scan
+        self._world = world
+        self._history = SkillHistory(folder / ".history")
+        self._staging = folder / ".staging"
+        self._new_origins = origins
+        self._guard = guard
+
+    # Queries
+
+    def scan(self) -> SkillScan:
+        return self._scan.scan()
+
+    def find(self, name: str) -> SkillEntry:
+        """Finds a skill by name, category and name, or folder; NotFound."""
+        scanned = self.scan()
+        if (entry := scanned.find(name)) is not None:
+            twins = [each for each in scanned.shadowed if _alike(each, entry)]
+            if twins:
+                places = ", ".join(each.folder for each in (entry, *twins))
+                raise UsageError(
+                    f"Several skills have the name {name}; choose one by folder: {places}"
+                )
+            return entry
+        for entry in (*scanned.entries, *scanned.shadowed):
+            if name in (f"{entry.category}/{entry.name}", entry.folder):
+                return entry
+        for broken in scanned.broken:
+            if Path(broken.folder).name == name:
+                raise UsageError(f"The skill {name} is not valid: {broken.problem}")
+        raise NotFound(f"There is no skill {name!r}.", near=_near(name, scanned))
+
+    def provenance(self, entry: SkillEntry) -> Provenance:
+        return self._new_origins(self._history).of(entry)
+
+    def active(self, name: str) -> Version | None:
+        """Returns the version in use; None when the skill was never changed here or was edited
+        since."""
+        entry = self.scan().find(name)
+        if entry is None or entry.kind != "home":
+            return None
+        return self._history.version_in_use(name, content_hash(read_tree(Path(entry.folder))))
+
+    def history(self, name: str) -> tuple[Version, ...]:
+        return self._history.read(name)
+
+    def names_with_history(self) -> tuple[str, ...]:
+        """Returns the names of all skills with a history, including removed ones."""
+        return self._history.names()
+
+    def proposals(self) -> tuple[Version, ...]:
+        """Returns open proposals, oldest first."""
+        waiting = [
+            one
+            for name in self._history.names()
+            for one in self.history(name)
+            if self._is_open(one)
+        ]
+        return tuple(sorted(waiting, key=lambda one: one.at))
+
+    def _is_open(self, one: Version) -> bool:
+        """Includes proposals whose activation a crash interrupted."""
+        if one.state == "proposed":
+            return True
+        return one.proposal and one.state == "intended" and self._present(one.place)[1] != one.hash
+
+    def version(self, name: str, id: str) -> Version:
+        return self._history.version(name, id)
+
+    def proposal(self, id: str) -> Version:
+        found = [one for one in self.proposals() if one.id.startswith(id)]
+        if len(found) != 1:
+            near = tuple(one.id for one in self.proposals()[:NEAR])
+            raise NotFound(f"There is no open proposal {id!r}.", near=near)
+        return found[0]
+
+    def tree(self, version: Version) -> Tree:
+        return self._history.tree(version)
+
+    # Changes
+
+    def propose(self, change: SkillChange) -> Version:
+        """Stores and validates a change without activating it."""
+        with lock_skills(self.folder):
+            return self._record_intent(change, proposal=True)[0]
+
+    def apply(self, change: SkillChange) -> Version:
+        """Applies a change. A manual edit made before is kept in the history."""
+        with lock_skills(self.folder):
+            version, tree = self._record_intent(change, proposal=False)
+            return self._activate(version, tree)
+
+    def promote(self, version: Version, reason: str = "") -> Version:
+        """Activates a proposal; UsageError when the skill changed since."""
+        with lock_skills(self.folder):
+            present = self._open_proposal(version)
+            if self._present(present.place)[1] != present.base:
+                raise UsageError(
+                    f"The skill {version.name} changed since {version.id} was proposed; "
+                    "reject it and propose again."
+                )
+            self._settle(present, "intended")
+            return self._activate(present, self._history.tree(present), reason)
+
+    def refuse(self, version: Version, reason: str) -> Version:
+        with lock_skills(self.folder):
+            self._settle(self._open_proposal(version), "refused", reason)
+            return self._history.version(version.name, version.id)
+
+    def revert(self, name: str, id: str, cause: Cause) -> Version:
+        """Restores an older version as a new one."""
+        with lock_skills(self.folder):
+            old = self._history.version(name, id)
+            if old.removed:
+                raise UsageError(f"Version {old.id} removed the skill; choose another.")
+            tree = self._history.tree(old)
+            change = SkillChange(
+                name=name,
+                action=f"revert to {old.id}",
+                cause=cause,
+                files=dict(tree),
+                whole=True,
+                category=str(Path(old.place).parent) if "/" in old.place else "",
+            )
+            version, tree = self._record_intent(change, proposal=False)
+            return self._activate(version, tree)
+
+    def adopt(self, name: str, cause: Cause) -> Version | None:
+        """Records the current files as a version, if they are not one."""
+        with lock_skills(self.folder):
+            entry = self._own(name)
+            return self._record_found(entry, cause.who, cause) if entry else None
+
+    def _open_proposal(self, version: Version) -> Version:
+        present = self._history.version(version.name, version.id)
+        if not self._is_open(present):
+            raise UsageError(f"Version {version.id} is not open: it is {present.state}.")
+        return present
+
+    def _record_intent(self, change: SkillChange, *, proposal: bool) -> tuple[Version, Tree]:
+        check_name(change.name)
+        entry = self._own(change.name)
+        if entry is None and not change.files:
+            raise NotFound(f"There is no skill {change.name!r}.")
+        place = self._place(change, entry)
+        before, base = self._present(place)
+        if entry is not None:
+            self._check_author(entry, change.cause)
+            self._record_found(entry, None, change.cause)
+        after = _apply_to_tree(before, change)
+        if after:
+            self._check(change, before, after, fresh=entry is None)
+        kept = self._history.store_contents(after)
+        self._world.kill_point("skill.kept")
+        version = new_version(
+            change.name,
+            place,
+            after,
+            kept,
+            base=base,
+            at=self._world.clock.now(),
+            action=change.action,
+            cause=change.cause,
+            proposal=proposal,
+        )
+        self._history.append(change.name, version)
+        self._world.kill_point("skill.intended")
+        return version, after
+
+    def _activate(self, version: Version, tree: Tree, reason: str = "") -> Version:
+        folder = self.folder / version.place
+        if version.removed:
+            remove_folder(folder, self._staging)
+        else:
+            self._write(folder, tree)
+        self._world.kill_point("skill.written")
+        self._settle(version, "active", reason)
+        return self._history.version(version.name, version.id)
+
+    def _write(self, folder: Path, tree: Tree) -> None:
+        before = read_tree(folder) if folder.is_dir() else None
+        if before is not None:
+            changed = [name for name in tree if before.get(name) != tree[name]]
+            if len(changed) <= 1 and set(before) <= set(tree):
+                # A single file is replaced atomically, so programs that run in the folder keep
+                # working.
+                for name in changed:
+                    replace_file(folder / safe_member(name), tree[name])
+                return
+        replace_folder(folder, tree, self._staging, reach=self._world.kill_point)
+
+    def _settle(self, version: Version, state: VersionOutcome, reason: str = "") -> None:
+        at = self._world.clock.now()
+        self._history.append(
+            version.name, StateChange(id=version.id, state=state, at=at, reason=reason)
+        )
+        self._world.kill_point("skill.settled")
+
+    def _record_found(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
+        """Records files left by a person, an installation or an interrupted run."""
+        tree = read_tree(Path(entry.folder))
+        digest = content_hash(tree)
+        for one in reversed(self._history.read(entry.name)):
+            if one.state == "active" and one.hash == digest:
+                return None
+            if one.state == "intended" and one.hash == digest:
+                self._settle(one, "active")
+                return None
+            if one.state == "intended":
+                self._settle(one, "proposed" if one.proposal else "abandoned")
+        if who is None:
+            origin = self.provenance(entry)
+            author: Who = "hub" if origin == "hub" else "bundled" if origin == "bundled" else "user"
+            cause = Cause(who=author, words="found in the folder")
+        version = new_version(
+            entry.name,
+            self._relative(entry),
+            tree,
+            self._history.store_contents(tree),
+            base="",
+            at=self._world.clock.now(),
+            action="found",
+            cause=cause,
+            proposal=False,
+        )
+        self._history.append(entry.name, version)
+        self._settle(version, "active")
+        return version
+
+    def _check_author(self, entry: SkillEntry, cause: Cause) -> None:
+        if cause.who in _AUTONOMOUS and (origin := self.provenance(entry)) != "agent":
+            raise UsageError(
+                f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
+            )
+
+    def _check(self, change: SkillChange, before: Tree, after: Tree, *, fresh: bool) -> None:
+        by_agent = change.cause.who in ("agent", *_AUTONOMOUS)
+        check_tree(before, after, strict=by_agent)
+        skill = validate_skill(after[MAIN].decode("utf-8"), change.name)
+        if fresh and by_agent and change.action == "create":
+            twin = find_duplicate(skill, self.scan().entries)
+            if twin:
+                raise UsageError(f"The skill {twin} covers the same task; patch it instead.")
+        if self._guard is not None and by_agent:
+            self._guard(change.name, after)
+
+    def _own(self, name: str) -> SkillEntry | None:
+        """Returns the changeable skill of this name; UsageError for one of another root."""
+        entry = self.scan().find(name)
+        if entry is not None and entry.kind != "home":
+            raise UsageError(
+                f"The skill {name} is in {entry.folder}, which is read-only for Hermes."
+            )
+        return entry
+
+    def _place(self, change: SkillChange, entry: SkillEntry | None) -> str:
+        if entry is not None:
+            return self._relative(entry)
+        if change.category:
+            for part in change.category.split("/"):
+                check_name(part)
+        return f"{change.category}/{change.name}" if change.category else change.name
+
+    def _relative(self, entry: SkillEntry) -> str:
+        return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
+
+    def _present(self, place: str) -> tuple[Tree, str]:
+        folder = self.folder / place
+        if not folder.is_dir():
+            return {}, ""
+        tree = read_tree(folder)
+        return tree, content_hash(tree)
+
+
+def _alike(one: SkillEntry, other: SkillEntry) -> bool:
+    return (one.name, one.kind) == (other.name, other.kind)
+
+
+def _apply_to_tree(before: Tree, change: SkillChange) -> Tree:
+    if not change.files:
+        return {}
+    after: Tree = {} if change.whole else dict(before)
+    for name, data in change.files.items():
+        safe_member(name)
+        if data is None:
+            after.pop(name, None)
+        else:
+            after[name] = data
+    return after
+
+
+def _near(name: str, scanned: SkillScan) -> tuple[str, ...]:
+    # Slow to load and only needed for an error.
+    import difflib
+
+    known = [entry.name for entry in scanned.entries]
+    return tuple(difflib.get_close_matches(name, known, n=NEAR, cutoff=0.4))

@@ -1,0 +1,313 @@
+"""One open session of an editor: prompts, questions and cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import assert_never
+
+from acp import RequestError
+from acp.helpers import (
+    ContentBlock,
+    SessionUpdate,
+    update_agent_message_text,
+    update_available_commands,
+)
+from acp.interfaces import Client
+from acp.schema import (
+    AllowedOutcome,
+    AvailableCommand,
+    AvailableCommandInput,
+    Cost,
+    CurrentModeUpdate,
+    PermissionOption,
+    PromptResponse,
+    StopReason,
+    ToolCallUpdate,
+    UnstructuredCommandInput,
+    UsageUpdate,
+)
+from acp.schema import Usage as Tokens
+
+from hermes.app.build import App
+from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.registry import (
+    AttachImage,
+    CommandRegistry,
+    CopyText,
+    EditDraft,
+    OpenEditor,
+    Quit,
+    Reload,
+    SendMessage,
+    ShowText,
+    StartWork,
+    SwitchSession,
+)
+from hermes.core.commands import Answer, Interrupt, Say
+from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
+from hermes.core.messages import AssistantMessage, Usage
+from hermes.core.session import Session
+from hermes.mcp.session_servers import SessionServers
+from hermes.surfaces.acp.modes import ModePolicy
+from hermes.surfaces.acp.prompt_content import parse_prompt
+from hermes.surfaces.acp.updates import (
+    UpdateEncoder,
+    call_id,
+    edit_diff,
+    history_updates,
+    kind_of,
+    title_of,
+)
+
+DENY = "deny"
+URGENT = ("/steer", "/stop")
+BY = "editor"
+STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
+REPLY_STOPS: dict[str, StopReason] = {"length": "max_tokens", "filtered": "refusal"}
+OPTIONS = {
+    "once": PermissionOption(option_id="allow_once", name="Allow once", kind="allow_once"),
+    "session": PermissionOption(
+        option_id="allow_session", name="Allow for this session", kind="allow_always"
+    ),
+    "always": PermissionOption(option_id="allow_always", name="Always allow", kind="allow_always"),
+    DENY: PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
+}
+CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
+# Commands that switch sessions, which editors do themselves.
+SESSION_COMMANDS = frozenset(("branch", "clear", "new", "resume"))
+
+
+class EditorSession:
+    """`policy` applies the mode that the editor has chosen; `guests` are the MCP servers of the
+    editor. `remarks` are shown once."""
+
+    def __init__(
+        self,
+        app: App,
+        session: Session,
+        client: Client,
+        policy: ModePolicy,
+        *,
+        guests: SessionServers | None = None,
+        known_as: str = "",
+    ) -> None:
+        self.session = session
+        self.id = known_as or session.id
+        self.notices: list[str] = []
+        self.policy = policy
+        self.app = app
+        self.registry = CommandRegistry(COMMANDS, "message", extra=DYNAMIC_COMMANDS)
+        opened = session.transcript.opened
+        self.cwd = opened.cwd if opened is not None else ""
+        self._client = client
+        self._mcp_servers = guests
+        self._updates = UpdateEncoder(self.cwd)
+        self._turn = asyncio.Lock()
+        self._questions: set[asyncio.Task[None]] = set()
+
+    async def announce(self) -> None:
+        commands = [
+            _available(command.name, command.words, command.arguments)
+            for command in self.registry.commands
+            if command.name not in SESSION_COMMANDS
+        ]
+        known = {command.name for command in commands} | SESSION_COMMANDS
+        commands += [
+            _available(extra.text, extra.words, "[request]")
+            for extra in await self.registry.extra_names(self)
+            if extra.text not in known
+        ]
+        await self._send_update(update_available_commands(commands))
+        remarks, self.notices = self.notices, []
+        for remark in remarks:
+            await self._send_update(update_agent_message_text(f"{remark}\n\n"))
+
+    async def send_mode(self) -> None:
+        mode = self.policy.mode
+        await self._send_update(
+            CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+        )
+
+    async def close(self) -> None:
+        try:
+            await self.app.close_session(self.session)
+        finally:
+            if self._mcp_servers is not None:
+                await self._mcp_servers.close()
+
+    async def replay_history(self) -> None:
+        for update in history_updates(self.session.transcript.messages, self._updates):
+            await self._send_update(update)
+
+    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
+        """Run a turn after earlier prompts; returns when it has ended."""
+        text, images = await parse_prompt(self.app, blocks)
+        if self.session.busy and _is_urgent(text):
+            await self._command(text)
+            return PromptResponse(stop_reason="end_turn")
+        async with self._turn:
+            say: Say | None = Say(text=text, images=images)
+            if self.registry.is_command(text) and not images:
+                say = await self._command(text)
+            if say is None:
+                return PromptResponse(stop_reason="end_turn")
+            try:
+                return await self._follow(say)
+            finally:
+                for task in tuple(self._questions):
+                    task.cancel()
+
+    async def cancel(self) -> None:
+        await self.session.send(Interrupt())
+
+    async def _follow(self, say: Say) -> PromptResponse:
+        ended: TurnEnded | None = None
+        async with aclosing(self.session.ask(say)) as records:
+            async for record in records:
+                await self._forward(record)
+                ended = record.event if isinstance(record.event, TurnEnded) else None
+        return (
+            await self._finish_prompt(ended) if ended else PromptResponse(stop_reason="cancelled")
+        )
+
+    async def _forward(self, record: Record) -> None:
+        for update in self._updates.encode(record.event):
+            await self._send_update(update)
+        match record.event:
+            case ApprovalAsked() as asked:
+                self._ask(self._approval(asked))
+            case QuestionAsked() as asked:
+                self._ask(self._question(asked))
+            case _:
+                pass
+
+    def _ask(self, work: object) -> None:
+        assert asyncio.iscoroutine(work)
+        task = asyncio.ensure_future(work)
+        self._questions.add(task)
+        task.add_done_callback(self._questions.discard)
+
+    async def _approval(self, asked: ApprovalAsked) -> None:
+        call = self._updates.call(asked.call_id)
+        about = ToolCallUpdate(
+            tool_call_id=call_id(asked.call_id),
+            title=f"{title_of(call)} — {asked.reason}" if call else asked.reason,
+            kind=kind_of(call.name) if call else "other",
+            status="pending",
+            content=edit_diff(call, self.cwd) or None if call else None,
+            raw_input=call.arguments if call else None,
+        )
+        options = [OPTIONS[scope] for scope in (*asked.scopes, DENY) if scope in OPTIONS]
+        chosen = await self._request_choice(about, options, asked.expires_seconds)
+        answer = CHOICES.get(chosen, DENY)
+        await self.session.send(Answer(id=asked.id, text=answer, by=BY))
+
+    async def _question(self, asked: QuestionAsked) -> None:
+        """Offer the choices as options. A question without choices is shown as text, and the next
+        prompt answers it."""
+        if not asked.choices:
+            await self._send_update(update_agent_message_text(f"\n\n{asked.question}\n"))
+            await self.session.send(Answer(id=asked.id, text="", by=BY))
+            return
+        options = [
+            PermissionOption(option_id=str(n), name=choice, kind="allow_once")
+            for n, choice in enumerate(asked.choices)
+        ]
+        about = ToolCallUpdate(tool_call_id=call_id(asked.call_id), title=asked.question)
+        chosen = await self._request_choice(about, options, asked.expires_seconds)
+        known = chosen.isdecimal() and int(chosen) < len(asked.choices)
+        text = asked.choices[int(chosen)] if known else ""
+        await self.session.send(Answer(id=asked.id, text=text, by=BY))
+
+    async def _request_choice(
+        self, about: ToolCallUpdate, options: list[PermissionOption], seconds: float
+    ) -> str:
+        """The id of the chosen option; "" when the editor chooses none."""
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._client.request_permission(self.id, about, options)
+        except (RequestError, TimeoutError, ConnectionError):
+            return ""
+        outcome = answer.outcome
+        return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+
+    async def _finish_prompt(self, ended: TurnEnded) -> PromptResponse:
+        await self._send_update(self._usage())
+        if ended.reason == "failed":
+            raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
+        if ended.error:
+            await self._send_update(update_agent_message_text(f"\n\n{ended.error}\n"))
+        stop = STOPS.get(ended.reason) or REPLY_STOPS.get(self._last_stop(), "end_turn")
+        return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
+
+    def _last_stop(self) -> str:
+        """The stop reason of the last reply."""
+        last = self.session.transcript.messages[-1:]
+        return last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
+
+    def _usage(self) -> UsageUpdate:
+        transcript = self.session.transcript
+        cost = transcript.usage.cost
+        return UsageUpdate(
+            session_update="usage_update",
+            used=transcript.last_prompt,
+            size=self.app.window(transcript.model, transcript.provider),
+            cost=Cost(amount=cost, currency="USD") if cost is not None else None,
+        )
+
+    async def _command(self, line: str) -> Say | None:
+        """Run a slash command; returns the message to send, if any."""
+        match await self.registry.run_known(line, self):
+            case None:
+                return Say(text=line)
+            case SendMessage(text=text, origin=origin):
+                return Say(text=text, origin=origin)
+            case ShowText(text=text):
+                await self._send_update(update_agent_message_text(text))
+            case EditDraft(draft=draft, text=text):
+                await self._send_update(update_agent_message_text(f"{text}\n\n{draft}"))
+            case SwitchSession():
+                words = "Open another session in the editor."
+                await self._send_update(update_agent_message_text(words))
+            case StartWork(work=work):
+                await self._send_update(update_agent_message_text(await work()))
+            case Reload():
+                words = "Restart the agent in the editor to read settings, keys and skills again."
+                await self._send_update(update_agent_message_text(words))
+            case Quit() | AttachImage() | CopyText() | OpenEditor():
+                await self._send_update(
+                    update_agent_message_text("That works in the terminal only.")
+                )
+            case unknown:
+                assert_never(unknown)
+        return None
+
+    async def _send_update(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
+        await self._client.session_update(self.id, update)
+
+
+def _available(name: str, words: str, arguments: str) -> AvailableCommand:
+    given = UnstructuredCommandInput(hint=arguments) if arguments else None
+    return AvailableCommand(
+        name=name,
+        description=words,
+        input=AvailableCommandInput(root=given) if given is not None else None,
+    )
+
+
+def _is_urgent(text: str) -> bool:
+    """Whether the command is for the running turn and must not wait for its end."""
+    return text.partition(" ")[0] in URGENT
+
+
+def _tokens(usage: Usage) -> Tokens:
+    return Tokens(
+        total_tokens=usage.prompt + usage.output,
+        input_tokens=usage.prompt,
+        output_tokens=usage.output,
+        thought_tokens=usage.reasoning or None,
+        cached_read_tokens=usage.cache_read or None,
+        cached_write_tokens=usage.cache_write or None,
+    )

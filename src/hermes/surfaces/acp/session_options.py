@@ -1,0 +1,91 @@
+"""The models, authentication methods and MCP servers of an editor's session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from acp.schema import (
+    AcpMcpServer,
+    AuthMethodAgent,
+    ClientCapabilities,
+    EnvVarAuthMethod,
+    HttpMcpServer,
+    McpServerStdio,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SseMcpServer,
+    TerminalAuthMethod,
+)
+
+from hermes.app.build import App
+from hermes.config.extension_settings import McpServerSettings
+from hermes.core.session import Session
+from hermes.models.shelf import ModelBrowser
+
+EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+# Keeps rules for a configured server from applying to one with the same name.
+SERVER_PREFIX = "acp_"
+
+
+def editor_mcp_servers(brought: EditorServers) -> dict[str, McpServerSettings]:
+    """Settings by prefixed name. Skips servers that only the editor can reach."""
+    found: dict[str, McpServerSettings] = {}
+    for each in brought:
+        name = f"{SERVER_PREFIX}{each.name}"
+        match each:
+            case McpServerStdio(command=command, args=args):
+                env = {one.name: one.value for one in each.env}
+                found[name] = McpServerSettings(command=command, args=tuple(args), env=env)
+            case HttpMcpServer(url=url):
+                found[name] = McpServerSettings(url=url, headers=_headers(each.headers))
+            case SseMcpServer(url=url):
+                headers = _headers(each.headers)
+                found[name] = McpServerSettings(url=url, transport="sse", headers=headers)
+            case AcpMcpServer():
+                pass
+    return found
+
+
+def _headers(headers: Iterable[object]) -> dict[str, str]:
+    return {getattr(each, "name", ""): getattr(each, "value", "") for each in headers}
+
+
+MODEL = "model"
+CONFIGURED_AUTH = AuthMethodAgent(
+    id="configured",
+    name="Configured provider",
+    description="The provider chosen with `hermes model`.",
+)
+SETUP_AUTH = TerminalAuthMethod(
+    type="terminal",
+    id="hermes-setup",
+    name="Set up Hermes",
+    description="Choose a provider and a model in the terminal.",
+    args=["--setup"],
+)
+
+
+def auth_methods(
+    able: ClientCapabilities,
+) -> list[EnvVarAuthMethod | TerminalAuthMethod | AuthMethodAgent]:
+    """Editors with a terminal also offer the setup there."""
+    return [CONFIGURED_AUTH, SETUP_AUTH] if able.auth and able.auth.terminal else [CONFIGURED_AUTH]
+
+
+def model_options(app: App, session: Session) -> SessionConfigOptionSelect:
+    """The models of usable providers, and the current one."""
+    transcript = session.transcript
+    current = f"{transcript.provider}:{transcript.model}"
+    shelf = ModelBrowser(app.models)
+    names = [current]
+    for row in shelf.providers():
+        if row.usable:
+            names += [f"{row.name}:{model}" for model in shelf.known_models(row.name)]
+    return SessionConfigOptionSelect(
+        type="select",
+        id=MODEL,
+        name="Model",
+        category="model",
+        current_value=current,
+        options=[SessionConfigSelectOption(value=name, name=name) for name in dict.fromkeys(names)],
+    )

@@ -1,0 +1,341 @@
+"""Encodes runs for clients: tool calls, results, files and server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from hermes.codec.values import JsonObject, Value
+from hermes.commands.tool_calls import image_data_url
+from hermes.core.errors import HermesError
+from hermes.core.events import Event, ReplyAdded, ToolFinished, ToolStarted
+from hermes.core.messages import ToolCall, ToolResult, Usage
+from hermes.surfaces.api.follower import RunEvent, RunFollower, StreamPosition
+from hermes.surfaces.api.http import NO_RETRY, Headers, HttpError, HttpRequest, http_error
+from hermes.surfaces.api.run import Run
+from hermes.surfaces.api.server_context import OnDisconnect, ServerContext
+
+
+class CallStarted(Value):
+    call: ToolCall
+
+
+class CallFinished(Value):
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+
+
+class ToolCallTracker:
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCall] = {}
+        self._begun: set[str] = set()
+
+    def apply(self, event: Event) -> Iterator[CallStarted | CallFinished]:
+        match event:
+            case ReplyAdded(message=message):
+                self._calls.update({call.id: call for call in message.calls})
+            case ToolStarted(call_id=id) if id in self._calls and id not in self._begun:
+                self._begun.add(id)
+                yield CallStarted(call=self._calls[id])
+            case ToolFinished(result=result, seconds=seconds):
+                id = result.call_id
+                call = self._calls.pop(id, None) or ToolCall(id=id, name=result.name)
+                if id not in self._begun:
+                    yield CallStarted(call=call)
+                self._begun.discard(id)
+                yield CallFinished(call=call, result=result, seconds=seconds)
+            case _:
+                return
+
+
+FINISH_REASONS = {"length": "length", "filtered": "content_filter"}
+
+
+def run_error(run: Run) -> HttpError | None:
+    """The error of a failed run, None for a successful one."""
+    match run.failure:
+        case None:
+            pass
+        case HttpError() as refusal:
+            return refusal
+        case HermesError() as error:
+            return http_error(error)
+        case _:
+            words = "Internal error; see the server log."
+            return HttpError(500, "internal", words, headers=NO_RETRY)
+    assert run.ended is not None
+    match run.ended.reason:
+        case "failed" | "crashed":
+            code = run.ended.detail or "agent_error"
+            return HttpError(502, code, run.ended.error or "The turn failed.", headers=NO_RETRY)
+        case "paused":
+            words = run.ended.error or "A spending cap is reached."
+            return HttpError(402, "budget_reached", words, headers=NO_RETRY)
+        case _:
+            return None
+
+
+def finish_reason(run: Run) -> str:
+    if run.ended is not None and run.ended.reason == "budget":
+        return "length"
+    replies = run.replies
+    return FINISH_REASONS.get(replies[-1].stop, "stop") if replies else "stop"
+
+
+def usage_of(run: Run) -> Usage:
+    return run.ended.usage if run.ended is not None else Usage()
+
+
+def hermes_fields(run: Run) -> JsonObject:
+    images = {"images": list(run.images)} if run.images else {}
+    return {
+        **images,
+        "session_id": run.session_id,
+        "run_id": run.id,
+        "tool_calls": run.tool_calls,
+        "iterations": run.steps,
+        "cost_usd": usage_of(run).cost,
+        "interrupted": run.status == "cancelled",
+    }
+
+
+LINE = re.compile(r"^[ \t]*MEDIA:[ \t]*(/\S.*?)[ \t]*$", re.MULTILINE)
+Images = Callable[[], tuple[str, ...]]
+
+INLINE = re.compile(r"!\[([^\]\n]*)\]\(data:image/[^)\s]*\)")
+
+
+def replace_paths(text: str) -> str:
+    """Replace file paths by file names."""
+    return LINE.sub(lambda found: Path(found[1]).name, text) if "MEDIA:" in text else text
+
+
+async def inline_images(run: Run, *, any_file: bool, text: str | None = None) -> str:
+    """The answer (or `text`) with inline images; generated images that it does not mention follow
+    at the end. Without `any_file` only images of this turn are inlined, because a client must not
+    read through an answer what its agent may not read."""
+    said = run.text if text is None else text
+    return await asyncio.to_thread(_inline_text, said, run.images, any_file)
+
+
+def _inline_text(text: str, images: tuple[str, ...], any_file: bool) -> str:
+    shown: set[str] = set()
+
+    def line(found: re.Match[str]) -> str:
+        path = found[1]
+        shown.add(path)
+        return _markdown(path) if any_file or path in images else Path(path).name
+
+    text = LINE.sub(line, text)
+    left = [_markdown(image) for image in images if image not in shown]
+    return "\n\n".join(part for part in (text, *left) if part)
+
+
+def _markdown(image: str) -> str:
+    """The file name alone when it is not an image, missing or too large."""
+    name = re.sub(r"[\[\]\n]", "_", Path(image).name)
+    url = image_data_url(image)
+    return f"![{name}]({url})" if url else name
+
+
+class MediaFilter:
+    """Rewrites a streamed answer: a line that may name a file is buffered until it is complete.
+    `images` returns the images generated so far. With `inline`, images replace such lines, and
+    images that were not mentioned follow at the end."""
+
+    def __init__(self, images: Images, *, inline: bool, any_file: bool) -> None:
+        self._images = images
+        self._inline = inline
+        self._any_file = any_file
+        self._held = ""
+        self._is_start = True
+        self._shown: set[str] = set()
+
+    def feed(self, text: str) -> str:
+        """The text that can be sent now."""
+        if not self._is_start and "\n" not in text:
+            return text
+        whole = self._held + text
+        begun = "" if self._is_start else whole[: whole.index("\n") + 1]
+        rest = whole[len(begun) :]
+        lines, mark, last = rest.rpartition("\n")
+        self._is_start = _may_name(last)
+        self._held = last if self._is_start else ""
+        return begun + self._complete_lines(lines + mark) + ("" if self._is_start else last)
+
+    def flush(self) -> str:
+        """The buffered text at the end of a reply."""
+        held, self._held, self._is_start = self._held, "", True
+        return self._complete_lines(held)
+
+    def remaining_images(self) -> list[str]:
+        """Generated images that the answer does not mention, as text."""
+        if not self._inline:
+            return []
+        return [_markdown(image) for image in self._images() if image not in self._shown]
+
+    def _complete_lines(self, text: str) -> str:
+        if "MEDIA:" not in text:
+            return text
+        return LINE.sub(lambda found: self._line(found[1]), text)
+
+    def _line(self, path: str) -> str:
+        self._shown.add(path)
+        shows = self._inline and (self._any_file or path in self._images())
+        return _markdown(path) if shows else Path(path).name
+
+
+def _may_name(line: str) -> bool:
+    """Whether a line with this beginning may name a file."""
+    words = line.lstrip(" \t")
+    return words.startswith("MEDIA:") or "MEDIA:".startswith(words)
+
+
+def strip_images(text: str) -> str:
+    """The answer without inline images, as a client may send it back."""
+    return INLINE.sub(r"\1", text) if "](data:image/" in text else text
+
+
+# Wait this long to send the response head together with the first text.
+FIRST_BYTES_SECONDS = 0.05
+KEEPALIVE_SECONDS = 15.0
+KEEPALIVE = b": keepalive\n\n"
+# A client that reads nothing for this long counts as disconnected.
+STUCK_SECONDS = 60.0
+EVENT_STREAM: Headers = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class StreamEncoder(Protocol):
+    """Encodes the events of a run for one protocol."""
+
+    def begin(self) -> bytes: ...
+
+    def encode(self, moment: RunEvent) -> bytes: ...
+
+    def end(self, run: Run) -> bytes: ...
+
+
+def sse_event(name: str, data: bytes, id: str = "") -> bytes:
+    head = f"id: {id}\nevent: {name}\n" if id else f"event: {name}\n"
+    return head.encode() + b"data: " + data + b"\n\n"
+
+
+class _StreamTimer:
+    """One timer per stream, because timers per piece would cost more than the piece. It wakes a
+    silent stream for a keep-alive and ends a stream whose client stopped reading."""
+
+    def __init__(self, wake: Callable[[], None], stuck: asyncio.Timeout) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = wake
+        self._stuck = stuck
+        self._last = self._loop.time()
+        self._patience = FIRST_BYTES_SECONDS
+        self._is_sending = False
+        self._timer = self._loop.call_later(FIRST_BYTES_SECONDS, self._beat)
+
+    @property
+    def is_silent(self) -> bool:
+        return self._loop.time() >= self._last + self._patience
+
+    async def send(self, call: HttpRequest, data: bytes, *, last: bool = False) -> None:
+        self._last, self._is_sending = self._loop.time(), True
+        self._patience = KEEPALIVE_SECONDS
+        await call.send({"type": "http.response.body", "body": data, "more_body": not last})
+        self._is_sending = False
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _beat(self) -> None:
+        now = self._loop.time()
+        due = self._last + (STUCK_SECONDS if self._is_sending else self._patience)
+        if now >= due and self._is_sending:
+            self._stuck.reschedule(now)
+            return
+        if now >= due:
+            self._wake()
+            due = now + KEEPALIVE_SECONDS
+        self._timer = self._loop.call_at(due, self._beat)
+
+
+async def stream_run(
+    house: ServerContext,
+    call: HttpRequest,
+    run: Run,
+    teller: StreamEncoder,
+    *,
+    leaving: OnDisconnect,
+    after: StreamPosition | None = None,
+    headers: Headers = (),
+) -> None:
+    follower = RunFollower(run, after)
+    gone = asyncio.ensure_future(call.wait_disconnect())
+    gone.add_done_callback(lambda _: follower.wake())
+    house.metrics.streams += 1
+    try:
+        async with asyncio.timeout(None) as stuck:
+            pulse = _StreamTimer(follower.wake, stuck)
+            try:
+                await _stream(call, run, teller, follower, pulse, gone, headers)
+            finally:
+                pulse.stop()
+    except TimeoutError:
+        pass
+    finally:
+        house.metrics.streams -= 1
+        follower.close()
+        gone.cancel()
+        if leaving == "interrupt" and not run.is_over and not run.has_readers:
+            await house.pool.stop_run(run)
+
+
+async def _stream(
+    call: HttpRequest,
+    run: Run,
+    teller: StreamEncoder,
+    follower: RunFollower,
+    pulse: _StreamTimer,
+    gone: asyncio.Future[None],
+    headers: Headers,
+) -> None:
+    start = {"type": "http.response.start", "status": 200, "headers": [*EVENT_STREAM, *headers]}
+    beginning, is_begun = teller.begin(), False
+    while not gone.done():
+        told = b"".join([teller.encode(moment) for moment in follower.read()])
+        is_done = follower.is_done
+        if not is_begun and (told or is_done or pulse.is_silent):
+            await call.send(start)
+            told, is_begun = beginning + told, True
+        elif not told and not is_done and pulse.is_silent:
+            told = KEEPALIVE
+        if told:
+            await pulse.send(call, told)
+        if is_done:
+            await run.settled.wait()
+            await pulse.send(call, teller.end(run), last=True)
+            return
+        await follower.wait()
+
+
+async def wait_for_run(
+    house: ServerContext, call: HttpRequest, run: Run, *, leaving: OnDisconnect
+) -> None:
+    """Wait for the end of a run; a disconnecting client may stop it."""
+    gone = asyncio.ensure_future(call.wait_disconnect())
+    over = asyncio.ensure_future(run.settled.wait())
+    try:
+        await asyncio.wait((gone, over), return_when=asyncio.FIRST_COMPLETED)
+        if not over.done() and leaving == "interrupt" and not run.has_readers:
+            await house.pool.stop_run(run)
+        await over
+    finally:
+        gone.cancel()
+        over.cancel()

@@ -1,0 +1,364 @@
+"""HTTP requests, responses and errors, and the checks of host, origin and token."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import (
+    ConfigError,
+    DiskFull,
+    Fenced,
+    HermesError,
+    NotFound,
+    SessionBusy,
+    UsageError,
+)
+from hermes.surfaces.api.tokens import ApiClient, TokenScope, TokenStore
+
+TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "budget_reached",
+    403: "permission_error",
+    404: "not_found",
+    408: "timeout",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "invalid_request_error",
+    429: "rate_limit",
+    501: "not_available",
+    503: "unavailable",
+}
+Headers = tuple[tuple[bytes, bytes], ...]
+# Official clients retry any 5xx automatically; a turn that ran must not run again.
+NO_RETRY: Headers = ((b"x-should-retry", b"false"),)
+
+
+class HttpError(Exception):
+    """Ends a request with an error status."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.headers = headers
+
+    @property
+    def error(self) -> JsonObject:
+        kind = TYPES.get(self.status)
+        if kind is None:
+            kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+
+    @property
+    def body(self) -> bytes:
+        return encode({"error": self.error})
+
+
+def http_error(error: HermesError) -> HttpError:
+    """Map a Hermes error to an HTTP error."""
+    words = str(error)
+    match error:
+        case NotFound():
+            return HttpError(404, "not_found", words)
+        case UsageError():
+            return HttpError(400, "invalid_value", words)
+        case SessionBusy() | Fenced():
+            return HttpError(409, "session_busy", words)
+        case ConfigError():
+            return HttpError(503, "not_configured", words, headers=NO_RETRY)
+        case DiskFull():
+            return HttpError(503, "disk_full", words)
+        case _:
+            return HttpError(500, "internal", words, headers=NO_RETRY)
+
+
+def invalid_body(words: str) -> HttpError:
+    """The error for valid JSON with a wrong structure; names the parameter if possible."""
+    place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
+    missing = re.search(r"missing required field `(\w+)`", words)
+    at_top = place is None or not place[1]
+    param = missing[1] if missing and at_top else (place[1] if place and place[1] else None)
+    return HttpError(400, "invalid_value", words, param=param)
+
+
+MAX_BODY_BYTES = 10_000_000
+BODY_SECONDS = 30.0
+# A client that is still sending reads the response only after its data is consumed.
+DRAIN_BYTES = 64 * 1024 * 1024
+DRAIN_SECONDS = 5.0
+MAX_SESSION_KEY = 256
+JSON: Headers = ((b"content-type", b"application/json"),)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+T = TypeVar("T", bound=Value)
+
+
+class HttpResponse(Value):
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = JSON
+
+
+def json_response(value: object, status: int = 200, headers: Headers = ()) -> HttpResponse:
+    return HttpResponse(status=status, body=encode(value), headers=(*JSON, *headers))
+
+
+class HttpRequest:
+    """`names` are the path parameters. Streaming handlers use `receive` and `send` directly and
+    return no Answer."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.path: str = scope["path"]
+        self.method: str = scope["method"]
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        self.path_params: dict[str, str] = {}
+        self.route = ""
+        self.raw = b""
+        self.body: Any = None
+        self.client = ApiClient(name="", scopes=())
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), max_num_fields=100))
+
+    @property
+    def person(self) -> str:
+        """Whose memory the session uses, "" for the owner's. Each client without owner rights has
+        its own, and so does each session key."""
+        own = "" if self.client.is_owner else self.client.source
+        return f"{self.client.source}:{self.session_key}" if self.session_key else own
+
+    @property
+    def owner_key(self) -> str:
+        """The key under which conversations are stored, distinct per client and session key."""
+        name = self.client.name
+        return f"{name}\0{self.session_key}" if self.session_key else name
+
+    @property
+    def session_key(self) -> str:
+        """HttpError when the header is too long or not printable."""
+        key = self.headers.get("x-hermes-session-key", "")
+        if len(key) > MAX_SESSION_KEY or not key.isprintable():
+            words = f"A session key has at most {MAX_SESSION_KEY} printable characters."
+            raise HttpError(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
+        return key
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
+        """A number in the query string; HttpError when it is invalid or out of range."""
+        text = self.query.get(name)
+        if text is None:
+            return default
+        if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
+            words = f"`{name}` must be a number from {least} to {most}."
+            raise HttpError(400, "invalid_value", words, param=name)
+        return int(text[:9])
+
+    def flag(self, name: str) -> bool:
+        """A boolean in the query string, False by default."""
+        text = self.query.get(name, "false").lower()
+        if text not in ("true", "1", "false", "0"):
+            words = f"`{name}` must be `true` or `false`."
+            raise HttpError(400, "invalid_value", words, param=name)
+        return text in ("true", "1")
+
+    async def read_body(self, kind: type[T]) -> None:
+        """Read and decode the body; HttpError names the limit that it exceeds."""
+        self.raw = await _body(self)
+        try:
+            self.body = decode(kind, self.raw or b"{}")
+        except DecodeError as error:
+            raise _decode_error(self.raw, str(error)) from error
+
+    async def wait_disconnect(self) -> None:
+        """Returns when the client has closed the connection."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def respond(self, given: HttpResponse) -> None:
+        headers = [*given.headers, (b"content-length", str(len(given.body)).encode())]
+        await self.send({"type": "http.response.start", "status": given.status, "headers": headers})
+        body = b"" if self.method == "HEAD" else given.body
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _decode_error(raw: bytes, words: str) -> HttpError:
+    try:
+        given = decode(object, raw or b"{}")
+    except DecodeError:
+        return HttpError(400, "invalid_json", f"The body is not JSON: {words}")
+    if not isinstance(given, dict):
+        return HttpError(400, "invalid_json", "The body must be a JSON object.")
+    return invalid_body(words)
+
+
+async def _body(call: HttpRequest) -> bytes:
+    if call.headers.get("content-encoding", "identity") != "identity":
+        raise HttpError(415, "unsupported_encoding", "Send the body without a content encoding.")
+    length = call.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
+        await _drain(call)
+        raise body_too_large()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                event = await call.receive()
+                if event["type"] == "http.disconnect":
+                    raise HttpError(
+                        400, "disconnected", "The client disconnected before the body was complete."
+                    )
+                parts.append(event.get("body", b""))
+                size += len(parts[-1])
+                if size > MAX_BODY_BYTES:
+                    break
+                if not event.get("more_body"):
+                    break
+    except TimeoutError as error:
+        words = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+        raise HttpError(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
+    if size > MAX_BODY_BYTES:
+        await _drain(call)
+        raise body_too_large()
+    body = b"".join(parts)
+    kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != "application/json" and not kind.endswith("+json"):
+        raise HttpError(415, "unsupported_media_type", "Send JSON, as `application/json`.")
+    return body
+
+
+def body_too_large() -> HttpError:
+    words = f"The body may have at most {MAX_BODY_BYTES} bytes."
+    return HttpError(413, "body_too_large", words, headers=((b"connection", b"close"),))
+
+
+async def _drain(call: HttpRequest) -> None:
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < DRAIN_BYTES:
+                event = await call.receive()
+                size += len(event.get("body", b""))
+                if event["type"] == "http.disconnect" or not event.get("more_body"):
+                    return
+
+
+def text_field(value: JsonObject, name: str) -> str:
+    found = value.get(name, "")
+    return found if isinstance(found, str) else ""
+
+
+METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
+ALLOWED_HEADERS = (
+    b"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Hermes-On-Disconnect, "
+    b"X-Hermes-Session-Id, X-Hermes-Session-Key"
+)
+EXPOSED_HEADERS = (
+    b"Idempotency-Replayed, Retry-After, X-Hermes-Run-Id, X-Hermes-Session-Id, "
+    b"X-Hermes-Session-Key, X-Request-Id"
+)
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+CHALLENGE: Headers = ((b"www-authenticate", b'Bearer realm="hermes"'),)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class RequestGuard:
+    """`hosts` are allowed host names besides those of this machine. The Host header reveals a page
+    that resolves its own name to this address (DNS rebinding)."""
+
+    def __init__(
+        self, tokens: TokenStore, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
+    ) -> None:
+        self._tokens = tokens
+        self._is_local = is_loopback(host)
+        self._hosts = {name.lower() for name in (*hosts, *LOOPBACK_NAMES, host)}
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+
+    def check_host(self, headers: Mapping[str, str]) -> None:
+        name = _host_name(headers.get("host", ""))
+        if name in self._hosts or (not self._is_local and _is_address(name)):
+            return
+        raise HttpError(403, "host_not_allowed", "This host name is not allowed.")
+
+    def cors(self, headers: Mapping[str, str]) -> Headers:
+        """The CORS headers for an allowed origin; HttpError for any other."""
+        origin = headers.get("origin")
+        if origin is None:
+            return ()
+        if origin.lower() not in self._origins and "*" not in self._origins:
+            raise HttpError(403, "origin_not_allowed", "This origin is not allowed.")
+        return (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", EXPOSED_HEADERS),
+            (b"vary", b"Origin"),
+        )
+
+    def authenticate(self, headers: Mapping[str, str], scope: TokenScope | None) -> ApiClient:
+        """The client of the token, if it has the scope. A route without a scope needs no token."""
+        if scope is None:
+            return ApiClient(name="", scopes=())
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        found = self._tokens.client(token.strip()) if kind.lower() == "bearer" and token else None
+        if found is None:
+            words = "Send a valid token as `Authorization: Bearer …`."
+            raise HttpError(401, "invalid_token", words, headers=CHALLENGE)
+        if scope not in found.scopes:
+            words = f"The token of {found.name!r} has no scope `{scope}`."
+            raise HttpError(403, "scope_missing", words)
+        return found
+
+
+PREFLIGHT: Headers = (
+    (b"access-control-allow-methods", METHODS),
+    (b"access-control-allow-headers", ALLOWED_HEADERS),
+    (b"access-control-max-age", b"600"),
+)
+
+
+def _host_name(host: str) -> str:
+    """The host without its port and without IPv6 brackets."""
+    text = host.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0] if text.count(":") == 1 else text
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

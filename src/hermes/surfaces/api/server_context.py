@@ -1,0 +1,150 @@
+"""The state that all handlers share: app, session pool, store and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter, deque
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.config.settings import ApiServerSettings
+from hermes.core.errors import HermesError, NotFound
+from hermes.core.world import Clock
+from hermes.cron.service import JobService
+from hermes.journal.archive import SessionInfo
+from hermes.models.shelf import ModelBrowser
+from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
+from hermes.surfaces.api.session_pool import SESSION_ID, SessionPool
+from hermes.surfaces.api.store import ApiStore
+from hermes.surfaces.api.tokens import ApiClient
+
+TICK_SECONDS = 0.05
+STORED_TICKS = 1_200
+
+
+class Metrics:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.started_at = clock.now()
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.streams = 0
+        self._lags: deque[float] = deque(maxlen=STORED_TICKS)
+
+    @property
+    def worst_lag(self) -> float:
+        """The worst lag of the last minute."""
+        return max(self._lags, default=0.0)
+
+    @property
+    def uptime(self) -> float:
+        return self._clock.now() - self.started_at
+
+    async def watch_loop(self) -> None:
+        """Measure how late the event loop is."""
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(TICK_SECONDS)
+            self._lags.append(loop.time() - before - TICK_SECONDS)
+
+    def text(self, gauges: dict[str, float], endings: dict[str, int]) -> str:
+        lines = ["# TYPE hermes_requests_total counter"]
+        for (method, route, status), count in sorted(self.requests.items()):
+            labels = f'method="{method}",route="{route}",status="{status}"'
+            lines.append(f"hermes_requests_total{{{labels}}} {count}")
+        lines.append("# TYPE hermes_runs_total counter")
+        for ending, count in sorted(endings.items()):
+            lines.append(f'hermes_runs_total{{status="{ending}"}} {count}')
+        own = {
+            "hermes_uptime_seconds": self.uptime,
+            "hermes_event_loop_worst_lag_seconds": self.worst_lag,
+            "hermes_resident_bytes": float(resident_bytes()),
+            "hermes_streams": float(self.streams),
+        }
+        for name, value in (gauges | own).items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def resident_bytes() -> int:
+    """Resident memory in bytes; 0 where the system does not report it."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * 4096
+
+
+DEFAULT_NAME = "hermes-agent"
+OnDisconnect = str
+
+
+class ServerContext:
+    def __init__(self, app: App, store: ApiStore) -> None:
+        self.app = app
+        self.settings: ApiServerSettings = app.settings.api_server
+        self.store = store
+        self.pool = SessionPool(app, store, most_runs=self.settings.max_concurrent_runs)
+        self.jobs = JobService(app.run)
+        self.metrics = Metrics(app.world.clock)
+        self.document: Callable[[], bytes] = lambda: b"{}"
+        self.in_flight: dict[str, asyncio.Future[HttpResponse]] = {}
+        profile = app.home.profile
+        own = DEFAULT_NAME if profile == "default" else profile
+        self.model_name = self.settings.model_name or own
+
+    async def model(self, model: str | None, provider: str | None) -> tuple[str, str]:
+        """The model a request chooses: an alias, or any name if the settings allow it. Other names
+        are placeholders of generic clients and mean the default model."""
+        name = model or ""
+        chosen = name in self.app.settings.model_aliases or bool(provider)
+        if not name or name == self.model_name or not (chosen or self.settings.direct_models):
+            return "", ""
+        try:
+            pick = await ModelBrowser(self.app.models).find(name, provider=provider or "")
+        except HermesError as error:
+            raise HttpError(404, "model_not_found", str(error), param="model") from error
+        return pick.card.model, pick.card.provider
+
+    async def session(self, session_id: str, client: ApiClient) -> SessionInfo:
+        """A session that the client may see; HttpError 404 for any other."""
+        check_session_id(session_id)
+        try:
+            info = await self.app.archive.info(session_id)
+        except NotFound as error:
+            raise session_not_found() from error
+        if not client.is_owner and info.source != client.source:
+            raise session_not_found()
+        return info
+
+    async def session_or_none(self, session_id: str, client: ApiClient) -> SessionInfo | None:
+        """The same, None when the id is unused."""
+        check_session_id(session_id)
+        try:
+            info = await self.app.archive.info(session_id)
+        except NotFound:
+            return None
+        if not client.is_owner and info.source != client.source:
+            raise session_not_found()
+        return info
+
+
+def check_session_id(session_id: str) -> None:
+    if re.fullmatch(SESSION_ID, session_id, re.ASCII) is None:
+        words = "A session id has 1 to 128 letters, digits or `._:-`, and starts with no sign."
+        raise HttpError(400, "invalid_session_id", words, param="session_id")
+
+
+def session_not_found() -> HttpError:
+    return HttpError(404, "session_not_found", "There is no such session.")
+
+
+def on_disconnect(call: HttpRequest, default: OnDisconnect) -> OnDisconnect:
+    """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
+    wish = call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
+    if wish not in ("interrupt", "detach"):
+        words = "`on_disconnect` is `interrupt` or `detach`."
+        raise HttpError(400, "invalid_value", words, param="on_disconnect")
+    return wish

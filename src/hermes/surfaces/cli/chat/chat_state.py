@@ -1,0 +1,163 @@
+"""The state of a chat between its screen and its session: input typed early waits here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.codec.values import Value
+from hermes.surfaces.cli.chat.screen import ChatScreen
+
+if TYPE_CHECKING:
+    from hermes.commands.registry import Suggestion
+    from hermes.surfaces.cli.chat.questions import OpenQuestion
+
+TWICE_SECONDS = 2.0
+Suggest = Callable[[str], Awaitable["Sequence[Suggestion]"]]
+ARROWS = {"left": -1, "up": -1, "right": 1, "down": 1}
+
+
+class SubmittedLine(Value):
+    """A submitted line; `early` if there was no session yet."""
+
+    text: str
+    early: bool = False
+
+
+class StopRequested(Value):
+    """A request to stop the running turn."""
+
+
+class QuestionAnswer(Value):
+    """The answer to a question of the session."""
+
+    id: str
+    text: str
+
+
+class WithdrawRequested(Value):
+    """Withdraw the last queued message; with `edit`, put it back into the input."""
+
+    edit: bool
+
+
+Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
+
+
+class View(Protocol):
+    """What is shown around the input once there is a session."""
+
+    @property
+    def question(self) -> OpenQuestion | None: ...
+
+    @property
+    def symbol(self) -> str: ...
+
+    @property
+    def waiting(self) -> int:
+        """How many messages can be withdrawn."""
+        ...
+
+    def rows(self, width: int, height: int) -> list[str]: ...
+
+
+class ChatState:
+    """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.inputs: asyncio.Queue[Input] = asyncio.Queue()
+        self.left = asyncio.Event()
+        self.reason = "user_exit"
+        self.view: View | None = None
+        self.suggest: Suggest | None = None
+        self.screen: ChatScreen | None = None
+        self._clock = clock
+        self._interrupted_at = float("-inf")
+
+    @property
+    def confirming_quit(self) -> bool:
+        """Whether another Ctrl+C quits."""
+        return self._clock() - self._interrupted_at < TWICE_SECONDS
+
+    def rows(self, width: int, height: int) -> list[str]:
+        rows = self.view.rows(width, height) if self.view else [self._early()]
+        if self.confirming_quit and self.screen:
+            hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to quit"), "warn")
+            rows = [*rows[:-1], hint] if rows else [hint]
+        return rows
+
+    def symbol(self) -> str:
+        return self.view.symbol if self.view else "❯"
+
+    def asking(self) -> bool:
+        return self.view is not None and self.view.question is not None
+
+    def hiding(self) -> bool:
+        question = self.view.question if self.view else None
+        return question is not None and question.secret
+
+    def waiting(self) -> bool:
+        return self.view is not None and self.view.waiting > 0
+
+    def take_back(self, *, edit: bool) -> None:
+        self.inputs.put_nowait(WithdrawRequested(edit=edit))
+
+    def submit(self, text: str) -> bool:
+        # A new message cancels the pending quit.
+        self._interrupted_at = float("-inf")
+        question = self.view.question if self.view else None
+        if question is None:
+            if text.strip():
+                self.inputs.put_nowait(SubmittedLine(text=text, early=self.view is None))
+            return bool(text.strip())
+        answer = question.parse_answer(text)
+        # Text is meant for the visible question; a lone Enter may be a repeated key.
+        heard = text.strip() or self._clock() >= question.deaf_until
+        if answer is not None and heard:
+            self._answer(question, answer)
+        return False
+
+    def key(self, name: str) -> None:
+        question = self.view.question if self.view else None
+        if question is None or self._clock() < question.deaf_until:
+            return
+        if name == "escape":
+            self._answer(question, "" if question.free else "deny")
+        elif name in ARROWS:
+            question.move(ARROWS[name])
+        elif int(name) <= len(question.choices):
+            self._answer(question, question.choices[int(name) - 1].value)
+        if self.screen:
+            self.screen.refresh()
+
+    def interrupt(self) -> None:
+        assert self.screen is not None
+        if self.screen.draft:
+            self.screen.draft = ""
+            return
+        if self.confirming_quit:
+            self.leave()
+            return
+        self._interrupted_at = self._clock()
+        self.inputs.put_nowait(StopRequested())
+        self.screen.refresh()
+        # Remove the hint.
+        asyncio.get_running_loop().call_later(TWICE_SECONDS, self.screen.refresh)
+
+    def leave(self) -> None:
+        self.left.set()
+        if self.screen:
+            self.screen.close()
+
+    async def complete(self, line: str) -> Sequence[Suggestion]:
+        return await self.suggest(line) if self.suggest else ()
+
+    def _answer(self, question: OpenQuestion, text: str) -> None:
+        if not question.answered:
+            question.answered = True
+            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text))
+
+    def _early(self) -> str:
+        waiting = self.inputs.qsize()
+        return f"starting… {waiting} line(s) queued" if waiting else ""

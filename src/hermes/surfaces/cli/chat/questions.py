@@ -1,0 +1,201 @@
+"""Approval and question prompts: their layout, and the answer that a key or word means."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value
+from hermes.commands.formatting import (
+    escape_invisible,
+    format_elapsed,
+    one_line,
+    sanitize,
+    short_path,
+)
+from hermes.commands.language import ENGLISH, Translator
+from hermes.core.effects import (
+    CallServer,
+    ChangeSkill,
+    DeletePath,
+    Draw,
+    Effect,
+    FetchUrl,
+    ReadHistory,
+    ReadPath,
+    Remember,
+    RunCommand,
+    SignalProcess,
+    UseSecret,
+    UseTool,
+    WritePath,
+    subject,
+)
+from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
+from hermes.surfaces.cli.chat.cells import cells, wrap
+from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.skins.skin import Skin
+
+DENY = "deny"
+LABELS = {"session": "this session"}
+MOST_LINES = 400
+
+_TITLES: dict[type[Effect], str] = {
+    RunCommand: "Run this command?",
+    SignalProcess: "Act on this process?",
+    ReadPath: "Read this file?",
+    WritePath: "Write this file?",
+    DeletePath: "Delete this file?",
+    FetchUrl: "Fetch this URL?",
+    ReadHistory: "Read past sessions?",
+    Remember: "Remember this?",
+    ChangeSkill: "Change this skill?",
+    UseSecret: "Use this secret?",
+    CallServer: "Call this MCP tool?",
+    Draw: "Generate this image?",
+    UseTool: "Use this tool?",
+}
+
+
+class AnswerChoice(Value):
+    label: str
+    value: str
+
+
+class OpenQuestion:
+    """One open question. A `free` one accepts any text. Keys before `deaf_until` were meant for
+    the question before it and are ignored."""
+
+    def __init__(
+        self,
+        asked: ApprovalAsked | QuestionAsked,
+        choices: tuple[AnswerChoice, ...],
+        *,
+        now: float,
+        say: Translator = ENGLISH,
+    ) -> None:
+        self.id = asked.id
+        self._say = say
+        self.free = isinstance(asked, QuestionAsked)
+        self.secret = isinstance(asked, QuestionAsked) and asked.secret
+        self.choices = choices
+        self.chosen: int | None = None
+        self.answered = False
+        self.deaf_until = now
+        self._expires_at = now + asked.expires_seconds
+
+    def symbol(self, skin: Skin) -> str:
+        if skin.words:
+            kind = "password" if self.secret else "answer" if self.free else "allow?"
+            return f"{self._say(kind)} {skin.branding.prompt_symbol}"
+        if self.secret:
+            return "🔐 ❯"
+        return "? ❯" if self.free else "⚠ ❯"
+
+    def move(self, step: int) -> None:
+        if self.choices:
+            first = 0 if step > 0 else -1
+            moved = first if self.chosen is None else self.chosen + step
+            self.chosen = moved % len(self.choices)
+
+    def parse_answer(self, text: str) -> str | None:
+        """The answer that a typed line means; None when it is not an answer."""
+        if self.secret:
+            return text or None
+        words = text.strip()
+        if not words:
+            return None if self.chosen is None else self.choices[self.chosen].value
+        if words.isdecimal() and 1 <= int(words) <= len(self.choices):
+            return self.choices[int(words) - 1].value
+        if self.free:
+            return words
+        wanted = words.lower()
+        wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
+        found = [c.value for c in self.choices if wanted in (c.value, c.label.lower())]
+        return found[0] if found else None
+
+    def rows(self, paint: Paint, width: int, now: float) -> list[str]:
+        """The choices and the remaining time."""
+        left = max(0, int(self._expires_at - now + 0.999))
+        outcome = self._say("no answer" if self.free else DENY)
+        clock = paint(f"({format_elapsed(left)} → {outcome})", "dim")
+        labels = [self._label(n, paint) for n in range(len(self.choices))]
+        if self.free:
+            labels.append(paint(self._invitation(bool(labels)), "dim"))
+        row = "  " + "   ".join(labels) + "    " + clock
+        if cells(row) <= width:
+            return [row]
+        return [*(f"  {label}" for label in labels), f"  {clock}"]
+
+    def _invitation(self, has_choices: bool) -> str:
+        if self.secret:
+            return self._say("Type it; Esc is no")
+        return self._say("or type your answer" if has_choices else "Type your answer")
+
+    def _label(self, n: int, paint: Paint) -> str:
+        label = f"[{n + 1}] {one_line(self.choices[n].label)}"
+        if n != self.chosen:
+            return label
+        return paint(label, "chosen") if paint.colours else f">{label}"
+
+
+def approval(asked: ApprovalAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
+    choices = (*asked.scopes, DENY)
+    made = (AnswerChoice(label=say(LABELS.get(each, each)), value=each) for each in choices)
+    return OpenQuestion(asked, tuple(made), now=now, say=say)
+
+
+def question(asked: QuestionAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
+    choices = tuple(AnswerChoice(label=each, value=each) for each in asked.choices)
+    return OpenQuestion(asked, choices, now=now, say=say)
+
+
+def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
+    """The whole effect with nothing hidden, and the reason for the question."""
+    say = paint.say
+    title = say(_TITLES[type(asked.effect)])
+    sign = say("question:") if paint.skin.words else "⚠ "
+    head = f"{sign} {title} — {sanitize(asked.reason)}"
+    facts = [say("category {category}", category=sanitize(asked.category))]
+    if isinstance(asked.effect, RunCommand):
+        facts.insert(0, say("cwd {folder}", folder=short_path(escape_invisible(asked.effect.cwd))))
+        facts += [say("in the background")] if asked.effect.background else []
+    lines = escape_invisible(subject(asked.effect)).split("\n")
+    hidden = len(lines) - MOST_LINES
+    more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
+    rows = wrap(head, width, hang="   ")
+    return "\n".join(
+        (
+            *(paint(row, "warn") for row in rows),
+            paint(f"   {' · '.join(facts)}", "dim"),
+            *(f"   {line}" for line in lines[:MOST_LINES]),
+            *(paint(f"   {line}", "error") for line in more),
+            *(paint(f"   {row}", "warn") for row in _irreversible_rows(asked, width)),
+        )
+    )
+
+
+def _irreversible_rows(asked: ApprovalAsked, width: int) -> list[str]:
+    """What cannot be undone."""
+    rows = (wrap(f"! {sanitize(each)}", width - 3, hang="  ") for each in asked.lasting)
+    return [row for group in rows for row in group]
+
+
+def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
+    lines = sanitize(asked.question).split("\n")
+    sign = paint.say("question:") if paint.skin.words else "? "
+    rows = [row for line in lines for row in wrap(f"{sign} {line}", width, hang="   ")]
+    return "\n".join(paint(row, "accent") for row in rows)
+
+
+def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
+    """The answer, in one line."""
+    say = paint.say
+    sign = say("answer:") if paint.skin.words else "  →"
+    if isinstance(answered, QuestionAnswered):
+        words = one_line(answered.text)
+        return f" {sign} {words}" if words else paint(f" {sign} {say('no answer')}", "dim")
+    if answered.choice != DENY:
+        label = say(LABELS.get(answered.choice, answered.choice))
+        return paint(f" {sign} {say('allowed: {label}', label=label)}", "ok")
+    why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
+    reason = why.get(answered.by)
+    words = say("denied ({reason})", reason=say(reason)) if reason else say("denied")
+    return paint(f" {sign} {words}", "error")

@@ -1,0 +1,42 @@
+"""Opens the session of a chat. It imports everything a session needs, so it is loaded after the
+prompt is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.app.start import start
+from hermes.codec.values import replace
+from hermes.core.session_request import SessionRequest
+from hermes.skills.library import with_skills
+from hermes.surfaces.cli.chat.chat_state import ChatState
+from hermes.surfaces.cli.chat.conversation import ChatController
+from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.oneshot import opening_of
+
+
+async def run_session(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
+    """The text to print when the user has quit."""
+    before: ChatController | None = None
+    opening = opening_of(options, attended=True)
+    while True:
+        async with start(options) as app:
+            # Fail now rather than when the first message cannot be saved.
+            app.home.ensure_folder(app.home.root)
+            if options.get("skills") and before is None:
+                opening = await with_skills(
+                    app.skills(app.cwd(opening)), opening, options["skills"]
+                )
+            conversation = ChatController(app, desk, screen, opening, before)
+            await conversation.run()
+            if not conversation.reload.is_set():
+                return "\n".join((conversation.farewell(), *app.parting)).strip()
+        opening, before = _again(opening, conversation), conversation
+
+
+def _again(opening: SessionRequest, conversation: ChatController) -> SessionRequest:
+    """The same session if it has begun, else a new one."""
+    session = conversation.session
+    resume = session.id if session.transcript.turn_starts or session.transcript.title else ""
+    return replace(opening, resume=resume, newest=None)

@@ -1,0 +1,84 @@
+"""Background tasks of a chat (side questions, commands), and the end of its session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hermes.app.build import App
+from hermes.commands.registry import StartWork
+from hermes.core.commands import End, Interrupt
+from hermes.core.errors import HermesError
+from hermes.core.session import Session
+
+LEAVE_SECONDS = 5.0
+STOP_SECONDS = 0.05
+
+
+async def leave(app: App, session: Session, reason: str) -> None:
+    """Stop the running turn and all queued ones."""
+    try:
+        async with asyncio.timeout(LEAVE_SECONDS):
+            while session.busy:
+                await session.send(Interrupt())
+                await asyncio.sleep(STOP_SECONDS)
+        await session.send(End(reason=reason))
+    except (TimeoutError, HermesError):
+        # Unfinished work continues when the session is resumed.
+        pass
+    await app.close_session(session)
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+
+
+FAULT = "Internal error: this failed; see `hermes logs errors`."
+
+log = logging.getLogger(__name__)
+
+
+class BackgroundTasks:
+    """`report` gets the result of each task when it ends. `names` lists what runs, oldest first."""
+
+    def __init__(self, report: Callable[[str, StartWork], None]) -> None:
+        self._report = report
+        self._running: dict[asyncio.Task[None], StartWork] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(begun.name for begun in self._running.values())
+
+    def begin(self, begun: StartWork, group: asyncio.TaskGroup) -> None:
+        self._running[group.create_task(self._work(begun))] = begun
+
+    def stop(self) -> None:
+        """Stop the tasks that can be stopped early."""
+        for begun in self._running.values():
+            if begun.stop is not None:
+                begun.stop.set()
+
+    async def leave(self) -> None:
+        """Cancel everything and wait for it."""
+        tasks = tuple(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(self, begun: StartWork) -> None:
+        try:
+            words = await begun.work()
+        except HermesError as error:
+            words = str(error)
+        except Exception:
+            log.exception("background work failed")
+            words = FAULT
+        finally:
+            self._running = {task: each for task, each in self._running.items() if each != begun}
+        self._report(words, begun)

@@ -1,0 +1,177 @@
+"""`hermes cost`, `insights` and `prompt-size`: usage reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import click
+
+from hermes.app.build import App
+from hermes.app.prompt_size import prompt_sizes
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject
+from hermes.commands.insights import DAYS, insight_lines
+from hermes.commands.spending import cap_states
+from hermes.core.messages import Usage
+from hermes.core.session_request import SessionRequest
+from hermes.journal.archive import Spending, parse_since
+from hermes.surfaces.cli.command_context import apply_style
+from hermes.surfaces.cli.output import Output, json_output, table, with_app
+
+By = Literal["model", "day", "cause", "person", "job", "session", "provider"]
+_FIELDS = {"person": "principal", "session": "session_id"}
+
+
+class Sum:
+    """The total of some model calls. `unpriced` counts replies without a known price; `assumed` is
+    an upper bound for calls whose outcome is unknown."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.usage = Usage()
+        self.unpriced = 0
+        self.assumed = Usage()
+        self.assumed_calls = 0
+
+    def add(self, line: Spending) -> None:
+        self.calls += line.calls
+        self.usage += line.usage
+        self.unpriced += line.unpriced
+        self.assumed += line.assumed
+        self.assumed_calls += line.assumed_calls
+
+    def price(self) -> str:
+        if self.calls == self.assumed_calls:
+            return "-"
+        if self.usage.cost is None:
+            return "unknown"
+        more = f" and {self.unpriced} of unknown price" if self.unpriced else ""
+        return f"${self.usage.cost:.4f}{more}"
+
+    def assumption(self) -> str:
+        """In dollars, or in tokens where there is no price."""
+        if not self.assumed_calls:
+            return ""
+        if self.assumed.cost is None:
+            return f"up to {self.assumed.prompt + self.assumed.output} tokens"
+        return f"up to ${self.assumed.cost:.4f}"
+
+
+@click.command(
+    help="Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls in "
+    "progress or whose outcome is unknown are listed separately with their maximum cost."
+)
+@click.option(
+    "--by",
+    type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
+    default="model",
+    show_default=True,
+    help="How to group.",
+)
+@click.option("--session", help="Only this session.")
+@click.option("--since", metavar="AGE|DATE", help="Only since then: 7d, 12h, 2w, 2026-05-01.")
+@click.option(
+    "--days",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only the last N days (UTC), today included.",
+)
+@json_output(with_app)
+async def cost_command(
+    app: App, by: By, session: str | None, since: str | None, days: int | None
+) -> Output:
+    session_id = await app.archive.find(session) if session else None
+    now = app.world.clock.now()
+    first = parse_since(since, now) if since else 0.0
+    first = max(first, now - (days - 1) * 86_400) if days else first
+    found = await app.archive.spending(session_id=session_id, since=first)
+    # Imported replies cost nothing here.
+    lines = tuple(line for line in found if line.calls or line.usage != Usage())
+    caps = () if session else await cap_states(app)
+    sums = group_spending(lines, by)
+    text = _table(by, sums, total_of(lines)) if sums else ("No model call yet.",)
+    data = [_columns(by, name, each) for name, each in sums.items()]
+    return Output(data, (*text, *map(str, caps)))
+
+
+def group_spending(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
+    found: dict[str, Sum] = {}
+    for line in lines:
+        name = str(getattr(line, _FIELDS.get(by, by)))
+        found.setdefault(name, Sum()).add(line)
+    return dict(sorted(found.items()))
+
+
+def total_of(lines: tuple[Spending, ...]) -> Sum:
+    total = Sum()
+    for line in lines:
+        total.add(line)
+    return total
+
+
+def _table(by: By, sums: dict[str, Sum], total: Sum) -> Iterator[str]:
+    rows = [_row(name, each) for name, each in sums.items()]
+    if len(rows) > 1:
+        rows.append(_row("total", total))
+    head: tuple[str, ...] = (by.capitalize(), "Calls", "In", "Out", "Cost")
+    if total.assumed_calls:
+        yield from table([(*head, "Assumed"), *rows], (36, 7, 10, 10, 12))
+    else:
+        yield from table([head, *(row[:-1] for row in rows)], (36, 7, 10, 10))
+
+
+def _row(name: str, each: Sum) -> tuple[str, ...]:
+    usage = each.usage
+    amounts = (str(each.calls), str(usage.prompt), str(usage.output))
+    return (name, *amounts, each.price(), each.assumption())
+
+
+def _columns(by: By, name: str, each: Sum) -> JsonObject:
+    usage = each.usage
+    return {
+        by: name,
+        "calls": each.calls,
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
+        "cost": usage.cost,
+        "unpriced": each.unpriced,
+        "assumed_calls": each.assumed_calls,
+        "assumed_tokens": each.assumed.prompt + each.assumed.output,
+        "assumed_cost": each.assumed.cost if each.assumed_calls else 0.0,
+    }
+
+
+@click.command(
+    help="Sessions, tokens, cost, tools, skills, memory and hours of the last days. All data comes "
+    "from this home; no model is called. Unknown prices are shown as n/a."
+)
+@click.option("--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True)
+@click.option("--source", default="", help="Only sessions from this source: cli, api, acp …")
+@json_output(with_app)
+async def insights_command(app: App, days: int, source: str) -> Output:
+    from hermes.homes.insights import insights
+
+    found = await insights(
+        app.run, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
+    )
+    return Output(plain(found), insight_lines(found, paint=apply_style))
+
+
+@click.command(help="Estimate the tokens of the system prompt, layer by layer, and of each tool.")
+@click.option("--platform", default="cli", show_default=True, help="For this surface.")
+@json_output()
+def prompt_size_command(ctx: click.Context, platform: str) -> Output:
+    rules = not (ctx.find_root().obj or {}).get("ignore_rules")
+    opening = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
+    sizes = with_app(ctx, lambda app: prompt_sizes(app, opening))
+    tokens, size = sum(each.tokens for each in sizes), sum(each.bytes for each in sizes)
+    rows = [(each.part, each.name, str(each.bytes), str(each.tokens)) for each in sizes]
+    total = ("", "total", str(size), str(tokens))
+    return Output(
+        {"parts": sizes, "tokens": tokens, "bytes": size, "estimated": True},
+        table([("Part", "Name", "Bytes", "Tokens (about)"), *rows, total], (8, 20, 8)),
+    )

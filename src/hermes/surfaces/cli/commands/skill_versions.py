@@ -1,0 +1,209 @@
+"""`hermes skills history`, `revert`, `pending`, `rehearse`, `reset` …: the versions of skills."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hermes.app.build import App
+from hermes.app.replay import learning_deps
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject
+from hermes.commands.formatting import sanitize
+from hermes.commands.skills import (
+    difference,
+    proposal_line,
+    tree_difference,
+    version_lines,
+)
+from hermes.config.diagnostics import Level
+from hermes.core.commands import Retitle
+from hermes.core.errors import UsageError
+from hermes.core.session_request import SessionRequest
+from hermes.surfaces.cli.command_context import mark
+from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
+
+if TYPE_CHECKING:
+    from hermes.learning.rehearsal import Verdict
+    from hermes.skills.history import Version
+    from hermes.skills.library import SkillLibrary
+
+
+@click.command(help="Reset a bundled skill: discard your edits (they stay in its history).")
+@click.argument("name")
+@click.option("--restore", is_flag=True, help="Also restore a skill that you have removed.")
+@text_output(with_app)
+async def reset(app: App, name: str, restore: bool) -> str:
+    version = app.skills().reset(name, restore=restore)
+    return f"{mark('ok')} {name} is reset; this is version {version}."
+
+
+@click.command("list-modified", help="List bundled skills that were edited or removed.")
+@json_output(with_app)
+async def list_modified(app: App) -> Output:
+    seeds = app.skills().seeds
+    edited, removed = seeds.list_modified(), seeds.list_removed()
+    lines = [
+        *(f"{name}  edited; see `hermes skills diff {name}`" for name in edited),
+        *(f"{name}  removed; see `hermes skills reset {name} --restore`" for name in removed),
+    ]
+    data = {"modified": edited, "removed": removed}
+    return Output(data, lines or "No bundled skill was changed.")
+
+
+@click.command("opt-out", help="Stop adding bundled skills to this home.")
+@text_output(with_app)
+async def opt_out(app: App) -> str:
+    app.skills().seeds.opt(out=True)
+    return f"{mark('ok')} Existing skills stay; none is added or updated."
+
+
+@click.command("opt-in", help="Add bundled skills to this home again.")
+@text_output(with_app)
+async def opt_in(app: App) -> str:
+    app.skills().seeds.opt(out=False)
+    return f"{mark('ok')} The next start adds them."
+
+
+def _skills(app: App) -> SkillLibrary:
+    return app.skills(str(Path.cwd().resolve()))
+
+
+def _facts(version: Version) -> JsonObject:
+    return {"state": version.state, **plain(version), "cause": plain(version.cause)}
+
+
+@click.command(help="List every version of a skill: when, by whom, why.")
+@click.argument("name")
+@json_output(with_app)
+async def history(app: App, name: str) -> Output:
+    skills = _skills(app)
+    versions = skills.shelf.history(name)
+    if not versions:
+        skills.shelf.find(name)
+    lines = sanitize("\n".join(version_lines(versions)))
+    return Output([*map(_facts, versions)], lines or "It has no changes.")
+
+
+@click.command(help="Show what a version changed, or your changes to a bundled skill.")
+@click.argument("name")
+@click.argument("version", required=False, default="")
+@click.argument("other", required=False, default="")
+@text_output(with_app)
+async def diff(app: App, name: str, version: str, other: str) -> str:
+    skills = _skills(app)
+    if version:
+        second = skills.shelf.version(name, other) if other else None
+        return sanitize(difference(skills.shelf, skills.shelf.version(name, version), second))
+    versions = [each for each in skills.shelf.history(name) if not each.removed]
+    if name in skills.seeds.manifest():
+        before = skills.seeds.tree(name)[0]
+    else:
+        before = skills.shelf.tree(versions[0]) if versions else {}
+    return sanitize(tree_difference(before, skills.tree(name)))
+
+
+@click.command(help="Restore an older version of a skill, even of a deleted one.")
+@click.argument("name")
+@click.argument("version", required=False, default="")
+@json_output(with_app)
+async def revert(app: App, name: str, version: str) -> Output:
+    skills = _skills(app)
+    done = skills.revert(name, version or skills.previous_version(name))
+    line = f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}."
+    return Output(_facts(done), line)
+
+
+@click.command(help="List the skill changes that wait for your approval.")
+@json_output(with_app)
+async def pending(app: App) -> Output:
+    waiting = _skills(app).shelf.proposals()
+    lines = sanitize("\n".join(map(proposal_line, waiting)))
+    return Output([*map(_facts, waiting)], lines or "No changes are pending.")
+
+
+@click.command(help="Apply a pending change.")
+@click.argument("version")
+@text_output(with_app)
+async def approve(app: App, version: str) -> str:
+    skills = _skills(app)
+    done = skills.approve(skills.shelf.proposal(version))
+    return f"{mark('ok')} {done.name} is at {done.id}."
+
+
+@click.command(help="Reject a pending change; it stays in the history.")
+@click.argument("version")
+@click.option("--reason", default="refused by the owner", help="Why.")
+@text_output(with_app)
+async def reject(app: App, version: str, reason: str) -> str:
+    shelf = _skills(app).shelf
+    done = shelf.refuse(shelf.proposal(version), reason)
+    return f"{mark('ok')} {done.id} of {done.name} is rejected."
+
+
+SIGNS: dict[Verdict, Level] = {
+    "promote": "ok",
+    "refuse": "error",
+    "keep": "warn",
+    "unrehearsed": "warn",
+}
+SAYS: dict[Verdict, str] = {
+    "promote": "No result gets worse.",
+    "refuse": "Some results get worse.",
+    "keep": "Inconclusive: some calls were never recorded, so their results are unknown.",
+    "unrehearsed": "No session can be replayed with it.",
+}
+
+
+@click.command(
+    help="Test a skill change on sessions that used the skill: the same task and the same tool "
+    "results, with the new text. Without VERSION, the pending change of NAME is tested. The model "
+    "is called, which costs as much as a session."
+)
+@click.argument("name")
+@click.argument("version", required=False, default="")
+@click.option("--sessions", "most", type=click.IntRange(min=1), help="How many sessions.")
+@click.option("--session", default="", help="Only this session.")
+@click.option("--decide", is_flag=True, help="Then apply or reject the pending change.")
+@json_output(with_app)
+async def rehearse(
+    app: App, name: str, version: str, most: int | None, session: str, decide: bool
+) -> Output:
+    from hermes.learning.learner import decide as decide_on
+    from hermes.learning.rehearsals import Rehearsals
+
+    skills = app.skills(str(Path.cwd().resolve()))
+    wanted = _find_version(skills, name, version)
+    only = await app.archive.find(session) if session else ""
+    # A session of its own accounts for the cost.
+    own = await app.open(SessionRequest(source="tool", attended=False))
+    done = await Rehearsals(learning_deps(app), skills, own.meter).rehearse(
+        wanted, most=most or app.settings.skills.rehearse, session=only
+    )
+    if any(not trial.problem for trial in done.trials):
+        title = await app.archive.free_title(f"Rehearsal of {wanted.name}")
+        await own.send(Retitle(title=title))
+    words = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
+    trials = [{**plain(trial), "judgement": trial.judgement} for trial in done.trials]
+    verdict = f"{SAYS[done.verdict]} {words}".rstrip()
+    lines = [
+        sanitize("\n".join(map(str, done.trials))),
+        f"{mark(SIGNS[done.verdict])} {done.skill} {done.version}: {verdict}",
+    ]
+    data = {**plain(done), "trials": trials, "verdict": done.verdict}
+    return Output(data, lines, code=done.verdict == "refuse")
+
+
+def _find_version(skills: SkillLibrary, name: str, version: str) -> Version:
+    """The named version, else the newest pending change."""
+    if version:
+        return skills.shelf.version(name, version)
+    waiting = [each for each in skills.shelf.proposals() if each.name == name]
+    if not waiting:
+        skills.shelf.find(name)
+        raise UsageError(
+            f"No change of {name} is pending; name a version from `hermes skills history {name}`."
+        )
+    return waiting[-1]

@@ -1,0 +1,212 @@
+"""HTTP responses of the scripted server, complete or broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonValue
+from hermes.core.world import Clock
+from hermes.testing.connection import ServerConnection
+from hermes.testing.steps import Break, Failure, Pace
+from hermes.testing.wires.draft import Frame, ReplyDraft, error_bytes, error_headers, wire_json
+from hermes.testing.wires.table import WIRES, WireName
+
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    402: "Payment Required",
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Payload Too Large",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    529: "Overloaded",
+}
+COMMENT = b": keep-alive\n\n"
+PING: Frame = ("ping", {"type": "ping"})
+LONG_SECONDS = 3600.0
+
+End = Literal["whole", "cut", "reset", "hold"]
+
+
+class HttpResponse(NamedTuple):
+    """`frames` are the pieces of the body; a streamed response sends each as an HTTP chunk."""
+
+    head: bytes
+    frames: tuple[bytes, ...] = ()
+    chunked: bool = False
+    end: End = "whole"
+    pace: Pace = Pace()
+    comment_seconds: float = 0.0
+
+    @property
+    def instant(self) -> bool:
+        pace = self.pace
+        slow = pace.first_seconds or pace.between_seconds or pace.drip
+        return self.end != "hold" and not slow
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes on the wire, in order."""
+        yield self.head
+        if not self.chunked:
+            yield from self.frames
+            return
+        for frame in self.frames:
+            yield chunk(frame)
+        if self.end == "whole":
+            yield chunk(b"")
+
+
+async def play(answer: HttpResponse, connection: ServerConnection, clock: Clock) -> None:
+    """Send with all pauses. Never returns for a response that hangs."""
+    pace = answer.pace
+    if pace.first_seconds:
+        await clock.sleep(pace.first_seconds)
+    for number, piece in enumerate(answer.pieces()):
+        if number > 1 and pace.between_seconds:
+            await clock.sleep(pace.between_seconds)
+        await _write(piece, pace, connection, clock)
+    while answer.end == "hold":
+        await clock.sleep(answer.comment_seconds or LONG_SECONDS)
+        if answer.comment_seconds:
+            connection.write(chunk(COMMENT))
+
+
+async def _write(piece: bytes, pace: Pace, connection: ServerConnection, clock: Clock) -> None:
+    size = pace.drip or len(piece) or 1
+    for at in range(0, len(piece), size):
+        connection.write(piece[at : at + size])
+        await connection.drain()
+        if pace.drip:
+            await clock.sleep(pace.drip_seconds)
+
+
+def page(status: int, value: JsonValue) -> HttpResponse:
+    """A small JSON response outside the wire formats."""
+    raw = encode(value)
+    return HttpResponse(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
+
+
+def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> HttpResponse:
+    """An error response as the vendors of the wire format send it."""
+    if failure.status == 0:
+        return HttpResponse(b"", end="cut", pace=pace)
+    anthropic = wire == "messages"
+    raw, kind = error_bytes(failure, anthropic=anthropic)
+    headers = {"content-type": kind} | error_headers(failure, anthropic=anthropic, now=now)
+    return HttpResponse(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
+
+
+def reply(draft: ReplyDraft, wire: WireName, *, stream: bool) -> HttpResponse:
+    """The complete response of a step."""
+    step = draft.step
+    if stream:
+        headers = {"content-type": "text/event-stream; charset=utf-8"} | step.headers
+        frames = tuple(_frames(draft, wire))
+        return HttpResponse(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
+    headers = {"content-type": "application/json"} | step.headers
+    raw = wire_json(WIRES[wire].body(draft))
+    return HttpResponse(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
+
+
+def _frames(draft: ReplyDraft, wire: WireName) -> Iterator[bytes]:
+    flaws = draft.step.flaws
+    between = COMMENT + (sse(PING) if wire == "messages" else b"")
+    for event in WIRES[wire].events(draft):
+        frame = between + sse(event) if "keep_alive" in flaws else sse(event)
+        yield frame.replace(b"\n", b"\r\n") if "crlf" in flaws else frame
+
+
+def sse(frame: Frame) -> bytes:
+    name, data = frame
+    raw = data.encode() if isinstance(data, str) else wire_json(data)
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), raw) if name else b"data: %b\n\n" % raw
+
+
+def chunk(data: bytes) -> bytes:
+    """An HTTP chunk; the empty chunk ends the body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def head(status: int, headers: dict[str, str], *, length: int | None) -> bytes:
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines.append("transfer-encoding: chunked" if length is None else f"content-length: {length}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def break_response(
+    whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName
+) -> HttpResponse:
+    if broken.before_head:
+        end = broken.how if broken.how in ("cut", "reset") else "hold"
+        return whole._replace(head=b"", frames=(), chunked=False, end=end)
+    match broken.how:
+        case "cut" | "reset" as end:
+            return whole._replace(frames=tuple(_frames_before(whole, broken)), end=end)
+        case "hold":
+            return _hold(whole, broken)
+        case "garbage":
+            return _garble(whole, broken)
+        case "error":
+            return _fail(whole, broken, draft, wire)
+
+
+def _frames_before(whole: HttpResponse, broken: Break) -> Iterable[bytes]:
+    if broken.after_bytes is not None:
+        return _first_bytes(whole.frames, broken.after_bytes)
+    if whole.chunked:
+        return whole.frames[: broken.after_chunks]
+    # A body without events is cut in half.
+    return _first_bytes(whole.frames, len(whole.frames[0]) // 2 if broken.after_chunks else 0)
+
+
+def _first_bytes(frames: Iterable[bytes], count: int) -> Iterator[bytes]:
+    for frame in frames:
+        if count <= 0:
+            return
+        yield frame[:count]
+        count -= len(frame)
+
+
+def _hold(whole: HttpResponse, broken: Break) -> HttpResponse:
+    if not whole.chunked:
+        return whole._replace(frames=(), end="hold")
+    kept = whole.frames[: broken.after_chunks]
+    return whole._replace(frames=kept, end="hold", comment_seconds=broken.comment_seconds)
+
+
+def _garble(whole: HttpResponse, broken: Break) -> HttpResponse:
+    if whole.chunked:
+        at = min(broken.after_chunks or 0, len(whole.frames) - 1)
+        torn = _truncate_event(whole.frames[at])
+        return whole._replace(frames=(*whole.frames[:at], torn, *whole.frames[at:]))
+    half = whole.frames[0][: len(whole.frames[0]) // 2]
+    return _body(whole, half, "application/json")
+
+
+def _truncate_event(frame: bytes) -> bytes:
+    """An event of the same name with truncated data."""
+    start = frame.rindex(b"data: ") + len(b"data: ")
+    line_end = b"\r\n" if frame.endswith(b"\r\n") else b"\n"
+    return frame[: (start + len(frame)) // 2] + line_end * 2
+
+
+def _fail(whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName) -> HttpResponse:
+    failure = broken.failure or Failure(status=503)
+    if not whole.chunked:
+        return _body(whole, *error_bytes(failure, anthropic=wire == "messages"))
+    kept = whole.frames[: broken.after_chunks]
+    event = WIRES[wire].error_event(draft, failure, len(kept))
+    return whole._replace(frames=(*kept, sse(event)))
+
+
+def _body(whole: HttpResponse, raw: bytes, kind: str) -> HttpResponse:
+    """A different body with the same status 200."""
+    changed = head(200, {"content-type": kind}, length=len(raw))
+    return whole._replace(head=changed, frames=(raw,))

@@ -1,0 +1,320 @@
+"""Changes several files, all or none, with syntax checks and reports."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import tomllib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import ToolError
+from hermes.core.ports import Workspace
+from hermes.core.secrets import LABEL
+from hermes.core.tools import ToolContext
+from hermes.tools.edits.text import Diff, rows_of, shorten, unified_diff
+from hermes.tools.files.access import ReadLog, digest, suffix
+from hermes.tools.files.textfile import decode_text
+
+# JSON by name, and JSON with comments by convention.
+_COMMENTED_JSON = ("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "/.vscode/", ".code-")
+# Templates are not YAML or JSON before they are filled in.
+_TEMPLATE_SIGNS = ("{{", "{%", "<%")
+
+
+class SyntaxFault(Value):
+    """The first place where a text does not parse; `near` is the source line there."""
+
+    message: str
+    line: int
+    near: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+class SyntaxVerdict(Value):
+    """`refused` says why the text must not be written; `fault` is a new error."""
+
+    status: str
+    refused: str = ""
+    fault: str = ""
+
+
+class SyntaxCheck(NamedTuple):
+    """How to parse one kind of file. Texts beyond `max_chars` would take too long. Errors in code
+    are only reported."""
+
+    fault: Callable[[str], SyntaxFault | None]
+    max_chars: int
+    is_data: bool = True
+
+
+async def check_syntax(path: str, before: str | None, after: str) -> SyntaxVerdict:
+    """Judge the syntax of a change. A file that did not parse before may stay so, so that it can be
+    repaired step by step."""
+    check = _CHECKS.get(suffix(path))
+    if check is None or len(after) > check.max_chars:
+        return SyntaxVerdict(status="skipped")
+    fault = await _first_fault(check, after)
+    if fault is None:
+        return SyntaxVerdict(status="ok")
+    known = before is not None and len(before) <= check.max_chars
+    old = await _first_fault(check, before or "") if known else None
+    if check.is_data and old is None and not _may_be_loose(path, after):
+        return SyntaxVerdict(status="error", refused=str(fault))
+    if old is not None and (old.message, old.near) == (fault.message, fault.near):
+        return SyntaxVerdict(status="known")
+    return SyntaxVerdict(status="error", fault=str(fault))
+
+
+async def _first_fault(check: SyntaxCheck, text: str) -> SyntaxFault | None:
+    if check.is_data:
+        return await asyncio.to_thread(check.fault, text)
+    # Python's parser warns through filters that all threads share, so it stays in this one.
+    return check.fault(text)
+
+
+def _may_be_loose(path: str, text: str) -> bool:
+    if suffix(path) == ".toml":
+        return False
+    if suffix(path) == ".json" and any(part in path for part in _COMMENTED_JSON):
+        return True
+    return any(sign in text for sign in _TEMPLATE_SIGNS)
+
+
+def _python_fault(text: str) -> SyntaxFault | None:
+    with warnings.catch_warnings():
+        # Odd escapes in strings are warnings of the parser, not errors of the file.
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            line = error.lineno or 0
+            return SyntaxFault(message=error.msg, line=line, near=(error.text or "").strip())
+        except (ValueError, RecursionError, MemoryError) as error:
+            return SyntaxFault(message=str(error) or "too deeply nested to parse", line=1)
+    return None
+
+
+def _json_fault(text: str) -> SyntaxFault | None:
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        return SyntaxFault(message=f"{error.msg} (column {error.colno})", line=error.lineno)
+    except RecursionError:
+        return SyntaxFault(message="too deeply nested to parse", line=1)
+    return None
+
+
+def _toml_fault(text: str) -> SyntaxFault | None:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).partition(" (at line ")
+        line = place.partition(",")[0]
+        return SyntaxFault(
+            message=message, line=int(line) if line.isdigit() else text.count("\n") + 1
+        )
+    except RecursionError:
+        return SyntaxFault(message="too deeply nested to parse", line=1)
+    return None
+
+
+def _yaml_fault(text: str) -> SyntaxFault | None:
+    # Imported here: the YAML reader is slow to import and few sessions write YAML.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        for _event in YAML(typ="safe", pure=True).parse(text):
+            pass
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        return SyntaxFault(message=error.problem or "not YAML", line=line)
+    except (YAMLError, RecursionError) as error:
+        return SyntaxFault(message=str(error).partition("\n")[0] or "not YAML", line=1)
+    return None
+
+
+_CHECKS = {
+    ".py": SyntaxCheck(_python_fault, 150_000, is_data=False),
+    ".pyi": SyntaxCheck(_python_fault, 150_000, is_data=False),
+    ".json": SyntaxCheck(_json_fault, 8_000_000),
+    ".ipynb": SyntaxCheck(_json_fault, 8_000_000),
+    ".toml": SyntaxCheck(_toml_fault, 1_000_000),
+    ".yaml": SyntaxCheck(_yaml_fault, 300_000),
+    ".yml": SyntaxCheck(_yaml_fault, 300_000),
+}
+
+
+def diff_of(change: FileEdit) -> Diff:
+    """Return the diff of two texts. For a deleted file only the number of lines matters, for a
+    binary one nothing."""
+    if change.unseen:
+        return Diff(text="", added=0, removed=0)
+    basis = change.basis
+    old, new = text_of(basis), text_of(change.after)
+    if change.after is None:
+        return Diff(text="", added=0, removed=len(rows_of(old or "")))
+    if new is None or (basis is not None and old is None):
+        return Diff(text="", added=0, removed=0)
+    old_name = f"a/{change.moved_from or change.name}" if basis is not None else "/dev/null"
+    return unified_diff(old or "", new, old_name=old_name, new_name=f"b/{change.name}")
+
+
+def file_details(changes: Sequence[FileEdit], diffs: Sequence[Diff]) -> JsonObject:
+    kept = [each for each in changes if each.after is not None]
+    return {
+        "files_modified": [each.path for each in kept if each.before is not None or each.unseen],
+        "files_created": [each.path for each in kept if each.before is None and not each.unseen],
+        "files_deleted": [each.path for each in changes if each.after is None],
+        "bytes_written": sum(len(each.after) for each in changes if each.after is not None),
+        "added": sum(diff.added for diff in diffs),
+        "removed": sum(diff.removed for diff in diffs),
+        "diff": shorten("".join(diff.text for diff in diffs)),
+    }
+
+
+def syntax_news(changes: Sequence[FileEdit], verdicts: Sequence[SyntaxVerdict]) -> list[str]:
+    return [
+        f"{change.name} now has a syntax error, {verdict.fault}"
+        for change, verdict in zip(changes, verdicts, strict=True)
+        if verdict.fault
+    ]
+
+
+def syntax_details(verdicts: Sequence[SyntaxVerdict], news: Sequence[str]) -> JsonObject:
+    statuses = {verdict.status for verdict in verdicts}
+    worst = next((each for each in ("error", "known", "ok") if each in statuses), "skipped")
+    return {"lint": {"status": worst, "output": "\n".join(news)}}
+
+
+def warnings_before(ctx: ToolContext, change: FileEdit, *, whole: bool) -> list[str]:
+    """Return warnings about a file that the model is about to change; `whole` when all of it is
+    replaced."""
+    if change.before is None:
+        return []
+    match ctx.kept(ReadLog).knowledge(change.path, digest(change.before)):
+        case "outdated":
+            what = "is replaced too" if whole else "was kept"
+            return [f"{change.name} changed on disk since you read it; the new content {what}."]
+        case "part" if whole:
+            return [f"You had read only a part of {change.name}; the rest is replaced too."]
+        case _:
+            return []
+
+
+class FileEdit(Value):
+    """One file before and after; None means no file. `name` is the path as the model wrote it. When
+    content was moved here, `moved_from` names the source and `moved` its content. `unseen`: there
+    may be a file that must not be read."""
+
+    path: str
+    name: str
+    before: bytes | None
+    after: bytes | None
+    moved_from: str = ""
+    moved: bytes | None = None
+    unseen: bool = False
+
+    @property
+    def basis(self) -> bytes | None:
+        """Return the content that the new content is a version of."""
+        return self.moved if self.moved_from else self.before
+
+
+async def apply_edits(ctx: ToolContext, changes: Sequence[FileEdit]) -> list[SyntaxVerdict]:
+    """Check every change, then make all of them; ToolError when nothing was changed."""
+    for change in changes:
+        _refuse_labels(change)
+    verdicts = [await _check_syntax(change) for change in changes]
+    refused = [
+        f"{change.name} would not parse: {verdict.refused}."
+        for change, verdict in zip(changes, verdicts, strict=True)
+        if verdict.refused
+    ]
+    if refused:
+        raise ToolError("\n".join((*refused, "Nothing was written.")))
+    await _apply(ctx.workspace, changes)
+    _remember(ctx.kept(ReadLog), changes)
+    return verdicts
+
+
+def _refuse_labels(change: FileEdit) -> None:
+    """A label stands for a secret that the model was not shown. Written to a file, it would
+    silently replace the secret."""
+    after, before = text_of(change.after) or "", text_of(change.basis) or ""
+    fresh = [label for label in LABEL.findall(after) if label not in before]
+    if fresh:
+        raise ToolError(
+            f"{change.name} was not written: {fresh[0]} in the new text stands for a secret "
+            "that is not shown to you, and would take its place. Change other lines with patch and "
+            "leave those with secrets out, or read the secret from the environment in code."
+        )
+
+
+def text_of(data: bytes | None) -> str | None:
+    found = decode_text(data) if data is not None else None
+    return found.text if found else None
+
+
+async def _check_syntax(change: FileEdit) -> SyntaxVerdict:
+    after = text_of(change.after)
+    if after is None or change.after == change.basis:
+        return SyntaxVerdict(status="skipped")
+    return await check_syntax(change.path, text_of(change.basis), after)
+
+
+def _remember(log: ReadLog, changes: Sequence[FileEdit]) -> None:
+    for change in changes:
+        if change.after is None:
+            log.record_delete(change.path)
+        elif change.before is not None:
+            log.record_edit(change.path, digest(change.before), digest(change.after))
+        elif not change.moved_from:
+            log.record_write(change.path, digest(change.after))
+
+
+async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
+    """Files are deleted last, when everything else has worked."""
+    done: list[FileEdit] = []
+    try:
+        for change in sorted(changes, key=lambda each: each.after is None):
+            await _make_one(workspace, change)
+            done.append(change)
+    except ToolError as error:
+        stuck = await _revert(workspace, done)
+        left = f"these could not be restored: {', '.join(stuck)}" if stuck else "nothing is changed"
+        raise ToolError(f"{error} Given up; {left}.") from error
+    except BaseException:
+        # Cancelled in the middle: it may have happened, so it is reverted as well.
+        await _revert(workspace, (*done, change))
+        raise
+
+
+async def _make_one(workspace: Workspace, change: FileEdit) -> None:
+    if change.after is not None:
+        await workspace.write_bytes(change.path, change.after)
+    else:
+        await workspace.delete(change.path)
+
+
+async def _revert(workspace: Workspace, done: Sequence[FileEdit]) -> list[str]:
+    """Revert, newest first; return the names of files that could not be restored."""
+    stuck: list[str] = []
+    for change in reversed(done):
+        try:
+            if change.unseen:
+                stuck.append(change.name)
+            elif change.before is not None:
+                await workspace.write_bytes(change.path, change.before)
+            elif await workspace.stat(change.path) is not None:
+                await workspace.delete(change.path)
+        except ToolError:
+            stuck.append(change.name)
+    return stuck

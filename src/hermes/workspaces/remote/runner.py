@@ -1,0 +1,302 @@
+"""Runs scripts on a remote machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+
+from hermes.config.child_environment import child_environment
+from hermes.core.errors import ToolError
+from hermes.workspaces import shell_state
+from hermes.workspaces.child import PASSWORD_FD, Sink, wait_for_first
+from hermes.workspaces.remote.calls import LOST, RemoteCall, RemoteCalls, report_code
+from hermes.workspaces.runner import CommandOutcome
+from hermes.workspaces.shell_state import (
+    ShellState,
+    SnapshotReader,
+    is_name,
+    record_state,
+    shell_quote,
+    start_code,
+)
+
+_LONGEST_ARGUMENT = 100_000
+# Secrets travel under unique names, so that they are in the environment of a command and never in
+# the arguments of a process or in a file.
+_LENT = "__lent_"
+_TAKE_LENT = (
+    f'for __n in "${{!{_LENT}@}}"; do export "${{__n#{_LENT}}}=${{!__n}}"; unset "$__n"; done; '
+)
+
+# A folder of this session that nobody else can have prepared.
+HOME_FOLDER = (
+    '__base="${HOME:-/}/.cache/hermes/far"; builtin umask 077; '
+    'mkdir -p "$__base" 2>/dev/null || { __base="/tmp/hermes-far-$UID"; mkdir -p "$__base"; '
+    "[[ -O $__base ]] || builtin exit 9; }; "
+)
+
+# An ended process may stay in the process table until it is reaped.
+ALIVE = """__alive() {
+  local line
+  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
+  line=${line##*) }
+  [[ $line != [ZX]* ]]
+}
+"""
+# Everything that belongs to a process: its group, its session and whatever these started.
+_TREE = """__tree() {
+  local root=$1 again=1 file line pid fields
+  __found=([$root]=1)
+  while ((again)); do
+    again=0
+    for file in /proc/[0-9]*/stat; do
+      { IFS= read -r line <"$file"; } 2>/dev/null || continue
+      pid=${line%% *} fields=(${line##*) })
+      [[ ${fields[0]} == [ZX] || ${__found[$pid]} || $pid == $$ || $pid == 1 ]] && continue
+      if [[ ${__found[${fields[1]}]} || ${fields[2]} == $root || ${fields[3]} == $root ]]; then
+        __found[$pid]=1 again=1
+      fi
+    done
+  done
+}
+__living() {
+  local pid
+  for pid in "${!__found[@]}"; do __alive $pid && return; done
+  return 1
+}
+"""
+# The start time of a process on this boot tells it from a later one with its pid.
+IDENTITY = """__identity() {
+  local line fields
+  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
+  fields=(${line##*) })
+  { IFS= read -r __boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
+  __who="$__boot:${fields[19]}"
+}
+"""
+
+
+def end_tree_code(pid: int, *, grace_seconds: float, identity: str = "") -> str:
+    """Terminate a tree, then kill it; no effect if the pid belongs to another process by now."""
+    check = ""
+    if identity:
+        check = f"__identity {pid} && [[ $__who == {shell_quote(identity)} ]] || builtin exit 3; "
+    rounds = round(grace_seconds / 0.02)
+    return f"""{IDENTITY}{ALIVE}{_TREE}{check}declare -a __found; __tree {pid}
+builtin kill -TERM -- -{pid} "${{!__found[@]}}" 2>/dev/null
+for ((__n = 0; __n < {rounds}; __n++)); do __living || break; sleep 0.02; done
+for __n in 1 2 3; do
+  builtin kill -KILL -- -{pid} "${{!__found[@]}}" 2>/dev/null
+  __living || break
+  sleep 0.02; __tree {pid}
+done
+true"""
+
+
+def restore_variables_code(start: Mapping[str, str]) -> str:
+    """Return bash that makes the environment exactly this one."""
+    kept = "".join(f"export {name}={shell_quote(value)}\n" for name, value in start.items())
+    spared = f'[[ $__n == {_LENT}* ]] || unset "$__n"'
+    return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
+
+
+def pass_secrets_code(values: Mapping[str, str]) -> str:
+    """Return bash that passes these variables to whatever it starts; `variables` reads them
+    there."""
+    return "".join(
+        f"export {_LENT}{name}={shell_quote(value)}; "
+        for name, value in values.items()
+        if is_name(name)
+    )
+
+
+def set_variables_code(state: ShellState, file: str) -> str:
+    """Return bash that replaces the remote environment, by way of `file`, with the session's
+    variables and secrets."""
+    unset = "".join(f"unset {name}; " for name in state.removed)
+    changed = (f"export {name}={shell_quote(value)}; " for name, value in state.changed.items())
+    return f"builtin . {shell_quote(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
+
+
+def supervise_code(
+    line: str, cwd: str, note: str, mark: str, *, pty: bool, secret_env: Mapping[str, str]
+) -> str:
+    """Run a line in its own process group and report on the side channel: its pid at once, at the
+    end the content of the file `note`, and last its exit code, marked when leftovers still run. Job
+    messages of bash itself are dropped."""
+    word, prepare = shell_quote(line), ""
+    if len(line) > _LONGEST_ARGUMENT:
+        file = shell_quote(f"{note}.sh")
+        word, prepare = (
+            shell_quote(f"builtin . {file}"),
+            f"builtin printf %s {shell_quote(line)} >{file}; ",
+        )
+    inner = f"bash --norc --noprofile -c {word}"
+    command = terminal_code(inner) if pty else f"{inner} </dev/null"
+    nowhere = report_code(mark, "nowhere 1 0", out=4, side=3)
+    return f"""exec 3>&2 4>&1 2>&1
+builtin cd -- {shell_quote(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
+{prepare}{pass_secrets_code(secret_env)}set -m
+exec >/dev/null 2>&1
+{command} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
+__pid=$!
+builtin printf 'pid %s ;\\n' $__pid >&3
+exec </dev/null
+builtin wait $__pid; __code=$?
+builtin kill -0 -- -$__pid && __left=1
+cat {shell_quote(note)} >&3; rm -f {shell_quote(note)} {shell_quote(note)}.sh
+{report_code(mark, "ended $__code ${__left:-0}", out=4, side=3)}"""
+
+
+def terminal_code(inner: str) -> str:
+    """Return a line that runs on a pseudo-terminal with end-of-file at once, or when its input
+    ends."""
+    shell = 'SHELL="$(type -P bash)"'
+    settings = "stty cols 120 rows 40 2>/dev/null; "
+    line = f"[[ ${{TERM:-dumb}} == dumb ]] && export TERM=xterm-256color; {settings}exec {inner}"
+    return f"{shell} script -qefc {shell_quote(line)} /dev/null </dev/null"
+
+
+GRACE_SECONDS = 0.3
+PREPARE_SECONDS = 60.0
+
+
+class RemoteRunner:
+    """`key` names the session on the remote side; `extra_env` are variables for all commands,
+    `secret_env` those that each command gets anew; `made` is a folder to create if missing."""
+
+    def __init__(
+        self,
+        calls: RemoteCalls,
+        *,
+        key: str,
+        extra_env: Mapping[str, str],
+        passthrough: Sequence[str] = (),
+        sudo_works: bool = True,
+        made: Callable[[], str] | None = None,
+        secret_env: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._calls = calls
+        self._key = key
+        self._extra_env = extra_env
+        self._passthrough = passthrough
+        self._sudo_works = sudo_works
+        self._made = made
+        self.secret_env = secret_env
+        self._numbers = count()
+        self._reader = SnapshotReader()
+        self._leftovers: set[int] = set()
+        self._preparing = asyncio.Lock()
+        self.folder = ""
+        self.start: dict[str, str] = {}
+
+    def can_use_sudo(self, *, unconfined: bool) -> bool:
+        return self._sudo_works
+
+    async def prepare(self) -> Mapping[str, str]:
+        """Read the remote environment; secrets in it are hidden from commands."""
+        async with self._preparing:
+            if not self.folder:
+                await self._read_environment()
+        return self.start
+
+    async def _read_environment(self) -> None:
+        make = f"mkdir -p -- {shell_quote(self._made())} || builtin exit 8; " if self._made else ""
+        body = (
+            f'{make}{HOME_FOLDER}__base="$__base/"{shell_quote(self._key)}; '
+            'mkdir -p "$__base/notes"; '
+            'builtin printf "%s\\0" "$__base"; builtin export -p'
+        )
+        answer = await self._calls.answer(body, timeout=PREPARE_SECONDS)
+        if answer.code:
+            raise ToolError(f"The machine cannot create a session folder: {answer.errors}")
+        folder, exports = answer.out.split(b"\0", 1)
+        found = shell_state.parse_exports(exports) | dict(self._extra_env)
+        found.pop("OLDPWD", None)
+        visible = child_environment(found, self._passthrough)
+        self.start = {**visible, "PAGER": "cat", "GIT_PAGER": "cat"}
+        kept = restore_variables_code(self.start).encode("utf-8", "surrogateescape")
+        await self._calls.answer(f"umask 077; cat >{shell_quote(folder.decode())}/env.sh", kept)
+        self.folder = folder.decode()
+
+    async def is_folder(self, path: str) -> bool:
+        return (await self._calls.answer(f"[[ -d {shell_quote(path)} ]]")).code == 0
+
+    def start_files(self, names: Sequence[str]) -> Sequence[str]:
+        home = self.start.get("HOME", "/")
+        return [f"{home}/{name.removeprefix('~/')}" for name in names]
+
+    def opening(self, cwd: str, state: ShellState, preface: str) -> str:
+        around = set_variables_code(state, f"{self.folder}/env.sh")
+        return around + start_code(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
+
+    async def run(
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        sinks: Sequence[Sink],
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        pty: bool,
+        preface: str = "",
+        password: bytes = b"",
+        unconfined: bool = False,
+    ) -> CommandOutcome:
+        await self.prepare()
+        secret_env, reports = self.secret_env(), bytearray()
+        note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
+        line = self.opening(cwd, state, preface) + record_state(script, note, secret_env)
+
+        def out(data: bytes) -> None:
+            for sink in sinks:
+                sink(data)
+
+        call = await self._calls.stream(
+            lambda mark: supervise_code(line, cwd, note, mark, pty=pty, secret_env=secret_env),
+            password,
+            out,
+            reports.extend,
+        )
+        try:
+            how = await wait_for_first(call.final, timeout=timeout, stop=stop)
+            if how != "ended":
+                await self._end(call, reports)
+        except BaseException:
+            await self._end(call, reports)
+            raise
+        finally:
+            call.close()
+        if how != "ended":
+            return CommandOutcome(how=how, code=124 if how == "timeout" else 130)
+        return self._read_outcome(call, bytes(reports))
+
+    def _read_outcome(self, call: RemoteCall, reports: bytes) -> CommandOutcome:
+        final = call.final.result()
+        if final is None:
+            raise ToolError(f"{LOST} {call.connection_error}".strip())
+        how, code, left = final.split()
+        if how == b"nowhere":
+            return CommandOutcome(how="nowhere", code=1)
+        first, _, note = reports.partition(b"\n")
+        if left == b"1":
+            self._leftovers.add(int(first.split()[1]))
+        return CommandOutcome(how="ended", code=int(code), after=self._reader.read(note))
+
+    async def _end(self, call: RemoteCall, reports: bytearray) -> None:
+        """End the remote process tree, once its pid is known."""
+        for _ in range(50):
+            if b";" in reports or call.final.done():
+                break
+            await asyncio.sleep(0.02)
+        if call.final.done() or b";" not in reports:
+            return
+        pid = int(reports.split()[1])
+        await self._calls.answer(end_tree_code(pid, grace_seconds=GRACE_SECONDS))
+
+    async def close(self) -> None:
+        for pid in self._leftovers:
+            await self._calls.answer(end_tree_code(pid, grace_seconds=GRACE_SECONDS))
+        self._leftovers.clear()

@@ -1,0 +1,171 @@
+"""Connects to a machine through OpenSSH, with one shared connection for all calls."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.child import Child, wait_for_first
+from hermes.workspaces.confinement.scope import ConfinementReport
+from hermes.workspaces.files import find_program
+from hermes.workspaces.remote.calls import READ_LINE
+
+# Host keys are checked by the user's own settings, and ssh must not prompt.
+_OPTIONS = (
+    "BatchMode=yes",
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "PermitLocalCommand=no",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "LogLevel=ERROR",
+)
+_FAR_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
+# The path of a socket is limited to about a hundred bytes.
+_SOCKET_PATH_BYTES = 90
+
+
+class SshSettings(Value):
+    """`key` is a file; "" leaves the choice to ssh. `config` replaces ~/.ssh/config."""
+
+    host: str
+    user: str = ""
+    port: int = 22
+    key: str = ""
+    config: str = ""
+    connect_seconds: int = 10
+
+
+class SshConnection:
+    """`folder` holds the control socket and must belong to the user. The connection lives on a pipe
+    from Hermes, so it ends with it."""
+
+    def __init__(self, settings: SshSettings, folder: Path, env: Mapping[str, str]) -> None:
+        if settings.host.startswith("-") or settings.user.startswith("-"):
+            raise ToolError("A host or user cannot begin with a dash.")
+        self._settings = settings
+        self._env = {**env, "LC_ALL": "C"}
+        name = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
+        self._socket = _shorten_path(folder / f"{name}-{os.getpid()}-{id(self):x}")
+        self._master: Child | None = None
+        self._hold = -1
+        self._opening = asyncio.Lock()
+
+    @property
+    def protection(self) -> ConfinementReport:
+        target = self._settings.host
+        return ConfinementReport(
+            kind="machine",
+            details=(f"commands run on {target}, without access to this machine",),
+            gaps=(f"on {target} they have all rights of the login",),
+        )
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return self._env
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Use the shared connection if it is up; otherwise ssh opens one."""
+        return (*self._ssh("ControlMaster=no"), _FAR_BASH)
+
+    def _ssh(self, *options: str) -> tuple[str, ...]:
+        settings = self._settings
+        program = find_program("ssh", self._env.get("PATH", os.defpath))
+        if program is None:
+            raise ToolError("ssh is not installed. Ask the user to install it.")
+        words = [program, "-T"]
+        if settings.config:
+            words += ["-F", settings.config]
+        connect = f"ConnectTimeout={settings.connect_seconds}"
+        for option in (*_OPTIONS, connect, f"ControlPath={self._socket}", *options):
+            words += ["-o", option]
+        if settings.key:
+            words += ["-i", str(Path(settings.key).expanduser()), "-o", "IdentitiesOnly=yes"]
+        if settings.user:
+            words += ["-l", settings.user]
+        return (*words, "-p", str(settings.port), "--", settings.host)
+
+    async def open(self) -> None:
+        async with self._opening:
+            if self._master and not self._master.ended.done():
+                return
+            await self._connect()
+
+    def open_now(self) -> None:
+        """ssh connects automatically where there is no shared connection."""
+
+    async def hibernate(self) -> None:
+        await self.close()
+
+    async def _connect(self) -> None:
+        """Connect; the connection is up when its echo returns."""
+        self._drop()
+        self._socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._socket.unlink(missing_ok=True)
+        errors = bytearray()
+        up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(_end: object = None) -> None:
+            if not up.done():
+                up.set_result(None)
+
+        def echoed(data: bytes) -> None:
+            if b"up\n" in data:
+                settle()
+
+        words = (*self._ssh("ControlMaster=yes", "ControlPersist=no"), "echo up; exec cat")
+        reading, self._hold = os.pipe()
+        os.set_inheritable(self._hold, False)
+        try:
+            self._master = Child(
+                words[0], words, self._env, echoed, errors=errors.extend, source=reading
+            )
+        finally:
+            os.close(reading)
+        self._master.ended.add_done_callback(settle)
+        how = await wait_for_first(up, timeout=self._settings.connect_seconds + 5)
+        if how == "timeout" or self._master.ended.done():
+            self._drop()
+            raise ToolError(
+                _explain_failure(self._settings.host, errors.decode("utf-8", "replace"))
+            )
+
+    def _drop(self) -> None:
+        if self._hold >= 0:
+            os.close(self._hold)
+            self._hold = -1
+        if self._master:
+            self._master.close()
+
+    async def close(self, *, keep: bool = False) -> None:
+        """Remote processes run on."""
+        self._drop()
+        if self._master and not self._master.ended.done():
+            await self._master.end(grace_seconds=0.5)
+        self._master = None
+        self._socket.unlink(missing_ok=True)
+
+
+def _shorten_path(path: Path) -> Path:
+    """ssh appends some characters while it creates the socket."""
+    if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
+        return path
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    return Path(f"/tmp/hermes-ssh-{os.getuid()}", name)
+
+
+def _explain_failure(host: str, words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    last = lines[-1] if lines else "no answer in time"
+    if "Host key verification failed" in words:
+        return f"The host key of {host} is unknown. Ask the user to run ssh once and check it."
+    if "Permission denied" in words:
+        return f"{host} refused the login ({last}). Ask the user to check user name and key."
+    return f"{host} is not reachable: {last}. Try again later or ask the user."

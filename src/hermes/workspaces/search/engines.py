@@ -1,0 +1,261 @@
+"""The search engines: ripgrep, GNU grep and Python."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+from hermes.codec.json import encode
+from hermes.core.errors import ToolError
+from hermes.core.ports import SearchQuery
+from hermes.workspaces.child import Child
+from hermes.workspaces.search.matches import MatchReader
+from hermes.workspaces.search.selection import Selection
+from hermes.workspaces.search.worker import SearchTask, match_before_cr
+
+# File names per call; the limit of the kernel is far higher.
+ARGUMENT_BYTES = 100_000
+ERROR_BYTES = 4_000
+
+
+async def run_program(
+    program: str,
+    arguments: tuple[str, ...],
+    sink: Callable[[bytes], None],
+    *,
+    enough: asyncio.Event,
+) -> None:
+    """Run until it ends or `enough` is set. The programs are told not to report unreadable files,
+    so any error output means that this search failed: ToolError."""
+    output = bytearray()
+
+    def add_error(data: bytes) -> None:
+        output.extend(data[: ERROR_BYTES - len(output)])
+
+    try:
+        env = {"LC_ALL": "C.UTF-8", "PATH": os.defpath}
+        child = Child(program, (program, *arguments), env, sink, errors=add_error)
+    except OSError as error:
+        raise ToolError(f"{program}: {error.strerror}") from error
+    try:
+        await child.wait(timeout=None, stop=enough)
+    finally:
+        if not child.ended.done():
+            await child.end(grace_seconds=0)
+        child.close()
+    if output and not enough.is_set():
+        raise ToolError(_summarize(output.decode("utf-8", "replace"), program))
+
+
+def _summarize(output: str, program: str) -> str:
+    """Return the line that names the error; ripgrep prints the pattern before it."""
+    lines = output.strip().splitlines()
+    named = [line for line in lines if line.startswith("error: ")]
+    first = named[0].removeprefix("error: ") if named else lines[0]
+    return first.removeprefix(f"{program}: ").removeprefix("grep: ")
+
+
+class NameReader:
+    """Collects file names that end in NUL."""
+
+    def __init__(self, *, most: int, enough: asyncio.Event) -> None:
+        self.names: list[str] = []
+        self.cut = False
+        self._most = most
+        self._enough = enough
+        self._held = b""
+
+    def add(self, data: bytes) -> None:
+        *names, self._held = (self._held + data).split(b"\0")
+        self.names += map(os.fsdecode, names)
+        if len(self.names) > self._most:
+            del self.names[self._most :]
+            self.cut = True
+            self._enough.set()
+
+
+def batches(paths: Iterable[str]) -> Iterator[list[str]]:
+    """Split paths so that each batch fits into the arguments of one call."""
+    batch: list[str] = []
+    size = 0
+    for path in paths:
+        length = len(os.fsencode(path)) + 1
+        if batch and size + length > ARGUMENT_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += length
+    if batch:
+        yield batch
+
+
+# It must not skip anything that the selection takes: rules of parent folders, other ignore files
+# and user settings are off. `Selection` filters what is listed too much.
+_WALK = (
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    "--null",
+    "--no-require-git",
+    "--no-ignore-parent",
+    "--no-ignore-global",
+    "--no-ignore-exclude",
+    "--no-ignore-dot",
+)
+_LINES = (
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    "--threads=1",
+    "--null",
+    "--text",
+    "--encoding=none",
+    "--line-number",
+    "--with-filename",
+    "--no-heading",
+    "--no-context-separator",
+)
+
+
+class RipgrepSearch:
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        arguments = (*_WALK, *_glob_arguments(selection), "--files", "--", selection.root)
+        await run_program(self._program, arguments, names.add, enough=enough)
+        names.names = await asyncio.to_thread(_filter_selected, selection, names.names)
+
+    async def candidates(
+        self, pattern: str, selection: Selection, *, most: int
+    ) -> AsyncIterator[list[str]]:
+        """Yield files with a matching line, in order, in batches."""
+        enough = asyncio.Event()
+        names = NameReader(most=most, enough=enough)
+        arguments = (
+            *_WALK,
+            *_glob_arguments(selection),
+            "--encoding=none",
+            "--files-with-matches",
+            f"--regexp={match_before_cr(pattern)}",
+            "--",
+            selection.root,
+        )
+        await run_program(self._program, arguments, names.add, enough=enough)
+        taken = await asyncio.to_thread(_filter_selected, selection, names.names)
+        for batch in batches(sorted(taken, key=_folder_order)):
+            yield batch
+
+    async def lines(
+        self,
+        pattern: str,
+        query: SearchQuery,
+        paths: list[str],
+        reader: MatchReader,
+        enough: asyncio.Event,
+    ) -> None:
+        arguments = (
+            *_LINES,
+            f"--context={query.context}",
+            f"--regexp={match_before_cr(pattern)}",
+            "--",
+            *paths,
+        )
+        await run_program(self._program, arguments, reader.add, enough=enough)
+
+
+def _filter_selected(selection: Selection, names: list[str]) -> list[str]:
+    return [name for name in names if selection.includes(name)]
+
+
+def _folder_order(path: str) -> list[bytes]:
+    """Sort like `Selection.walk`."""
+    return path.encode().split(b"/")
+
+
+def _glob_arguments(selection: Selection) -> list[str]:
+    arguments = ["--hidden"] if selection.hidden else []
+    # A glob without folders means the same to both, and makes ripgrep faster.
+    for glob in selection.globs:
+        arguments += [f"--glob={name}" for name in glob.names]
+        if glob.names:
+            break
+    return [*arguments, "--glob=!.git"]
+
+
+# Characters, digits and word boundaries are those of Unicode, as in the other engines.
+UNICODE = "(*UTF)(*UCP)"
+OPTIONS = (
+    "--perl-regexp",
+    "--no-messages",
+    "--color=never",
+    "--null",
+    "--text",
+    "--line-number",
+    "--with-filename",
+    "--no-group-separator",
+)
+
+
+class GrepSearch:
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        await read_walk(selection, names, enough)
+
+    async def candidates(
+        self, pattern: str, selection: Selection, *, most: int
+    ) -> AsyncIterator[list[str]]:
+        """All selected files, in order, in batches."""
+        yield [os.devnull]  # so that an invalid pattern fails even where there are no files
+        walk = batches(selection.walk())
+        while batch := await asyncio.to_thread(_next, walk):
+            yield batch
+
+    async def lines(
+        self,
+        pattern: str,
+        query: SearchQuery,
+        paths: list[str],
+        reader: MatchReader,
+        enough: asyncio.Event,
+    ) -> None:
+        context = f"--context={query.context}"
+        arguments = (*OPTIONS, context, grep_regexp(pattern), "--", *paths)
+        await run_program(self._program, arguments, reader.add, enough=enough)
+
+
+def grep_regexp(pattern: str) -> str:
+    return f"--regexp={UNICODE}{match_before_cr(pattern)}"
+
+
+def _next(walk: Iterator[list[str]]) -> list[str] | None:
+    return next(walk, None)
+
+
+async def read_walk(selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+    """List the selected files, a batch at a time, so that a search can be stopped in between."""
+    walk = batches(selection.walk())
+    while not enough.is_set() and (batch := await asyncio.to_thread(_next, walk)):
+        names.add("\0".join((*batch, "")).encode())
+
+
+_START = f"""import sys
+sys.path[:] = sys.argv[2:]
+from {SearchTask.__module__} import main
+main(sys.argv[1])"""
+
+
+class PythonSearch:
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        await read_walk(selection, names, enough)
+
+    async def search(
+        self, query: SearchQuery, line_bytes: int, reader: MatchReader, enough: asyncio.Event
+    ) -> None:
+        task = encode(SearchTask(query=query, line_bytes=line_bytes)).decode()
+        arguments = ("-I", "-S", "-Wignore", "-c", _START, task, *filter(None, sys.path))
+        await run_program(sys.executable, arguments, reader.add, enough=enough)
