@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.measure import report, rounded
 from bench.serving import served
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.session_request import SessionRequest

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
-from hermes.app.commons import enable_burst_caching
+from hermes.app.app import App
+from hermes.app.run_shared import enable_burst_caching
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.effects import Allow, Ask, RunCommand

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import CommandRegistry
 from hermes.config.home import Home

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.registry import AttachImage, OpenEditor, Outcome, ShowText, Suggestion
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

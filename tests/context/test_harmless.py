@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.context.harmless import MOST_KNOWN, SCANNER, ScanCache
+from hermes.context.file_scan import MOST_KNOWN, SCANNER, ScanCache
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.context_engine import plugin_context_engine
 from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
@@ -28,7 +28,7 @@ from hermes.core.messages import (
 )
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.context.references import Mention, find_mentions
 from hermes.context.session_references import expand_references, without_attachments
 from hermes.core.session import Session

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.config.settings import Settings
-from hermes.context.personality_choice import overlay
-from hermes.context.soul import STARTER
+from hermes.context.prompting import STARTER, overlay
 from hermes.context.system import (
     BUILT_IN,
     DEFAULT_IDENTITY,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.context.toolchain import MANAGED, NO_PIP, NO_PYTHON, ONLY_PYTHON3, TERMUX, WSL
-from hermes.context.toolchain import toolchain_notes as told
+from hermes.context.prompting import MANAGED, NO_PIP, NO_PYTHON, ONLY_PYTHON3, TERMUX, WSL
+from hermes.context.prompting import toolchain_notes as told
 
 
 @pytest.fixture

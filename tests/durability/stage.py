@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonValue
 from hermes.config.home import Home
 from hermes.config.load import load

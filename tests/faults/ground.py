@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolStarted, TurnEnded

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.commands import Say
 from hermes.core.events import ReplyAdded, ToolStarted, TurnEnded
 from hermes.core.session_request import SessionRequest

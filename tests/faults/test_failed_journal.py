@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.commands import Compact, Say
 from hermes.core.errors import DiskFull, Fenced, SessionBusy
 from hermes.core.messages import AssistantMessage, ToolMessage, UserMessage

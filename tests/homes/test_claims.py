@@ -11,13 +11,13 @@ import pytest
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.homes.claims import claims_folder, hold_claim
+from hermes.homes.token_claims import claims_folder, hold_claim
 
 TOKEN = "a token that two homes have"
 HOLD = """
 import sys
 from pathlib import Path
-from hermes.homes.claims import claimed
+from hermes.homes.token_claims import claimed
 from hermes.config.home import Home
 
 home, folder, token = sys.argv[1:]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.homes.updating import Installation, check_for_update, installation, update
+from hermes.homes.installation import Installation, check_for_update, installation, update
 
 
 def git(folder: Path, *words: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -10,7 +10,7 @@ import pytest
 
 from hermes.app.replay import replay
 from hermes.core.events import HookAnswered, ReplyAdded, ToolFinished
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, says
 from hermes.testing.wires.table import WireName

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
 from hermes.config.home import Home

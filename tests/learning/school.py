@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import learn_beside
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home

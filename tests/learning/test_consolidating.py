@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.skills.consolidation import Consolidation, MergeResult
 from hermes.skills.curator import INSTRUCTIONS, codes, missing_code
 from hermes.skills.history import Cause, Who

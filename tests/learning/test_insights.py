@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import decode
 from hermes.commands.insights import NO_ACTIVITY, insight_lines
 from hermes.core.events import (
@@ -23,7 +23,7 @@ from hermes.core.events import (
 )
 from hermes.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, user_says
 from hermes.homes.insights import Insights, insights
-from hermes.journal.tally import HOUR_SECONDS
+from hermes.journal.usage_tally import HOUR_SECONDS
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, Pupil, School, say

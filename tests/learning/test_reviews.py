@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.replay import learning_deps
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject

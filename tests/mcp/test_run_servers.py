@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.core.commands import Say

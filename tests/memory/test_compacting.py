@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -13,8 +13,8 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import Image, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.world import World
-from hermes.models.auxiliary import SideModel, timeout_for
 from hermes.models.models import Models
+from hermes.models.side_model import SideModel, timeout_for
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says

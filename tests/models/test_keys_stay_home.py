@@ -11,7 +11,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import HermesError
 from hermes.core.world import SystemClock
-from hermes.models.choice import ModelRef
+from hermes.models.model_ref import ModelRef
 from hermes.models.resolver import Resolver
 from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.endpoint import Endpoint

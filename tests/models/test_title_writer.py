@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Retitle, Say
@@ -14,7 +14,7 @@ from hermes.core.events import ModelCalled, Titled, TurnEnded
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.models.title_writer import clean_title
+from hermes.models.side_tasks import clean_title
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import encode
 from hermes.core.commands import Say
 from hermes.core.events import ModelCalled, ToolFinished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName

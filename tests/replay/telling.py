@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.commands import Answer, Command, Interrupt, Say
 from hermes.core.events import ApprovalAsked, Event, QuestionAsked
 from hermes.core.session import Session

@@ -10,7 +10,7 @@ from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.request import Request
 from hermes.testing.steps import Rule, Step, calls, fails, overflows, says

@@ -10,8 +10,7 @@ import pytest
 
 from hermes.app.replay import replay
 from hermes.core.errors import UsageError
-from hermes.replay.file import lines_of, load, pack_recording
-from hermes.replay.recording import Recording
+from hermes.replay.recording import Recording, lines_of, load, pack_recording
 from hermes.testing.faults import dripped
 from hermes.testing.steps import calls, says
 from tests.replay.recorded import record

@@ -8,8 +8,8 @@ from pathlib import Path
 from hermes.app.replay import replay
 from hermes.core.commands import Say
 from hermes.core.session_request import SessionRequest
-from hermes.replay.file import lines_of, load, pack_recording
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
+from hermes.replay.recording import lines_of, load, pack_recording
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

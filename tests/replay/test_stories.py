@@ -9,8 +9,8 @@ import pytest
 from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.core.events import CallSettled
-from hermes.replay.cues import side_work
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
+from hermes.replay.inputs import side_work
 from tests.replay.stories import stories
 from tests.replay.telling import Story, told
 

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.app.replay import replay
 from hermes.codec.values import replace
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
 from tests.replay.stories import stories
 from tests.replay.telling import Story, told
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.side_questions import in_background
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, StartWork

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hermes.app.build import App
-from hermes.app.upkeep import run_curator
+from hermes.app.app import App
+from hermes.app.session_tasks import run_curator
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.upkeep import run_curator
+from hermes.app.session_tasks import run_curator
 from hermes.core.session_request import SessionRequest
 from hermes.cron.service import JobService
 from hermes.skills.consolidation import Consolidation

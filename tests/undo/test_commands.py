@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands import rollback
 from hermes.commands.registry import CommandRegistry, ShowText
 from hermes.config.home import Home

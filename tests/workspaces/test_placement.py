@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say

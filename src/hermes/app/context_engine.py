@@ -1,4 +1,4 @@
-"""The context engine of a session: which one, by which settings, and who writes its summaries."""
+"""Joins plugins to a run and chooses the context engine of a session."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.transcript import Transcript
 from hermes.core.turn import ContextEngine
+from hermes.plugins.run_plugins import HostServices, RunPlugins
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
     from hermes.context.plugin_engine import PluginEngine
+    from hermes.core.turn import Connect
+    from hermes.plugins.integration import ImageRegistrar
 
 TASK = "compression"
 OFTEN = (
@@ -86,7 +89,7 @@ async def _flush_memory(
     app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
     # Few conversations grow so long.
-    from hermes.memory.flush import MemoryFlush
+    from hermes.memory.review import MemoryFlush
 
     return await MemoryFlush(app.memory, session_id, opened)(messages)
 
@@ -112,7 +115,7 @@ class _SummaryWriter:
 
     async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
         # Few conversations grow so long.
-        from hermes.models.auxiliary import SideModel
+        from hermes.models.side_model import SideModel
 
         session = self._app.require_session(self._session_id)
         transcript = session.transcript
@@ -123,3 +126,30 @@ class _SummaryWriter:
             tell=session.tell,
         )
         return await auxiliary.ask(TASK, prompt, meter)
+
+
+def join_plugins(app: App) -> RunPlugins:
+    """The plugins of this run; no place that they add to is made before it is used."""
+
+    def images() -> tuple[ImageRegistrar, type]:
+        from hermes.images.provider import ImageGenProvider
+
+        return app.images.providers, ImageGenProvider
+
+    host = HostServices(app.run, app.models, app.tools, app.find_session, app.hooks.hooks_of)
+    return RunPlugins(
+        host,
+        context_engines=app.context_engines,
+        memory_providers=app.memory_providers,
+        hooks=lambda: app.hooks.registry,
+        images=images,
+        fit=partial(plugin_context_engine, app),
+    )
+
+
+def select_context(app: App, session_id: str, connect: Connect) -> Connect:
+    """The way to models, past a context engine of a plugin; where the settings name none, nothing
+    of theirs is loaded."""
+    if not app.plugins.enabled or app.settings.context.engine == BUILT_IN:
+        return connect
+    return app.plugins.engines.wrap(session_id, connect)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from contextlib import suppress
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.prompt import Prompt
-from hermes.models.auxiliary import SideModel
+from hermes.models.side_model import SideModel
 from hermes.recall.archive import MOST_SHOWN, RecapModel
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
 
 TASK = "session_search"
 # Half of a window, at the four characters that a token has at least in most languages.

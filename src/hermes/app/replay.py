@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.load import Config
 from hermes.learning.deps import LearningDeps
 from hermes.replay.environment import ReplayEnvironment
+from hermes.replay.expected_events import Report
 from hermes.replay.recording import Recording
 from hermes.replay.replay import ReplayOverrides
 from hermes.replay.replay import replay as replay_with
-from hermes.replay.report import Report
 
 
 def replay_app(config: Config, environment: ReplayEnvironment) -> App:

@@ -1,4 +1,4 @@
-"""What a person sets for one session while it goes on; new sessions begin with the settings."""
+"""What a person can change in an open session: effort, tier, approvals, model."""
 
 from __future__ import annotations
 
@@ -7,17 +7,40 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from hermes.codec.values import JsonValue, replace
 from hermes.config.schema import Effort
 from hermes.config.settings import Settings
-from hermes.core.commands import Tune
+from hermes.core.commands import SwitchModel, Tune
 from hermes.core.events import Tuned
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
+from hermes.core.session import Session
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Connect, TurnLimits, View
 from hermes.models.limits import TieredConnect
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
+    from hermes.app.app import App
     from hermes.config.run_context import RunContext
+
+
+async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
+    """It keeps its model, unless another was asked for or it is out of reach. A replay is told by
+    its record."""
+    if app.run.offline:
+        return
+    wanted = app.models.is_explicit()
+    if not wanted and app.models.is_reachable(transcript.model, transcript.provider):
+        return
+    choice = await app.models.choose()
+    app.announce_choice(choice)
+    if (choice.model, choice.provider) == (transcript.model, transcript.provider):
+        return
+    if not wanted:
+        app.news.append(
+            f"{transcript.model} ({transcript.provider}) is not available now; "
+            f"{choice.model} goes on."
+        )
+    await session.send(SwitchModel(model=choice.model, provider=choice.provider))
+
 
 ApprovalMode = Literal["manual", "smart", "off"]
 MODES = get_args(ApprovalMode)

@@ -1,22 +1,22 @@
-"""What the requests of a new session begin with, as things are now: the system text and tools."""
+"""The fixed beginning of a session's requests, and its size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.context.context_files import file_scan
-from hermes.context.prompting import SystemText, system_text
-from hermes.context.soul import write_default_soul
+from hermes.codec.json import encode
+from hermes.codec.values import Value
+from hermes.context.file_scan import file_scan
+from hermes.context.prompting import SystemText, system_text, toolchain_notes, write_default_soul
 from hermes.context.system import Slots
-from hermes.context.toolchain import toolchain_notes
 from hermes.core.session_request import SessionRequest
-from hermes.memory.snapshots import external_block
-from hermes.models.choice import ModelChoice
+from hermes.memory.snapshots import external_block, session_memory
+from hermes.models.model_ref import ModelChoice
 from hermes.skills.session_index import skill_index
 from hermes.tools.toolbox import SEARCHING, resolve_toolsets, wanted_names
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
 
 
 class SessionPrompt(NamedTuple):
@@ -77,3 +77,34 @@ def session_prompt(
 def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
     wanted = app.settings.agent.environment_probe and "terminal" in tools
     return toolchain_notes(app.env) if wanted else ""
+
+
+BYTES_PER_TOKEN = 4
+
+
+class PromptSize(Value):
+    """`tokens` are estimated: a quarter of the bytes, rounded up."""
+
+    part: str
+    name: str
+    bytes: int
+    tokens: int
+
+
+async def prompt_sizes(app: App, opening: SessionRequest) -> tuple[PromptSize, ...]:
+    """For a new session, opened now in this folder. Nothing is sent."""
+    choice = await app.models.choose()
+    memory = await session_memory(app.memory, opening)
+    app.images.offer(only_look=True)
+    text, names = session_prompt(
+        app, opening, choice, app.cwd(opening), memory=memory.text, only_look=True
+    )
+    layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
+    tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
+    return (*layers, *tools)
+
+
+def _size(part: str, name: str, data: bytes) -> PromptSize:
+    return PromptSize(
+        part=part, name=name, bytes=len(data), tokens=-(-len(data) // BYTES_PER_TOKEN)
+    )

@@ -7,8 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value, replace
-from hermes.context.prefill import prefill_messages
-from hermes.context.prompting import prompt_view
+from hermes.context.prompting import prefill_messages, prompt_view
 from hermes.core.commands import Say
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
@@ -19,7 +18,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.tools.toolbox import wanted_names
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
 
 SOURCE = "background"
 SIDE_QUESTION = (

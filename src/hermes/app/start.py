@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonValue
 from hermes.config.environment import env_flag, process_environment, set_time_zone
 from hermes.config.home import resolve_home

@@ -8,7 +8,7 @@ from hermes.core.events import SessionOpened
 from hermes.core.service_registry import ServiceRegistry
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
 
 
 def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRegistry:
@@ -45,8 +45,7 @@ def _session_id(session_id: str) -> object:
 
 
 def _mcp_hosting(app: App, session_id: str) -> object:
-    from hermes.mcp.session_hosting import hosting_of
-    from hermes.mcp.taint_watch import watch_of
+    from hermes.mcp.session_hosting import hosting_of, watch_of
 
     rules = app.controls[session_id].rules
     watch = watch_of(rules, lambda: app.shared.suspects, app.secrecy.text)
@@ -81,13 +80,13 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
 
 def _speech(app: App) -> object:
-    from hermes.plugins.speech_provider import speech_of
+    from hermes.plugins.run_providers import speech_of
 
     return speech_of(app.run, app.plugins.services)
 
 
 def _web(app: App) -> object:
-    from hermes.plugins.web_provider import web_of
+    from hermes.plugins.run_providers import web_of
 
     return web_of(app.plugins.services)
 

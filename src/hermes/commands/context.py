@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
-from hermes.context import personality_choice as personalities
+from hermes.context import prompting as personalities
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
 

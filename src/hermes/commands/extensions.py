@@ -13,7 +13,7 @@ from hermes.commands.registry import (
     SlashCommand,
     Suggestion,
 )
-from hermes.plugins.plugin_commands import command_of_plugin, commands_of_plugins
+from hermes.plugins.commands import command_of_plugin, commands_of_plugins
 
 
 async def _reload(here: CommandContext, _argument: str) -> Outcome:

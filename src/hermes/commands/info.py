@@ -11,7 +11,7 @@ from hermes.commands.registry import CommandContext, Outcome, Reload, ShowText, 
 from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
 from hermes.homes.toolsets import ToolsetState, switch, toolset_states
-from hermes.models.shelf import ModelBrowser, ProviderRow
+from hermes.models.browser import ModelBrowser, ProviderRow
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 

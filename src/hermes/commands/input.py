@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.atomic_files import replace_file
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import (

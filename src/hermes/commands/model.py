@@ -8,10 +8,9 @@ from hermes.codec.values import Value
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.models.choice import IN_PROCESS
-from hermes.models.saving import save_choice
-from hermes.models.shelf import ModelBrowser, ModelCard, ModelCards
-from hermes.models.switching import switch
+from hermes.models.browser import ModelBrowser, ModelCard, ModelCards
+from hermes.models.model_ref import IN_PROCESS
+from hermes.models.saved_choice import save_choice, switch
 
 
 def describe_model(card: ModelCard) -> str:

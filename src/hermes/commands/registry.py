@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.core.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import Value
 from hermes.commands.formatting import format_count, format_money
 from hermes.core.caps import DAY_SECONDS, Cap, first_day_of_month

@@ -1,11 +1,17 @@
-"""What a session's requests begin with: the system text and the tools, fixed when it opens."""
+"""The system prompt: persona, environment, guidance and prefilled messages."""
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from hermes.codec.atomic_files import write_new
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.config.schema import Effort
 from hermes.config.settings import AgentSettings, Settings
@@ -13,21 +19,132 @@ from hermes.context.pii import hides_people, without_people
 from hermes.context.project_files import (
     ProjectContext,
     Scan,
+    cut_middle,
     limit_for,
     no_scan,
     project_context,
 )
-from hermes.context.soul import read_soul
-from hermes.context.system import Layer, PromptFacts, Slots, layers, platform_hint, with_model
+from hermes.context.system import (
+    Layer,
+    PromptFacts,
+    Slots,
+    all_personalities,
+    find_personality,
+    layers,
+    platform_hint,
+    with_model,
+)
+from hermes.core.commands import Overlay
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
-from hermes.core.messages import Message
+from hermes.core.messages import AssistantMessage, Message, Text, user_says
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
-from hermes.models.choice import ModelChoice
+from hermes.models.model_ref import ModelChoice
 from hermes.workspaces.shell import describe_backend, is_remote_backend
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+
+STARTER = """\
+<!-- Who Hermes is for you. What you write below this line takes the place of
+the built-in introduction in every new session: a name, a manner, what matters.
+As long as there is nothing, the built-in one is used. -->
+"""
+
+
+def write_default_soul(home: Home) -> None:
+    """A first SOUL.md for somebody to write in; never over one that is there."""
+    # A home that cannot be written does without.
+    with suppress(OSError):
+        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_new(home.soul, STARTER.encode(), durable=False)
+
+
+def is_custom(home: Home) -> bool:
+    """Whether somebody has put words of their own there."""
+    return bool(_words(home))
+
+
+def read_soul(home: Home, limit: int, scan: Scan) -> str:
+    """What the owner wrote, scanned and within a limit; "" where they wrote nothing."""
+    text = _words(home)
+    return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""
+
+
+def _words(home: Home) -> str:
+    try:
+        text = home.soul.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return text.removeprefix(STARTER.strip()).strip()
+
+
+def names(settings: Settings) -> list[str]:
+    return sorted(all_personalities(_own(settings)))
+
+
+def overlay(settings: Settings, name: str) -> Overlay:
+    """What lets a session speak that way; NotFound. "none" takes away what is there."""
+    found, text = find_personality(name, _own(settings))
+    return Overlay(name=found, text=text)
+
+
+def _own(settings: Settings) -> dict[str, object]:
+    return settings.agent.personalities | settings.personalities
+
+
+NO_PYTHON = "There is no Python here."
+ONLY_PYTHON3 = "Python: python3."
+NO_PIP = "pip is missing; use {}."
+MANAGED = "pip: in virtual environments only."
+WSL = "This is Windows Subsystem for Linux: drives of Windows are below /mnt."
+TERMUX = "This is Termux on Android: programs are installed with pkg, and there is no root."
+_KERNEL = Path("/proc/sys/kernel/osrelease")
+_MARK = "EXTERNALLY-MANAGED"
+
+
+def toolchain_notes(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
+    """Found by looking, nothing is started: this is on the way of every new session."""
+    return " ".join(filter(None, (_system(env, kernel), *_python(env.get("PATH", "")))))
+
+
+def _system(env: Mapping[str, str], kernel: Path) -> str:
+    if "TERMUX_VERSION" in env:
+        return TERMUX
+    try:
+        return WSL if "microsoft" in kernel.read_text().lower() else ""
+    except OSError:
+        return ""
+
+
+def _python(path: str) -> tuple[str, ...]:
+    three, plain = _which("python3", path), _which("python", path)
+    if not three and not plain:
+        return (NO_PYTHON,)
+    name = "" if plain else ONLY_PYTHON3
+    if _which("pip", path) or _which("pip3", path):
+        return (name, MANAGED if _is_managed(three or plain) else "")
+    other = next((each for each in ("uv", "conda", "pipx") if _which(each, path)), "")
+    return (name, NO_PIP.format(other) if other else "pip is missing.")
+
+
+def _which(name: str, path: str) -> str:
+    for folder in path.split(os.pathsep):
+        if folder and os.access(found := f"{folder}/{name}", os.X_OK):
+            return found
+    return ""
+
+
+def _is_managed(python: str) -> bool:
+    """Whether its system looks after its packages, and forbids others to."""
+    if (Path(python).parent.parent / "pyvenv.cfg").exists():
+        return False
+    real = Path(python).resolve()
+    return (real.parent.parent / "lib" / real.name / _MARK).exists()
+
 
 DEFAULT_PROFILE = "default"
 
@@ -152,10 +269,43 @@ def chosen_personality(settings: Settings) -> Overlaid | None:
     if not settings.display.personality:
         return None
     # Few people set one.
-    from hermes.context.personality_choice import overlay
+    from hermes.context.prompting import overlay
 
     try:
         found = overlay(settings, settings.display.personality)
     except NotFound:
         return None
     return Overlaid(name=found.name, text=found.text) if found.text else None
+
+
+class PrefillLine(Value):
+    role: Literal["user", "assistant"]
+    content: str
+
+
+def prefill_file(settings: Settings, home: Home) -> Path | None:
+    """Where they are, if anywhere."""
+    if not settings.prefill_messages_file:
+        return None
+    return home.root / Path(settings.prefill_messages_file).expanduser()
+
+
+def prefill_messages(run: RunContext) -> tuple[Message, ...]:
+    """A file that cannot be used is told once, and left out."""
+    if (file := prefill_file(run.settings, run.home)) is None:
+        return ()
+    try:
+        lines = decode(tuple[PrefillLine, ...], file.read_bytes())
+    except (OSError, DecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        words = f"prefill_messages_file: {file} is left out ({why})."
+        if words not in run.notices:
+            run.notices.append(words)
+        return ()
+    return tuple(_message(line) for line in lines)
+
+
+def _message(line: PrefillLine) -> Message:
+    if line.role == "user":
+        return user_says(line.content)
+    return AssistantMessage(parts=(Text(text=line.content),))

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound, UsageError
-from hermes.homes import outside_files as outside
-from hermes.homes.archives import PackedHome, copy_database, is_persistent, pack
+from hermes.homes import archive_files as outside
+from hermes.homes.archive_files import PackedHome, copy_database, is_persistent, pack
 from hermes.journal.leases import is_alive, lock_folder
 
 FOLDER = "backups"

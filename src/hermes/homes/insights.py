@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
-from hermes.journal.tally import HOUR_SECONDS, SessionCounts, UsageTally
+from hermes.journal.usage_tally import HOUR_SECONDS, SessionCounts, UsageTally
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -1,4 +1,4 @@
-"""The state of a home on one page, for `hermes status` and for somebody who is asked for help."""
+"""The status report of a home, and deeper checks on request."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import encode
+from hermes.config.diagnostics import Diagnostic
 from hermes.config.environment import display_value, mask
+from hermes.core.errors import HermesError
 from hermes.homes.backup import used_by
-from hermes.homes.updating import installation
-from hermes.models.explaining import explain_choice
+from hermes.homes.health import index_findings, journal_findings
+from hermes.homes.installation import installation
+from hermes.models.browser import ModelBrowser
+from hermes.models.explanation import explain_choice
+from hermes.models.model_ref import IN_PROCESS
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 from hermes.workspaces.shell import describe_backend
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hermes.config.load import Config
     from hermes.config.run_context import RunContext
     from hermes.journal.archive import SessionArchive
@@ -159,3 +166,55 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
+    """All that is set up, used or not; `plugins` are their states. Nothing is contacted."""
+    from hermes.mcp.admin import McpAdmin as Servers
+
+    return {
+        "Providers": {
+            row.name: "usable" if row.usable else _lack(row.problem)
+            for row in ModelBrowser(parts.models).providers()
+        },
+        "Servers": {row.name: _server(row.enabled, row.fault) for row in Servers(parts.run).rows()},
+        "Plugins": dict(plugins),
+        "Changed settings": changed_settings(parts.run),
+        "Packages": packages(),
+    }
+
+
+async def deep_checks(parts: StatusSources) -> Page:
+    """The model's provider is asked for its list, and every record is read once."""
+    found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
+    return {"Checks": {"model": await _status_checks_model(parts), "sessions": _words(found)}}
+
+
+async def _status_checks_model(parts: StatusSources) -> str:
+    winner = explain_choice(parts.models, parts.run.config).winner
+    if winner is None or winner.provider in IN_PROCESS:
+        return "answers inside this process"
+    if winner.problem:
+        return winner.problem
+    began = parts.run.world.clock.monotonic()
+    try:
+        cards = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)
+    except HermesError as error:
+        return str(error)
+    if cards.problem:
+        return cards.problem
+    took = (parts.run.world.clock.monotonic() - began) * 1000
+    return f"{winner.provider} answers ({len(cards.cards)} models, {took:.0f} ms)"
+
+
+def _lack(problem: str) -> str:
+    """Without the advice that would repeat in every line."""
+    return problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
+
+
+def _server(enabled: bool, fault: str) -> str:
+    return fault or ("on" if enabled else "off")
+
+
+def _words(findings: list[Diagnostic]) -> str:
+    return "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in findings)

@@ -32,7 +32,7 @@ def toolset_states(
     own = tuple(_state(name, offered) for name in _expand())
     if home is None or not settings.mcp_servers:
         return own
-    from hermes.mcp import toolsets
+    from hermes.mcp import admin as toolsets
 
     return own + tuple(
         ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
@@ -72,7 +72,7 @@ def changes(
 ) -> dict[KeyPath, JsonValue]:
     """What to write so that these toolsets are offered, or not any more; NotFound."""
     if settings.mcp_servers:
-        from hermes.mcp.toolsets import is_server, switch_changes
+        from hermes.mcp.admin import is_server, switch_changes
 
         if servers := [name for name in names if is_server(settings, name)]:
             if platform:

@@ -44,8 +44,8 @@ class RunHooks:
     @cached_property
     def registry(self) -> Hooks:
         """Where callbacks are added. Programs that the settings name are in it from the start."""
+        from hermes.hooks.admin import add_shell_hooks
         from hermes.hooks.registry import Hooks
-        from hermes.hooks.shell_hooks import add_shell_hooks
 
         hooks = Hooks(timeout=self._run.settings.plugins.hook_timeout)
         add_shell_hooks(self._run, hooks)

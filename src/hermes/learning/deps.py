@@ -9,7 +9,7 @@ from hermes.config.run_context import RunContext
 from hermes.journal.journal import SqliteJournal
 from hermes.memory.service import MemoryService
 from hermes.models.models import Models
-from hermes.replay.performance import OpenApp
+from hermes.replay.replay import OpenApp
 from hermes.skills.library import SkillLibrary
 
 

@@ -1,5 +1,4 @@
-"""Learns from a session: looks back at what was done, tries what was proposed, and uses it only
-if nothing gets worse."""
+"""Learns from sessions: proposes, rehearses, promotes and reverts skill changes."""
 
 from __future__ import annotations
 
@@ -13,20 +12,64 @@ from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.transcript import fold
 from hermes.learning.ledger import TurnReview
-from hermes.learning.regression import SkillRun, SkillUseTracker
+from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import SkillRehearsal, Verdict
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.reverts import revert_regression
 from hermes.learning.review import PastSession, SkillReview
 from hermes.learning.triggers import ReviewTrigger, TriggerWatch
 from hermes.memory.review import ReviewedSession
-from hermes.models.choice import IN_PROCESS
+from hermes.models.model_ref import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
-from hermes.skills.history import Version
+from hermes.skills.history import Cause, Version
 from hermes.skills.library import SkillLibrary
+from hermes.skills.service import VERSION_DIGITS
 
 if TYPE_CHECKING:
     from hermes.learning.deps import LearningDeps
+
+BACK = "The skill {} is back at its version {}: {}."
+PUT_AWAY = "The new skill {0} is in the archive: {1}. `hermes curator restore {0}` brings it back."
+ASKED = "The skill {0} does not do well: {1}. `hermes skills revert {0}` takes the change back."
+
+
+def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -> str:
+    """Take this run down, and act on what all of them say: words for the person, "" for none. Only
+    what the agent made is touched, nothing that is pinned, and what came back stays."""
+    ledger = ledger_of(deps.run.home)
+    ledger.record_run(run)
+    try:
+        present = skills.shelf.active(run.skill)
+        if present is None or not _is_ours(skills, present, run):
+            return ""
+        words = find_regression(ledger.runs(run.skill), run.version, present.base[:VERSION_DIGITS])
+        return _act(deps, skills, present, words) if words else ""
+    except HermesError:
+        # Somebody has changed or removed it meanwhile.
+        return ""
+
+
+def _is_ours(skills: SkillLibrary, present: Version, run: SkillRun) -> bool:
+    if present.hash[:VERSION_DIGITS] != run.version or present.action.startswith("revert"):
+        return False
+    entry = skills.shelf.find(run.skill)
+    is_pinned = skills.usages.of(run.skill).pinned
+    return skills.shelf.provenance(entry) == "agent" and not is_pinned
+
+
+def _act(deps: LearningDeps, skills: SkillLibrary, present: Version, words: str) -> str:
+    name, cause = present.name, Cause(who="review", model=present.cause.model, words=words)
+    if deps.run.settings.skills.write_approval:
+        return ASKED.format(name, words)
+    known = [one for one in skills.shelf.history(name) if one.hash == present.base]
+    if known:
+        skills.shelf.revert(name, known[-1].id, cause)
+        skills.usages.record_patch(name)
+        return BACK.format(name, known[-1].id, words)
+    if present.base:
+        return ""
+    skills.curator().archive(name)
+    return PUT_AWAY.format(name, words)
+
 
 # Whoever looks back has this long; a look that is older has lost its process.
 SECONDS = 300.0

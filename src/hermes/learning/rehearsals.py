@@ -33,13 +33,12 @@ from hermes.learning.rehearsal import (
     outcome_of,
 )
 from hermes.learning.triggers import is_correction
-from hermes.models.choice import IN_PROCESS
-from hermes.replay.gathering import collect_recording
-from hermes.replay.outside import OutsideProvider
-from hermes.replay.parts import ProcessPart, first_place, idle_before
-from hermes.replay.performance import ReplayRun
-from hermes.replay.recording import RecordedLine, Recording
-from hermes.replay.tools import UNKNOWN_CALL
+from hermes.models.model_ref import IN_PROCESS
+from hermes.replay.collection import collect_recording
+from hermes.replay.recorded_provider import OutsideProvider
+from hermes.replay.recorded_tools import UNKNOWN_CALL
+from hermes.replay.recording import ProcessPart, RecordedLine, Recording, first_place, idle_before
+from hermes.replay.replay import ReplayRun
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from hermes.core.tools import Tool, ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.learning.review_prompt import build_review_prompt, conversation_digest, format_skills
 from hermes.learning.triggers import TriggerReason
-from hermes.memory.review import DENIED, TASK, MemoryReview, NoWorkspace, ReviewedSession
+from hermes.memory.review import DENIED, REVIEW_TASK, MemoryReview, NoWorkspace, ReviewedSession
 from hermes.memory.tools import memory
-from hermes.models.auxiliary import SideModel
+from hermes.models.side_model import SideModel
 from hermes.policy.rule_setup import rules_for
 from hermes.skills.history import Cause, Version
 from hermes.skills.invocation import read_skill_file
@@ -79,7 +79,7 @@ class SkillReview:
         )
         memory_desk = await self._memory.tool_service(self._turn_id)
         for number in range(MOST_ROUNDS):
-            reply = await self._auxiliary().ask(TASK, prompt, self._looked.meter)
+            reply = await self._auxiliary().ask(REVIEW_TASK, prompt, self._looked.meter)
             if not reply.message.calls:
                 break
             results = []

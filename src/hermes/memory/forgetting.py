@@ -16,7 +16,7 @@ from hermes.journal.erasure import Erasure, Mentions, erase, find_affected
 from hermes.memory.entries import OWNER, ChangeSource
 from hermes.memory.memories import ForgetPlan
 from hermes.memory.phrases import Phrases
-from hermes.memory.sweeping import sweep
+from hermes.memory.sweep import sweep
 
 if TYPE_CHECKING:
     from hermes.config.home import Home

@@ -1,7 +1,8 @@
-"""Looks back over a conversation in which long nothing was remembered, after an answer is given."""
+"""Lets a side model review a conversation for facts to remember."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +24,7 @@ from hermes.core.messages import (
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Subscription
+from hermes.core.session import Session
 from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import ChangeSource
@@ -31,12 +33,13 @@ from hermes.memory.tools import (
     CallFacts,
     MemoryToolService,
     execute,
+    flush_request,
     memory,
     operations_of,
     review_request,
 )
-from hermes.models.auxiliary import SideModel
-from hermes.models.choice import IN_PROCESS
+from hermes.models.model_ref import IN_PROCESS
+from hermes.models.side_model import SideModel
 from hermes.policy.rule_setup import rules_for
 from hermes.policy.threat_scan import untrusted_in
 
@@ -44,8 +47,8 @@ if TYPE_CHECKING:
     from hermes.memory.memories import Memories
     from hermes.memory.service import MemoryService
 
-TASK = "background_review"
-MOST_ROUNDS = 4
+REVIEW_TASK = "background_review"
+REVIEW_ROUNDS = 4
 QUOTED = 12_000
 SAVED = "💾 Memory updated"
 WAITS = "Something waits to be remembered: `hermes memory pending` shows it."
@@ -76,7 +79,7 @@ class MemoryReview:
         session: ReviewedSession,
         opened: SessionOpened,
         *,
-        task: str = TASK,
+        task: str = REVIEW_TASK,
     ) -> None:
         self._memory = memory
         self._session = session
@@ -121,7 +124,7 @@ class MemoryReview:
         looked_at: Sequence[Message] | None = None,
         *,
         label: str = "review",
-        rounds: int = MOST_ROUNDS,
+        rounds: int = REVIEW_ROUNDS,
     ) -> None:
         """At these messages, or at all of them. The label tells one look of a turn from another, so
         that none is carried out twice."""
@@ -232,3 +235,54 @@ def digest(messages: Sequence[Message]) -> str:
             case _:
                 continue
     return "\n\n".join(lines)[-QUOTED:]
+
+
+FLUSH_TASK = "flush_memories"
+TOOL = "memory"
+# Whoever waits for an answer waits for this too.
+SECONDS = 45.0
+FLUSH_ROUNDS = 2
+
+
+class MemoryFlush:
+    """For one session: durable facts go to memory, and what else models the user may say what the
+    summary must keep. Whatever goes wrong, the conversation is shortened all the same."""
+
+    def __init__(self, memory: MemoryService, session_id: str, opened: SessionOpened) -> None:
+        self._memory = memory
+        self._session_id = session_id
+        self._opened = opened
+
+    async def __call__(self, messages: tuple[Message, ...]) -> str:
+        session = self._memory.find_session(self._session_id)
+        words = self._words(session)
+        if words:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await self._save(session, words, messages)
+            except (HermesError, TimeoutError):
+                # Nobody asked for it, so nobody is told that it did not work.
+                pass
+        if not self._memory.run.settings.memory.provider:
+            return ""
+        return await self._memory.user_model.to_keep(self._session_id, messages)
+
+    def _words(self, session: Session) -> str:
+        """What to ask; "" where there is nothing to save or nobody to do it."""
+        transcript, opened = session.transcript, self._opened
+        if TOOL not in opened.tools or not self._memory.scope(opened):
+            return ""
+        if transcript.provider in IN_PROCESS or untrusted_in(transcript.origins()):
+            return ""
+        turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
+        return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
+
+    async def _save(self, session: Session, words: str, messages: tuple[Message, ...]) -> None:
+        review = MemoryReview(self._memory, session, self._opened, task=FLUSH_TASK)
+        await review.review(
+            words,
+            session.transcript.turn_id,
+            messages,
+            label=f"flush {len(session.transcript.compactions)}",
+            rounds=FLUSH_ROUNDS,
+        )

@@ -1,12 +1,17 @@
-"""What a turn may take: by the settings, and by how much the model's window holds."""
+"""What a turn may take and a session may spend, as the settings say now."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hermes.codec.json import convert, plain
+from hermes.config.load import Config, load
+from hermes.config.provider_settings import BudgetSettings
 from hermes.config.settings import Settings
+from hermes.core.caps import Caps
+from hermes.core.events import SessionOpened
 from hermes.core.guardrails import Guardrails, limit_file_reads
+from hermes.core.metering import CHAT, Budgeting
 from hermes.core.ports import Meter, Provider
 from hermes.core.tools import ToolSettings
 from hermes.core.turn import TurnLimits
@@ -34,3 +39,54 @@ def limits_of(settings: Settings, window: int) -> TurnLimits:
         guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
         settings=limit_file_reads(tools, window),
     )
+
+
+CRON = "cron"
+SUB_SESSION = "sub-session"
+
+
+class SpendingLimits:
+    """A person raises a cap while work waits for it, so the file is read again when it changed."""
+
+    def __init__(self, config: Config, env: Mapping[str, str]) -> None:
+        self._home = config.home
+        self._env = env
+        self._stamp = self._file_stamp()
+        self._settings = config.settings.budget
+        self._caps = _caps(self._settings)
+
+    @property
+    def caps(self) -> Caps:
+        self._refresh()
+        return self._caps
+
+    def of(self, opened: SessionOpened) -> Budgeting:
+        self._refresh()
+        return Budgeting(
+            caps=self._caps, cause=_cause(opened), ask_seconds=self._settings.ask_seconds
+        )
+
+    def _refresh(self) -> None:
+        stamp = self._file_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._settings = load(self._home, env=self._env).settings.budget
+            self._caps = _caps(self._settings)
+
+    def _file_stamp(self) -> tuple[int, int]:
+        try:
+            found = self._home.config.stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_mtime_ns, found.st_size)
+
+
+def _caps(settings: BudgetSettings) -> Caps:
+    return convert(Caps, plain(settings))
+
+
+def _cause(opened: SessionOpened) -> str:
+    if opened.source == CRON:
+        return CRON
+    is_part = bool(opened.parent) and not opened.parent_n
+    return SUB_SESSION if is_part else CHAT

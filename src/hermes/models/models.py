@@ -11,8 +11,10 @@ from hermes.core.errors import ConfigError, HermesError, UsageError
 from hermes.core.ports import Meter, Provider
 from hermes.core.world import World
 from hermes.credentials.accounts import AUTH_FILE, Accounts
-from hermes.models.candidates import Candidate
-from hermes.models.choice import (
+from hermes.models.factory import ProviderFactory
+from hermes.models.in_process import InProcessModels
+from hermes.models.listings import ModelListings
+from hermes.models.model_ref import (
     CUSTOM,
     EMBEDDED,
     IN_PROCESS,
@@ -23,10 +25,8 @@ from hermes.models.choice import (
     ModelChoice,
     ModelRef,
 )
-from hermes.models.inside import InProcessModels
-from hermes.models.lists import ModelListings
+from hermes.models.ranking import Candidate
 from hermes.models.resolver import Resolver
-from hermes.models.roads import ProviderFactory
 from hermes.net.http import HttpClient
 from hermes.providers.catalogue import load_catalogue
 from hermes.providers.endpoint import Endpoint

@@ -9,11 +9,9 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError
-from hermes.models.candidates import Candidate, ProviderRanking
-from hermes.models.choice import CUSTOM, ModelRef
-from hermes.models.names import ModelNames
-from hermes.models.places import ProviderEntry, ProviderNames
-from hermes.models.sources import provider_of_value
+from hermes.models.model_ref import CUSTOM, ModelRef, provider_of_value
+from hermes.models.names import ModelNames, ProviderEntry, ProviderNames
+from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
 from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.context_window import ContextWindow, LearnedWindows, WindowLearner

@@ -14,7 +14,7 @@ from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.mcp.listing import clean_schema
-from hermes.models.auxiliary import MAIN, SideModel
+from hermes.models.side_model import MAIN, SideModel
 from hermes.plugins.discovery import PROJECT, FoundPlugin, SearchPaths
 from hermes.plugins.dispatch import dispatch
 from hermes.plugins.launch import PluginHost

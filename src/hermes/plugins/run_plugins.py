@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hermes.memory.provider import MemoryProvider
     from hermes.models.models import Models
     from hermes.plugins.integration import HookRegistrar, ImageRegistrar, Service
-    from hermes.plugins.providers import PluginProviders
     from hermes.plugins.registry import PluginRegistry, PluginState
+    from hermes.plugins.run_providers import PluginProviders
     from hermes.plugins.session_engines import Fit, PluginEngines
     from hermes.plugins.surface import PlatformOffer, Surface
     from hermes.tools.toolbox import SessionTools
@@ -79,7 +79,7 @@ class RunPlugins:
     @cached_property
     def services(self) -> PluginProviders:
         """Providers that plugins bring."""
-        from hermes.plugins.providers import PluginProviders
+        from hermes.plugins.run_providers import PluginProviders
 
         return PluginProviders(self._run.settings, self._host.tools)
 

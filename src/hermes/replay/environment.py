@@ -18,25 +18,21 @@ from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.tools import Tool
 from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
-from hermes.models.choice import EMBEDDED, OFFLINE, ModelRef
 from hermes.models.limits import TieredConnect, limits_of
+from hermes.models.model_ref import EMBEDDED, OFFLINE, ModelRef
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.recorded.player import InterceptedProvider, TapePlayer
-from hermes.replay.approvals import RecordedApprovals
-from hermes.replay.compactions import RecordedEngine
-from hermes.replay.conductor import Driver
-from hermes.replay.cues import side_calls
-from hermes.replay.facts import KnownEndpoint, RunFacts
-from hermes.replay.gates import SyncPoints
-from hermes.replay.hooks import recorded_hooks
-from hermes.replay.journal import ReplayJournal
-from hermes.replay.score import ExpectedEvents
-from hermes.replay.scratch import ScratchWorkspace
-from hermes.replay.spoken import ContinuingProvider, TranscriptProvider
-from hermes.replay.time import ReplayWorld
-from hermes.replay.tools import Mode, RecordedResults, ReplayTools
-from hermes.replay.workspace import RecordedWorkspace
+from hermes.replay.collection import KnownEndpoint, RunFacts
+from hermes.replay.driver import Driver
+from hermes.replay.expected_events import ExpectedEvents
+from hermes.replay.inputs import side_calls
+from hermes.replay.recorded_decisions import RecordedApprovals, RecordedEngine, recorded_hooks
+from hermes.replay.recorded_provider import ContinuingProvider, TranscriptProvider
+from hermes.replay.recorded_tools import Mode, RecordedResults, ReplayTools
+from hermes.replay.recorded_workspace import RecordedWorkspace, ScratchWorkspace
+from hermes.replay.replay_journal import ReplayJournal
+from hermes.replay.sync_points import ReplayWorld, SyncPoints
 from hermes.workspaces.local import LocalWorkspace
 
 WINDOW = 256_000

@@ -1,13 +1,36 @@
-"""A session as it can be played again: its records, its tapes, and what lay beside them."""
+"""A recorded session: its lines, its processes, and the file that holds it."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import msgspec
 
-from hermes.codec.values import Value
-from hermes.core.events import DurableEvent
+from hermes.codec.json import DecodeError, decode, encode, plain
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.core.errors import UsageError
+from hermes.core.events import (
+    DurableEvent,
+    MessageReceived,
+    ReplyAdded,
+    SessionOpened,
+    ToolFinished,
+    TurnEnded,
+)
 from hermes.journal.body_templates import event_of
-from hermes.providers.recorded.frames import TapeRun
+from hermes.providers.recorded.frames import (
+    RecordedError,
+    RecordedExchange,
+    TapeModel,
+    TapeRun,
+    diff_body,
+    restore_body,
+)
 from hermes.providers.recorded.tape import TapedRun
 
 
@@ -42,3 +65,260 @@ class Recording(Value):
     tapes: tuple[TapedRun, ...] = ()
     kept: dict[str, str] = {}
     masked: int = 0
+
+
+class ProcessPart(NamedTuple):
+    """The lines from `start` up to `end`, done by one process."""
+
+    start: int
+    end: int
+    tape: TapedRun | None
+
+
+def first_place(recording: Recording) -> int:
+    """The first line that is played. Before it stand what a fork shares, the opening, and what
+    was said elsewhere before the session began."""
+    lines, place = recording.lines, recording.shared
+    if place >= len(lines) or not isinstance(lines[place].event, SessionOpened):
+        raise UsageError("The recording does not begin with the opening of a session.")
+    place += 1
+    taken_over = False
+    while place < len(lines):
+        event = lines[place].event
+        taken_over |= isinstance(event, MessageReceived) and event.past
+        if not taken_over or not _is_past(event):
+            break
+        place += 1
+    return place
+
+
+def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
+    """In order, without gaps; a process that did nothing has no part."""
+    end = len(recording.lines)
+    starts = [max(first, min(tape.run.after, end)) for tape in recording.tapes]
+    parts = [ProcessPart(first, starts[0] if starts else end, None)]
+    for number, tape in enumerate(recording.tapes):
+        until = starts[number + 1] if number + 1 < len(starts) else end
+        parts.append(ProcessPart(starts[number], until, tape))
+    return [part for part in parts if part.start < part.end]
+
+
+def idle_before(events: Sequence[DurableEvent], place: int) -> int:
+    """The last place, up to this one, at which no turn was under way."""
+    while place > 0 and not isinstance(events[place - 1], TurnEnded):
+        place -= 1
+    return place
+
+
+def shell_before(lines: Sequence[RecordedLine]) -> str:
+    """Where the newest command of these lines has left the shell; "" when none did."""
+    for line in reversed(lines):
+        if line.kind != "tool_finished" or b'"cwd"' not in bytes(line.body):
+            continue
+        event = line.event
+        details = event.result.details if isinstance(event, ToolFinished) else {}
+        if isinstance(cwd := details.get("cwd"), str) and "session_id" not in details:
+            return cwd
+    return ""
+
+
+def _is_past(event: DurableEvent) -> bool:
+    match event:
+        case MessageReceived(past=past):
+            return past
+        case ReplyAdded() | ToolFinished():
+            return True
+        case _:
+            return False
+
+
+FORMAT = "hermes-replay-1"
+# Whatever claims to be a session is not unpacked beyond this.
+MAX_BYTES = 2_000_000_000
+_MAGIC = b"\x1f\x8b"
+
+
+class Header(Value):
+    format: str
+    session_id: str
+    version: str
+    now: TapeRun
+    shared: int = 0
+    masked: int = 0
+
+
+class SavedFile(Value):
+    path: str
+    text: str
+
+
+class Data(Value):
+    """Bytes in JSON: as text where they are text."""
+
+    text: str = ""
+    base64: str = ""
+
+    @staticmethod
+    def of(data: bytes) -> Data:
+        try:
+            return Data(text=data.decode())
+        except UnicodeDecodeError:
+            return Data(base64=base64.b64encode(data).decode())
+
+    @property
+    def bytes(self) -> bytes:
+        return base64.b64decode(self.base64) if self.base64 else self.text.encode()
+
+
+class SavedExchange(Value):
+    """An exchange whose bytes can be read; the request is again a difference to the one before."""
+
+    url: str
+    request: Data
+    digest: str
+    head: int = 0
+    tail: int = 0
+    status: int = 0
+    headers: dict[str, str] = {}
+    answer: Data = Data()
+    sizes: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    ending: str = "left"
+    fault: RecordedError | None = None
+    masked: int = 0
+
+
+class FileEntry(Value):
+    """One line of the file; exactly one field is given."""
+
+    header: Header | None = None
+    record: RecordedLine | None = None
+    run: TapeRun | None = None
+    way: TapeModel | None = None
+    exchange: SavedExchange | None = None
+    kept: SavedFile | None = None
+    end: int | None = None
+
+
+def lines_of(recording: Recording) -> Iterator[bytes]:
+    entries = list(_entries(recording))
+    for entry in (*entries, FileEntry(end=len(entries))):
+        yield encode(entry) + b"\n"
+
+
+def pack_recording(recording: Recording) -> bytes:
+    # Without a time in its head, so that the same recording is the same file.
+    return gzip.compress(b"".join(lines_of(recording)), mtime=0)
+
+
+def load(path: Path) -> Recording:
+    """UsageError when the file is none of ours, or not whole."""
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == _MAGIC
+        with gzip.open(path) if is_packed else path.open("rb") as file:
+            data = file.read(MAX_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, name: str) -> Recording:
+    try:
+        entries = [decode(FileEntry, line) for line in data.split(b"\n") if line.strip()]
+    except DecodeError as error:
+        raise UsageError(f"{name} is no recorded session ({error}).") from error
+    header = entries[0].header if entries else None
+    if header is None or header.format != FORMAT:
+        raise UsageError(f"{name} is no recorded session; `hermes sessions export` makes one.")
+    if entries[-1].end != len(entries) - 1:
+        raise UsageError(f"{name} is not whole; take a new copy of it.")
+    records = tuple(entry.record for entry in entries if entry.record is not None)
+    return Recording(
+        session_id=header.session_id,
+        version=header.version,
+        lines=records,
+        now=header.now,
+        shared=header.shared,
+        tapes=tuple(_tapes(entries)),
+        kept={entry.kept.path: entry.kept.text for entry in entries if entry.kept},
+        masked=header.masked,
+    )
+
+
+def _entries(recording: Recording) -> Iterator[FileEntry]:
+    yield FileEntry(
+        header=Header(
+            format=FORMAT,
+            session_id=recording.session_id,
+            version=recording.version,
+            now=recording.now,
+            shared=recording.shared,
+            masked=recording.masked,
+        )
+    )
+    for line in recording.lines:
+        yield FileEntry(record=line)
+    for tape in recording.tapes:
+        yield FileEntry(run=tape.run)
+        for way in tape.ways:
+            yield FileEntry(way=way)
+        before = b""
+        for exchange in tape.exchanges:
+            yield FileEntry(exchange=_save_exchange(exchange, before))
+            before = exchange.body
+    for path, text in recording.kept.items():
+        yield FileEntry(kept=SavedFile(path=path, text=text))
+
+
+def _save_exchange(exchange: RecordedExchange, before: bytes) -> SavedExchange:
+    shared = diff_body(before, exchange.body)
+    # A difference may begin inside a letter; then the request stands whole.
+    if not Data.of(shared.body).text and shared.body:
+        shared = diff_body(b"", exchange.body)
+    fields: JsonObject = {
+        name: getattr(exchange, name)
+        for name in ("url", "status", "headers", "sizes", "times", "ending", "fault", "masked")
+    }
+    return SavedExchange(
+        **fields,
+        request=Data.of(shared.body),
+        digest=exchange.digest.hex(),
+        head=shared.head,
+        tail=shared.tail,
+        answer=Data.of(exchange.answer),
+    )
+
+
+def _tapes(entries: Iterable[FileEntry]) -> Iterator[TapedRun]:
+    found: TapedRun | None = None
+    before = b""
+    for entry in entries:
+        if entry.run is not None:
+            if found is not None:
+                yield found
+            found, before = TapedRun(run=entry.run), b""
+        elif entry.way is not None and found is not None:
+            found = replace(found, ways=(*found.ways, entry.way))
+        elif entry.exchange is not None and found is not None:
+            before = restore_body(
+                before, entry.exchange.head, entry.exchange.tail, entry.exchange.request.bytes
+            )
+            found = replace(found, exchanges=(*found.exchanges, _exchange(entry.exchange, before)))
+    if found is not None:
+        yield found
+
+
+def _exchange(saved: SavedExchange, body: bytes) -> RecordedExchange:
+    fields: dict[str, Any] = plain(saved)
+    for name in ("request", "head", "tail"):
+        fields.pop(name, None)
+    fields |= {
+        "body": body,
+        "digest": bytes.fromhex(saved.digest),
+        "answer": saved.answer.bytes,
+        "fault": saved.fault,
+        "sizes": saved.sizes,
+        "times": saved.times,
+    }
+    return RecordedExchange(**fields)

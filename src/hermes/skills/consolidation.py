@@ -12,7 +12,7 @@ from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
-from hermes.models.auxiliary import SideModel
+from hermes.models.side_model import SideModel
 from hermes.skills.catalogue import SkillEntry
 from hermes.skills.curator import INSTRUCTIONS, TOOL, Merge, missing_code
 from hermes.skills.files import read_tree

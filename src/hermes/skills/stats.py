@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
-from hermes.journal.skill_results import skill_results
+from hermes.journal.usage_tally import skill_results
 from hermes.skills.library import SkillLibrary
 from hermes.skills.usage import Outcomes, SkillUsage
 

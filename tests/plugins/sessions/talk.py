@@ -9,7 +9,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home

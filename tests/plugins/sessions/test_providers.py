@@ -19,7 +19,7 @@ from hermes.core.commands import Say
 from hermes.core.effects import CallServer, FetchUrl
 from hermes.core.errors import HermesError
 from hermes.core.events import ToolIntended
-from hermes.plugins.providers import TOOLS
+from hermes.plugins.run_providers import TOOLS
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, ShowText

@@ -13,7 +13,7 @@ import pytest
 from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.homes.backup import used_by
-from hermes.homes.claims import hold_claim
+from hermes.homes.token_claims import hold_claim
 from hermes.journal.leases import LeaseOwner, lock_folder
 from tests.surfaces.cli.program import Program
 

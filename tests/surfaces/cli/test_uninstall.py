@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.homes.updating import installation
+from hermes.homes.installation import installation
 from tests.surfaces.cli.program import Program
 
 pytestmark = pytest.mark.skipif(

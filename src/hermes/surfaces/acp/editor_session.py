@@ -30,7 +30,7 @@ from acp.schema import (
 )
 from acp.schema import Usage as Tokens
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import (
     AttachImage,
@@ -49,7 +49,7 @@ from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
-from hermes.mcp.session_servers import SessionServers
+from hermes.mcp.run_servers import SessionServers
 from hermes.surfaces.acp.modes import ModePolicy
 from hermes.surfaces.acp.prompt_content import parse_prompt
 from hermes.surfaces.acp.updates import (

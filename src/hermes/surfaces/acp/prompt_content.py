@@ -18,7 +18,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.input import store_image
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image

@@ -37,8 +37,8 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
-from hermes.app.build import App
-from hermes.app.session_workspace import add_layer
+from hermes.app.app import App
+from hermes.app.session_environment import add_layer
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
@@ -46,8 +46,8 @@ from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.core.turn import SessionDeps
 from hermes.journal.archive import SessionFilter
-from hermes.mcp.session_servers import SessionServers
-from hermes.models.shelf import ModelBrowser
+from hermes.mcp.run_servers import SessionServers
+from hermes.models.browser import ModelBrowser
 from hermes.surfaces.acp.editor_session import EditorSession
 from hermes.surfaces.acp.editor_workspace import EditorFiles, EditorTerminals
 from hermes.surfaces.acp.modes import MODE_NAMES, ModePolicy, load_mode, mode_state, save_mode

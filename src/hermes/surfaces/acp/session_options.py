@@ -17,10 +17,10 @@ from acp.schema import (
     TerminalAuthMethod,
 )
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.session import Session
-from hermes.models.shelf import ModelBrowser
+from hermes.models.browser import ModelBrowser
 
 EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 # Keeps rules for a configured server from applying to one with the same name.

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.commands.input import MAX_IMAGE_BYTES, store_image

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
-from hermes.homes.claims import hold_claim
+from hermes.homes.token_claims import hold_claim
 from hermes.surfaces.api.tokens import (
     SCOPES,
     TokenScope,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
 from hermes.homes.toolsets import toolset_states

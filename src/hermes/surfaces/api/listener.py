@@ -15,8 +15,8 @@ from uvicorn import Config
 from uvicorn import Server as Uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from hermes.app.build import App
-from hermes.app.commons import enable_burst_caching
+from hermes.app.app import App
+from hermes.app.run_shared import enable_burst_caching
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest

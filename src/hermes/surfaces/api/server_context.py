@@ -8,13 +8,13 @@ from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
 from hermes.cron.service import JobService
 from hermes.journal.archive import SessionInfo
-from hermes.models.shelf import ModelBrowser
+from hermes.models.browser import ModelBrowser
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
 from hermes.surfaces.api.session_pool import SESSION_ID, SessionPool
 from hermes.surfaces.api.store import ApiStore

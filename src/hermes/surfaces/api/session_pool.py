@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from sqlite3 import Connection
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy
 from hermes.core.events import SessionOpened

@@ -29,7 +29,7 @@ def ask_before_session(options: Mapping[str, Any]) -> None:
 
 def _ask(options: Mapping[str, Any]) -> None:
     from hermes.app.start import start
-    from hermes.hooks.shell_hooks import hooks_without_consent, record_consent
+    from hermes.hooks.admin import hooks_without_consent, record_consent
 
     app = start(options)
     asyncio.run(app.close())

@@ -19,7 +19,7 @@ from hermes.surfaces.cli.command_context import apply_style, run, warn_about_fau
 from hermes.surfaces.cli.options import GlobalOption
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.app import App
 
 
 def click_option(option: GlobalOption) -> click.Option:

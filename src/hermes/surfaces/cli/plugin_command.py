@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.formatting import sanitize
 from hermes.config.environment import process_environment
 from hermes.config.home import resolve_home
 from hermes.config.layers import flag_values
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.plugins.plugin_commands import cli_command, has_cli_command
+from hermes.plugins.commands import cli_command, has_cli_command
 from hermes.surfaces.cli.output import with_app
 
 

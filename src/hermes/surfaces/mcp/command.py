@@ -13,7 +13,7 @@ import click
 
 from hermes.app.start import start
 from hermes.core.errors import UsageError
-from hermes.homes.claims import hold_claim
+from hermes.homes.token_claims import hold_claim
 
 MISSING = "Serving needs the official protocol library: `pip install hermes-agent[mcp]`."
 TOKEN_FILE = "mcp-token"

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.values import JsonObject
 from hermes.core.caps import StepBudget

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.words import preview
 from hermes.codec.values import JsonObject
 from hermes.config.environment import read_env_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.formatting import format_elapsed, format_money, one_line, sanitize
 from hermes.commands.history import RecapExchange, count_messages, exchanges
 from hermes.commands.language import load_language

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_never
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.input import attach_image, references_like

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.start import start
 from hermes.commands.input import attach_image
 from hermes.config.environment import env_flag

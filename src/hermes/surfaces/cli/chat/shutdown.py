@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.registry import StartWork
 from hermes.core.commands import End, Interrupt
 from hermes.core.errors import HermesError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.session_request import SessionRequest
 from hermes.skills.library import SkillLibrary
 from hermes.surfaces.cli.command_context import home_of, mark

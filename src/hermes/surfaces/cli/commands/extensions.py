@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
-from hermes.hooks.admin import HookTrial, hook_rows, hooks_for_event, revoke, try_hook, unhealthy
-from hermes.hooks.shell_hooks import hooks_without_consent, record_consent
+from hermes.hooks.admin import (
+    HookTrial,
+    hook_rows,
+    hooks_for_event,
+    hooks_without_consent,
+    record_consent,
+    revoke,
+    try_hook,
+    unhealthy,
+)
 from hermes.plugins.admin import KINDS, PluginAdmin, PluginDetails, PluginRow, findings_of
 from hermes.surfaces.cli.command_context import apply_style, mark
 from hermes.surfaces.cli.hook_consent import may_run

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.home import Home, profile_home, root_home, unwritable_error
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError, UsageError
+from hermes.homes.archive_files import OutsideFile, UserFiles, provider_paths
 from hermes.homes.backup import Backup, back_up, refuse_if_used, snapshot
-from hermes.homes.outside_files import OutsideFile, UserFiles, provider_paths
-from hermes.homes.profiles import Profiles
-from hermes.homes.updating import (
+from hermes.homes.installation import (
     UpdateNotice,
     check_for_update,
     installation,
@@ -24,6 +23,7 @@ from hermes.homes.updating import (
     remove_package,
     update,
 )
+from hermes.homes.profiles import Profiles
 from hermes.surfaces.cli.command_context import config_of, home_of, mark, run
 from hermes.surfaces.cli.output import (
     Output,

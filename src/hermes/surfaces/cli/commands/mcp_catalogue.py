@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.installation import Installation, RequiredValue, catalogue_row
-from hermes.mcp.server_catalogue import ServerCatalogue
+from hermes.mcp.installation import Installation, RequiredValue, ServerCatalogue, catalogue_row
 from hermes.surfaces.cli.command_context import mark
 from hermes.surfaces.cli.commands.auth import TerminalScreen
 from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app

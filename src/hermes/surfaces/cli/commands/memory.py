@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import encode
 from hermes.commands.formatting import one_line
 from hermes.commands.memory import change_line, change_number, entry_line, outcome_words, why_lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError

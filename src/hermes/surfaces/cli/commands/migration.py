@@ -15,11 +15,10 @@ from hermes.codec.values import replace
 from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.core.errors import NotFound, UsageError
+from hermes.homes.archive_files import UserFiles
 from hermes.homes.backup import inspect, outside_files_in, restore
-from hermes.homes.moving.foreign import ForeignHome, MigrationItem
-from hermes.homes.moving.openclaw import read_openclaw
-from hermes.homes.moving.taking import MigrationOptions, SkillConflict, run_migration
-from hermes.homes.outside_files import UserFiles
+from hermes.homes.migration.migration import MigrationOptions, SkillConflict, run_migration
+from hermes.homes.migration.sources import ForeignHome, MigrationItem, read_openclaw
 from hermes.surfaces.cli.command_context import home_of, mark
 from hermes.surfaces.cli.output import (
     Output,
@@ -175,7 +174,7 @@ def import_command(
 ) -> int:
     if what == HERMES_AGENT:
         # Reading foreign settings needs the YAML library, which is slow to load.
-        from hermes.homes.moving.hermes_agent import read_hermes_agent
+        from hermes.homes.migration.sources import read_hermes_agent
 
         root = folder or Path(process_environment().get("HOME", "~")).expanduser() / ".hermes"
         wish = MigrationOptions(secrets=secrets, overwrite=overwrite, dry_run=dry_run)

@@ -14,11 +14,8 @@ from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, UsageError
-from hermes.models.choice import CUSTOM, EMBEDDED
-from hermes.models.models import Models
-from hermes.models.saving import save_choice
-from hermes.models.shelf import ModelBrowser, ModelCard, ModelPick, ProviderRow
-from hermes.models.weights import (
+from hermes.models.browser import ModelBrowser, ModelCard, ModelPick, ProviderRow
+from hermes.models.model_files import (
     ModelRow,
     format_parameters,
     format_size,
@@ -28,6 +25,9 @@ from hermes.models.weights import (
     remove_model,
     runtime_hint,
 )
+from hermes.models.model_ref import CUSTOM, EMBEDDED
+from hermes.models.models import Models
+from hermes.models.saved_choice import save_choice
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run
 from hermes.surfaces.cli.commands.models import with_models
 from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, warn

@@ -21,11 +21,11 @@ from hermes.config.provider_settings import (
 )
 from hermes.core.errors import HermesError, ProviderError
 from hermes.credentials.accounts import Accounts
-from hermes.models.choice import EMBEDDED, IN_PROCESS
+from hermes.models.browser import ModelBrowser, ModelCard, ProviderRow
+from hermes.models.model_files import format_size, model_rows
+from hermes.models.model_ref import EMBEDDED, IN_PROCESS
 from hermes.models.models import Models
-from hermes.models.saving import save_chain, save_choice, save_endpoint, save_task
-from hermes.models.shelf import ModelBrowser, ModelCard, ProviderRow
-from hermes.models.weights import format_size, model_rows
+from hermes.models.saved_choice import save_chain, save_choice, save_endpoint, save_task
 from hermes.surfaces.cli.command_context import apply_style, config_of, mark
 from hermes.surfaces.cli.commands.auth import TerminalScreen, with_accounts
 from hermes.surfaces.cli.commands.models import insert_entry, with_models

@@ -15,10 +15,10 @@ from hermes.config.provider_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.world import World
 from hermes.credentials.redaction import SecretRedactor
-from hermes.models.explaining import NOTHING, CandidateReason, ChoiceExplanation, explain_choice
+from hermes.models.browser import ModelBrowser
+from hermes.models.explanation import NOTHING, CandidateReason, ChoiceExplanation, explain_choice
 from hermes.models.models import Models, ref_of
-from hermes.models.saving import save_chain
-from hermes.models.shelf import ModelBrowser
+from hermes.models.saved_choice import save_chain
 from hermes.surfaces.cli.command_context import apply_style, config_of, mark, run
 from hermes.surfaces.cli.output import Output, json_output, text_output
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.commands.formatting import escape_invisible, one_line
 from hermes.journal.archive import SessionFilter

@@ -11,8 +11,7 @@ import click
 from hermes.config.environment import process_environment
 from hermes.config.home import root_home
 from hermes.core.errors import ConfigError, UsageError
-from hermes.homes.aliases import Aliases
-from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
+from hermes.homes.profiles import DEFAULT, Aliases, ProfileInfo, Profiles
 from hermes.surfaces.cli.command_context import apply_style, home_of, mark
 from hermes.surfaces.cli.output import Output, confirm_by_name, json_output, text_output, yes_option
 

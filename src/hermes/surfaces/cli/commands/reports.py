@@ -7,8 +7,8 @@ from typing import Literal
 
 import click
 
-from hermes.app.build import App
-from hermes.app.prompt_size import prompt_sizes
+from hermes.app.app import App
+from hermes.app.session_prompt import prompt_sizes
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.insights import DAYS, insight_lines

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.core.errors import UsageError
 from hermes.journal.archive import PruneResult, SessionFilter, VerifyProblem, parse_age, parse_date
 from hermes.journal.html_export import html_page, prompts
-from hermes.replay.file import pack_recording
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
+from hermes.replay.recording import pack_recording
 from hermes.surfaces.cli.output import (
     Output,
     as_json_option,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.formatting import one_line, sanitize
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import SessionRequest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.replay import learning_deps
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import encode, plain
 from hermes.commands.formatting import escape_invisible, one_line, sanitize
 from hermes.commands.skills import listing_lines, tree_difference

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.codec.json import plain
 from hermes.config.check import check_files, check_home, repair_permissions
 from hermes.config.diagnostics import Diagnostic, fault, ok, warning
@@ -20,22 +20,20 @@ from hermes.config.edit import migrate_file
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.settings import Settings
-from hermes.homes.checkups import (
-    login_findings,
-    memory_findings,
-    profile_findings,
-    tool_findings,
-)
 from hermes.homes.health import (
     confinement_findings,
     index_findings,
     journal_findings,
+    login_findings,
+    memory_findings,
     model_findings,
+    profile_findings,
     rebuild_index,
     skill_findings,
+    tool_findings,
 )
+from hermes.homes.installation import installation
 from hermes.homes.status import dump, status
-from hermes.homes.updating import installation
 from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run
 from hermes.surfaces.cli.output import (
@@ -225,7 +223,7 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
     if whole or deep:
         # Only these two options need the slower checks.
-        from hermes.homes.status_checks import deep_checks, full_status
+        from hermes.homes.status import deep_checks, full_status
 
         more = await full_status(app, await _plugin_states(app)) if whole else {}
         page = {**page, **more, **(await deep_checks(app) if deep else {})}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
 from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, toolset_states

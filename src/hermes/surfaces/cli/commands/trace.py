@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.app.replay import replay
 from hermes.commands.formatting import one_line
 from hermes.core.effects import Allow, Ask, Deny, subject
@@ -42,9 +42,9 @@ from hermes.core.events import (
     TurnEnded,
     Withdrawn,
 )
-from hermes.replay.gathering import collect_recording
+from hermes.replay.collection import collect_recording
+from hermes.replay.expected_events import Divergence, Report
 from hermes.replay.replay import ReplayOverrides
-from hermes.replay.report import Divergence, Report
 from hermes.surfaces.cli.command_context import apply_style
 from hermes.surfaces.cli.oneshot import event_line
 from hermes.surfaces.cli.output import (

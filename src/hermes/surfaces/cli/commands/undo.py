@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.build import App
+from hermes.app.app import App
 from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import Output, confirm, format_time, json_output, with_app

@@ -1,0 +1,471 @@
+"""The composition root: settings in, rooms joined, sessions out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from functools import cached_property, partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from hermes.app import session_tasks as watching
+from hermes.app.context_engine import (
+    EngineMaker,
+    context_engine,
+    engine_deps,
+    join_plugins,
+    select_context,
+)
+from hermes.app.run_shared import RunShared
+from hermes.app.session_controls import SessionControls, resume_model
+from hermes.app.session_environment import (
+    build_workspace,
+    connect_workspace,
+    preflight,
+    session_rules,
+)
+from hermes.app.session_tasks import upkeep
+from hermes.app.tool_services import tool_services
+from hermes.codec.values import replace
+from hermes.config.load import Config
+from hermes.config.logs import LogHandlers
+from hermes.config.run_context import RunContext
+from hermes.context.file_scan import nearby_files
+from hermes.context.prompting import chosen_personality, prefill_messages, prompt_view
+from hermes.context.system import join_layers
+from hermes.core.caps import Caps, StepBudget
+from hermes.core.commands import Say
+from hermes.core.effects import Ask, RunCommand
+from hermes.core.errors import NotFound
+from hermes.core.events import Record, SessionOpened
+from hermes.core.gate import Judge
+from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.recorder import Recorder
+from hermes.core.session import Session
+from hermes.core.session_request import SessionRequest
+from hermes.core.transcript import fold
+from hermes.core.turn import SessionDeps, TurnLimits
+from hermes.core.world import World
+from hermes.credentials.event_redactor import SecretEventRedactor
+from hermes.credentials.redacting_provider import RedactionGuard
+from hermes.credentials.redaction import SecretRedactor
+from hermes.hooks.run_hooks import RunHooks
+from hermes.images.service import ImageGeneration
+from hermes.journal.journal import SqliteJournal
+from hermes.mcp.run_servers import McpServers
+from hermes.memory.snapshots import session_memory, wrap_connect
+from hermes.models.limits import SpendingLimits, TieredConnect, limits_of
+from hermes.models.model_ref import ModelChoice
+from hermes.models.models import Models
+from hermes.policy.taint.tracking import track_taint
+from hermes.skills.session_index import SkillIndexCache
+from hermes.tools.toolbox import SessionTools, wanted_names
+from hermes.web.access import web_access
+from hermes.workspaces.shell import is_remote_backend
+
+if TYPE_CHECKING:
+    from hermes.core.secrets import AskSecret, SecretStore
+    from hermes.journal.archive import SessionArchive
+    from hermes.memory.provider import MemoryProvider
+    from hermes.memory.service import MemoryService
+    from hermes.replay.environment import ReplayEnvironment
+    from hermes.skills.library import SkillLibrary
+    from hermes.undo.worktree import SessionWorktrees
+
+AdaptDeps = Callable[[str, SessionDeps], None]
+SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
+
+
+class App:
+    """One run of Hermes. `news` are lines that a surface should show once: what was chosen and
+    what is wrong with the settings."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        env: Mapping[str, str],
+        world: World,
+        log_files: LogHandlers | None = None,
+        budget: StepBudget | None = None,
+        secrecy: SecretRedactor | None = None,
+        replay: ReplayEnvironment | None = None,
+    ) -> None:
+        self.secrecy = secrecy or SecretRedactor(config, env)
+        self.run = RunContext(config, env=env, world=world, redactor=self.secrecy)
+        self.config = config
+        self.settings = config.settings
+        self.home = config.home
+        self.world = world
+        self.env = env
+        self._replay = replay
+        if replay is not None:
+            self.run.offline = True
+            self.run.user_home, self.run.state_dir = replay.user_home, replay.state_dir
+        self.person = self.run.user_home
+        self.state = self.run.state_dir
+        self.news = self.run.notices
+        self.parting = self.run.exit_notices
+        self.journal = replay.journal if replay else SqliteJournal(config.home.journal, world)
+        secret = self.secrecy.is_secret
+        self.models = Models(
+            config, world, env=env, guard=RedactionGuard(self.secrecy), is_secret=secret
+        )
+        self.models.accounts.watch_secrets(self.secrecy.watch)
+        if replay is not None:
+            self.models.resolver = replay.resolver(self.models.resolver)
+        self.tools = replay.tools if replay else SessionTools()
+        self.mcp = McpServers(self.run, self.tools)
+        self.hooks = RunHooks(self.run, self.models, self.require_session)
+        self.images = ImageGeneration(self.run, self.models, self.tools, self.find_session)
+        # What plugins bring, by name.
+        self.context_engines: dict[str, EngineMaker] = {}
+        self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
+        self.plugins = join_plugins(self)
+        self.shared = RunShared(self)
+        self.session_tasks: list[SessionTask] = []
+        # What must be put into a home is looked at once in a run.
+        self.is_seeded = False
+        self.skill_index_cache = SkillIndexCache()
+        # By session that is open here: what a person can set for it, and the secrets that its
+        # commands may use; `ask_secret` asks a person for one unseen.
+        self.controls: dict[str, SessionControls] = {}
+        self.secret_stores: dict[str, SecretStore] = {}
+        self.ask_secret: AskSecret | None = None
+        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        self._log_files = log_files
+        self._budget = budget
+        self._budgets = SpendingLimits(config, env)
+        self._worktrees: SessionWorktrees | None = None
+
+    async def __aenter__(self) -> App:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def open(self, opening: SessionRequest, *, arrange: AdaptDeps | None = None) -> Session:
+        """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
+        `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
+        await self.mcp.offer_tools()
+        await self.plugins.offer()
+        self.shared.offer_images()
+        arrange = arrange or (lambda _id, _parts: None)
+        session_id = await self._requested_id(opening)
+        session = await (
+            self._resume(session_id, opening, arrange)
+            if session_id
+            else self._open_new(opening, arrange)
+        )
+        self._open[session.id] = (session, [])
+        watching.write_snapshots(self, session)
+        return session
+
+    async def close_session(self, session: Session, *, soon: bool = False) -> None:
+        """Stop what runs in the session and let go of it; `soon` as for `Journal.release`."""
+        _, tasks = self._open[session.id]
+        self.secret_stores.pop(session.id, None)
+        self.controls.pop(session.id, None)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.settings.memory.provider:
+            await self.memory.detach(session.id)
+        del self._open[session.id]
+        await watching.close_session(self, session, soon=soon)
+        if self._worktrees and (words := await self._worktrees.leave(session.id)):
+            self.parting.append(words)
+
+    async def post_message(self, opening: SessionRequest, say: Say) -> AsyncGenerator[Record]:
+        """For a session that another process is in: the message, which needs a key, is left there
+        when this returns. What it returns follows the turn that answers; without a TurnEnded at
+        the end, that process has gone and the session can be opened."""
+        # Few runs meet another one, so the others do not pay for it.
+        from hermes.journal.follow_remote import follow_remote
+
+        session_id = await self._requested_id(opening)
+        say = replace(say, text=self.secrecy.text(say.text))
+        await self.journal.post(session_id, say, key=say.key)
+        return follow_remote(self.journal, self.world.clock, session_id, say.key)
+
+    def start_session_tasks(self, session: Session) -> None:
+        """For surfaces that stay: carry out what other processes leave for the session, and
+        tell it when its background processes end."""
+        tasks = self._open[session.id][1]
+        for work in (
+            watching.watch_inbox(self, session),
+            watching.watch_processes(session),
+            upkeep(self, session),
+            watching.write_title(self, session),
+            watching.review_memory(self, session),
+            self.mcp.follow(session),
+            *(work(self, session) for work in self.session_tasks),
+            self.models.learn_profile(session.transcript.model, session.transcript.provider),
+        ):
+            tasks.append(asyncio.ensure_future(watching.log_failure(work)))
+
+    def switch_back(self, session: Session, model: str, provider: str) -> None:
+        """Return to this model after the next turn."""
+        from hermes.models.saved_choice import switch_back
+
+        work = switch_back(session, session.subscribe(), model, provider)
+        self._open[session.id][1].append(asyncio.ensure_future(watching.log_failure(work)))
+
+    async def close(self) -> None:
+        for session, _ in tuple(self._open.values()):
+            await self.close_session(session)
+        await self.hooks.close()
+        await self.plugins.close()
+        await self.mcp.close()
+        await self.models.close()
+        if "memory" in self.__dict__:
+            self.memory.close()
+        await self.journal.close()
+        if self._log_files is not None:
+            self._log_files.close()
+
+    @cached_property
+    def memory(self) -> MemoryService:
+        """What is known from one session to the next."""
+        from hermes.memory.service import MemoryService
+
+        return MemoryService(
+            self.run,
+            self.journal,
+            self.models,
+            find_session=self.require_session,
+            providers=self.memory_providers,
+            load_plugins=self.plugins.offer,
+        )
+
+    def skills(self, cwd: str = "") -> SkillLibrary:
+        """The skills of this home, and of the project in `cwd` if it is trusted."""
+        from hermes.skills.library import SkillLibrary
+
+        return SkillLibrary(self.run, self.models.http, cwd)
+
+    @property
+    def archive(self) -> SessionArchive:
+        """The past sessions of this home."""
+        # Most runs never look back, so they do not pay for it.
+        from hermes.journal.archive import SessionArchive
+
+        return SessionArchive(
+            self.journal, self.home, SecretEventRedactor(self.secrecy, again=True)
+        )
+
+    @property
+    def caps(self) -> Caps:
+        """What may be spent, as the settings say now."""
+        return self._budgets.caps
+
+    def window(self, model: str, provider: str) -> int:
+        """How many tokens the model takes at once."""
+        return self.models.window(model, provider)
+
+    def require_session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
+
+    def find_session(self, session_id: str) -> Session | None:
+        """One that may not be open yet, or not any more."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
+
+    def secret_store(self, session_id: str) -> SecretStore:
+        """The secrets that commands of this session may use."""
+        if session_id not in self.secret_stores:
+            from hermes.core.secrets import SecretStore
+            from hermes.credentials.vault import HomeVault
+
+            store = SecretStore(HomeVault(self.run), self.ask_secret)
+            self.secret_stores[session_id] = store
+        return self.secret_stores[session_id]
+
+    def cwd(self, opening: SessionRequest) -> str:
+        """The folder that a session starts in."""
+        return self.shared.start_folder(opening.cwd)
+
+    def announce_choice(self, choice: ModelChoice) -> None:
+        """Tell once what was chosen, where that is not what the settings say."""
+        if choice.line:
+            self.news.append(choice.line)
+
+    async def _requested_id(self, opening: SessionRequest) -> str:
+        """The id of the session to go on with, "" for a new one."""
+        named = opening.resume or opening.newest
+        if named:
+            return await self.archive.find(named)
+        return "" if opening.newest is None else await self.archive.newest(opening.source)
+
+    async def _open_new(self, opening: SessionRequest, arrange: AdaptDeps) -> Session:
+        choice = await self.models.choose()
+        self.announce_choice(choice)
+        session_id = opening.session_id or self.world.new_session_id()
+        opening = replace(opening, session_id=session_id)
+        cwd, far = await self._start_folder(session_id, opening), None
+        if is_remote_backend(self.settings.terminal):
+            far = await connect_workspace(self._workspace(session_id, cwd, opening))
+            cwd = far.root
+        memory = await session_memory(self.memory, opening)
+        text, tools = self.shared.session_prompt(opening, choice, cwd, memory.text)
+        self.news += text.warnings
+        opened = SessionOpened(
+            source=opening.source,
+            cwd=cwd,
+            model=choice.model,
+            provider=choice.provider,
+            system=self.shared.intern(join_layers(text.layers)),
+            tools=tools,
+            principal=opening.principal,
+            person=opening.person,
+            parent=opening.parent,
+            job=opening.job or await self._job_of(opening.parent),
+        )
+        recorder = self._recorder(session_id, opening=opened)
+        memory.guard(recorder)
+        if personality := chosen_personality(self.settings):
+            recorder.note(personality)
+            recorder.apply_pending()
+        workspace = far or self._workspace(session_id, self._root(opened), opening)
+        began = self.world.clock.now()
+        parts = self._build_deps(session_id, opened, opening, workspace, began=began)
+        arrange(session_id, parts)
+        self._track_taint(session_id, parts)
+        return Session(parts, recorder)
+
+    async def _job_of(self, parent: str) -> str:
+        """What a sub-session is a part of: the same as the session that it works for."""
+        return await self.archive.job_of(parent) if parent else ""
+
+    async def _resume(
+        self, session_id: str, opening: SessionRequest, arrange: AdaptDeps
+    ) -> Session:
+        lease = await self.journal.acquire(session_id)
+        records = await self.journal.read(session_id)
+        transcript = fold(records)
+        opened = transcript.opened
+        if opened is None:
+            await self.journal.release(lease)
+            raise NotFound(f"Session {session_id} has lost its beginning; start a new one.")
+        recorder = self._recorder(session_id, lease=lease, transcript=transcript)
+        root = self.cwd(opening) if opening.stay else self._root(opened)
+        workspace = await connect_workspace(self._workspace(session_id, root, opening))
+        began, last = records[0].at, records[-1].n
+        parts = self._build_deps(session_id, opened, opening, workspace, began=began, after=last)
+        self.controls[session_id].resume(transcript.tuned)
+        arrange(session_id, parts)
+        self._track_taint(session_id, parts)
+        session = Session(parts, recorder)
+        await resume_model(self, session, transcript)
+        return session
+
+    def _recorder(self, session_id: str, **given: Any) -> Recorder:
+        given["veil"] = SecretEventRedactor(self.secrecy)
+        make = Recorder if self._replay is None else self._replay.recorder
+        return make(self.journal, session_id, self.world, **given)
+
+    async def _start_folder(self, session_id: str, opening: SessionRequest) -> str:
+        if not opening.worktree:
+            return self.cwd(opening)
+        from hermes.undo.worktree import SessionWorktrees
+
+        self._worktrees = self._worktrees or SessionWorktrees(self.run)
+        return await self._worktrees.enter(session_id, self.cwd(opening))
+
+    def _build_deps(
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: SessionRequest,
+        workspace: Workspace,
+        *,
+        began: float,
+        after: int = 0,
+    ) -> SessionDeps:
+        names = wanted_names(self.settings, platform=opening.platform)
+        tools = self.tools.choose(opened.tools, names)
+        policy = session_rules(self, session_id, workspace, opening, began)
+        taped = self._recorded_connect(session_id, opening, workspace, after)
+        tuned = self.controls[session_id] = SessionControls(self.settings, policy)
+        view = prompt_view(
+            tools.specs, self.settings, source=opened.source, first=prefill_messages(self.run)
+        )
+        connect = select_context(self, session_id, tuned.wrap_connect(taped))
+        hooked = self.hooks.wrap(session_id, connect)
+        deps = SessionDeps(
+            journal=self.journal,
+            connect=wrap_connect(self.memory, session_id, opened, hooked),
+            hooks=partial(self.hooks.of, workspace),
+            budgeting=lambda: self._budgets.of(opened),
+            view=tuned.wrap_view(view),
+            toolbox=tools,
+            workspace=workspace,
+            policy=policy,
+            world=self.world,
+            attended=opening.attended,
+            budget=self._budget,
+            approval_seconds=self.settings.approvals.timeout,
+            services=tool_services(self, session_id, opened),
+            web=web_access(self.run, policy),
+            judge=self._approver(session_id),
+            preflight=partial(preflight, workspace),
+            engine=context_engine(self, session_id, opened, rules=opening.rules),
+            remark=nearby_files(self.run, workspace, policy, opened) if opening.rules else None,
+            tune=tuned.apply,
+        )
+        if self._replay is None:
+            return deps
+        return self._replay.adapt(deps, engine_deps(self, session_id, opened))
+
+    def _approver(self, session_id: str) -> Judge:
+        """Answers in the person's place what the rules call simple, while their mode is "smart"."""
+
+        async def approve(effect: RunCommand, asked: Ask) -> bool:
+            if self._replay is not None:
+                return self._replay.approved_by_model()
+            from hermes.models.side_tasks import ModelApprover
+
+            session = self.require_session(session_id)
+            return await ModelApprover(self.models, self.settings, session).approves(effect, asked)
+
+        return approve
+
+    def _track_taint(self, session_id: str, parts: SessionDeps) -> None:
+        rules = self.controls[session_id].rules
+        track_taint(self.run, session_id, rules, self.shared.suspects, parts)
+
+    def _root(self, opened: SessionOpened) -> str:
+        if self._replay is not None:
+            return self._replay.root(opened)
+        return self.shared.root(opened.cwd)
+
+    def _recorded_connect(
+        self, session_id: str, opening: SessionRequest, workspace: Workspace, after: int
+    ) -> TieredConnect:
+        """The way to models, past a tape where sessions are to be recorded."""
+        if self._replay is not None:
+            return self._replay.connect(self._connect)
+        if not self.settings.sessions.record:
+            return self._connect
+        from hermes.replay.collection import SessionRecorder
+
+        return SessionRecorder(self.run, self.models, session_id, opening, workspace, after).wrap(
+            self._connect
+        )
+
+    def _connect(
+        self, model: str, provider: str, meter: Meter, tier: str | None = None
+    ) -> tuple[Provider, TurnLimits]:
+        connected, window = self.models.connect(model, provider, meter, tier=tier)
+        return connected, limits_of(self.settings, window)
+
+    def _workspace(self, session_id: str, root: str, opening: SessionRequest) -> Workspace:
+        if self._replay is not None:
+            return self._replay.workspace(session_id, root)
+        return build_workspace(self, session_id, root, opening)

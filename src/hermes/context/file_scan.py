@@ -1,0 +1,130 @@
+"""Scans context files before they enter a prompt, and caches safe ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.config.home import Home, replace_file
+from hermes.context.project_files import Scan, no_scan
+from hermes.core.effects import Allow, ReadPath
+from hermes.core.errors import ConfigError
+from hermes.core.events import SessionOpened
+from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.ports import Policy, Workspace
+from hermes.core.turn import Remark
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+
+MOST_KNOWN = 400
+SCANNER = Path(__file__).parents[1] / "policy" / "scan"
+
+
+class ScanCache:
+    """Kept as digests in the cache of a home, the newest last. Another scanner looks again."""
+
+    def __init__(self, home: Home, scanner: Path = SCANNER) -> None:
+        self._home = home
+        self._path = home.cache / "harmless.txt"
+        self._scanner = scanner
+
+    def is_known_safe(self, text: str) -> bool:
+        return self._digest(text) in self._known()
+
+    def add(self, text: str) -> None:
+        known = [*self._known(), self._digest(text)]
+        try:
+            data = "\n".join(known[-MOST_KNOWN:]).encode()
+            replace_file(self._home, self._path, data, durable=False)
+        except ConfigError:
+            # A home that cannot be written to is looked at each time.
+            return
+
+    def _known(self) -> list[str]:
+        try:
+            return self._path.read_text(encoding="ascii").split()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def _digest(self, text: str) -> str:
+        data = text.encode("utf-8", "surrogatepass")
+        return blake2b(data, digest_size=20, key=self._scanner_key).hexdigest()
+
+    @cached_property
+    def _scanner_key(self) -> bytes:
+        """Differs when any of its files does."""
+        with os.scandir(self._scanner) as entries:
+            files = sorted((each.name, each.stat()) for each in entries if each.is_file())
+        facts = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns};" for name, stat in files)
+        return blake2b(facts.encode(), digest_size=32).digest()
+
+
+def nearby_files(
+    run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
+) -> Remark:
+    """What context files of folders say that the session comes to later on."""
+
+    def permits(path: str) -> bool:
+        effect = ReadPath(path=path)
+        return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
+
+    return _LazyNearby(workspace, permits, file_scan(run, opened.cwd))
+
+
+class _LazyNearby:
+    """Sessions without tools never load it."""
+
+    def __init__(self, workspace: Workspace, permits: Callable[[str], bool], scan: Scan) -> None:
+        self._workspace = workspace
+        self._permits = permits
+        self._scan = scan
+        self._inner: Remark | None = None
+
+    async def __call__(self, call: ToolCall, result: ToolResult) -> str:
+        if self._inner is None:
+            from hermes.context.project_files import FolderContext
+
+            self._inner = FolderContext(self._workspace, self._permits, known=(), scan=self._scan)
+        return await self._inner(call, result)
+
+
+def file_scan(run: RunContext, cwd: str) -> Scan:
+    """What files pass before they are shown to a model that works in this folder. A person is told
+    what was found; folders that they trust are only warned about."""
+    wanted = run.settings.security.context_scan
+    if wanted == "off":
+        return no_scan
+    if wanted == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
+        wanted = "warn"
+
+    harmless = ScanCache(run.home)
+
+    def scan(name: str, text: str) -> str:
+        if harmless.is_known_safe(text):
+            return text
+        # Few folders have such files, and fewer have new ones.
+        from hermes.policy.scan.context import judge_context
+
+        found = judge_context(text)
+        if not found.suspicious:
+            harmless.add(text)
+            return text
+        if wanted == "block":
+            run.notices.append(found.blocked(name))
+            return found.blocked(name)
+        run.notices.append(found.warning(name))
+        return f"{found.warning(name)}\n\n{text}"
+
+    return scan
+
+
+def _is_trusted(cwd: str, folders: tuple[str, ...]) -> bool:
+    if not folders or not cwd:
+        return False
+    here = Path(cwd).resolve()
+    return any(here.is_relative_to(Path(each).expanduser().resolve()) for each in folders)

@@ -1,0 +1,243 @@
+"""Packs and unpacks homes, including files that lie outside them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, BinaryIO
+
+from hermes.codec.values import Value
+from hermes.config.home import Home, unwritable_error
+from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
+from hermes.policy.places.places import Places
+
+if TYPE_CHECKING:
+    from hermes.memory.service import MemoryService
+
+SECRET_FILES = frozenset((".env", "auth.json"))
+# Made again by themselves, or by installing them again.
+_REGENERABLE = frozenset(("cache", "checkpoints", "locks", "models"))
+_BACKUPS = frozenset(("backups", "state-snapshots"))
+_DEPENDENCIES = frozenset(("node_modules", ".venv", "venv", "__pycache__", ".git"))
+_PASSING = (".lock", ".draft", ".part", ".pid", "-wal", "-shm", "-journal")
+_DATABASE = ".db"
+# Derived from the journal.
+_DERIVED = frozenset(("index.db",))
+
+Wanted = Callable[[PurePosixPath], bool]
+
+
+def is_persistent(path: PurePosixPath) -> bool:
+    """Whether a file of a home cannot be made again, by its path in the home."""
+    inside_profile = path.parts[2:] if path.parts[0] == "profiles" else path.parts
+    first = inside_profile[0] if inside_profile else ""
+    return not (
+        first in _REGENERABLE | _BACKUPS
+        or first in _DERIVED
+        or _DEPENDENCIES & {*path.parts}
+        or path.name.endswith(_PASSING)
+    )
+
+
+def files_of(root: Path, wanted: Wanted = is_persistent) -> Iterator[PurePosixPath]:
+    """The wanted files below a folder, sorted; links are left out, wherever they lead."""
+    for folder, names, files in os.walk(root):
+        names.sort()
+        here = Path(folder)
+        for name in sorted(files):
+            place = PurePosixPath((here / name).relative_to(root).as_posix())
+            if wanted(place) and stat.S_ISREG((here / name).lstat().st_mode):
+                yield place
+
+
+def pack(
+    root: Path, target: Path, wanted: Wanted = is_persistent, more: Mapping[str, Path] | None = None
+) -> int:
+    """Write the wanted files, and `more` by the names they get, to a new private zip file; how
+    many. It appears whole or not at all; UsageError when there is such a file already."""
+    if target.exists():
+        raise UsageError(f"{target} exists already; choose another name.")
+    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file, TemporaryDirectory(dir=target.parent) as scratch:
+            named = {str(place): root / place for place in files_of(root, wanted)}
+            count = _fill(file, {**named, **(more or {})}, Path(scratch))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise ConfigError(f"{target} cannot be written ({why}); choose another place.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def _fill(file: BinaryIO, named: Mapping[str, Path], scratch: Path) -> int:
+    count = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in named.items():
+            is_database = name.endswith(_DATABASE)
+            try:
+                source = _database_copy(path, scratch / "copy.db") if is_database else path
+                archive.write(source, name)
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            count += 1
+    return count
+
+
+def _database_copy(source: Path, target: Path) -> Path:
+    """As it is at one moment, also while somebody writes it. What is no database is copied as it
+    is: a damaged one may still be mended."""
+    target.unlink(missing_ok=True)
+    try:
+        copy_database(source, target)
+    except sqlite3.Error:
+        target.write_bytes(source.read_bytes())
+    return target
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """In one transaction of the target, so that others who have it open see all or nothing."""
+    with (
+        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
+        old.backup(new)
+
+
+class PackedHome:
+    """A zip file that can be trusted to stay inside the folder it is unpacked to."""
+
+    def __init__(self, path: Path) -> None:
+        """NotFound, or UsageError when it is no such file."""
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                entries = archive.infolist()
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {path}; name a backup that is there.") from None
+        except (OSError, zipfile.BadZipFile) as error:
+            raise UsageError(f"{path} is not a zip file that can be read ({error}).") from error
+        self.names = tuple(_checked_members(path, entry) for entry in entries if not entry.is_dir())
+
+    def unpack(self, root: Path, wanted: Wanted = is_persistent) -> list[PurePosixPath]:
+        """Put the wanted files into a folder, which may not hold any of them yet."""
+        done = []
+        with zipfile.ZipFile(self.path) as archive:
+            for name in self.names:
+                if not wanted(name):
+                    continue
+                target = root / name
+                for parent in reversed((target, *target.parents)[1 : len(name.parts)]):
+                    parent.mkdir(mode=0o700, exist_ok=True)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file, archive.open(str(name)) as source:
+                    while block := source.read(1 << 20):
+                        file.write(block)
+                done.append(name)
+        return done
+
+
+def _checked_members(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
+    name = PurePosixPath(entry.filename)
+    is_link = stat.S_ISLNK(entry.external_attr >> 16)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
+        raise UsageError(f"{path} holds {entry.filename!r}, which leads out of it; not used.")
+    return name
+
+
+FOLDER = "_external"
+
+
+class OutsideFile(Value):
+    """`files` are named from the person's folder on; `left_out` says which paths are not taken,
+    and why."""
+
+    files: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
+    """What the provider that is chosen wants to be kept. A plugin is started to be asked, if it is
+    not known yet."""
+    if not memory.run.settings.memory.provider:
+        return ()
+    await memory.load_plugins()
+    return memory.user_model.backup_paths()
+
+
+class UserFiles:
+    """The files of a person, as far as they may be packed and put back: none that hold keys, none
+    that other programs run or obey, none of a home of ours. A backup may come from a stranger, and
+    a plugin may name what it wants."""
+
+    def __init__(self, person: Path, home: Home) -> None:
+        self._person = person.resolve()
+        self._home = home.root.resolve()
+        self._places = Places(str(self._person), str(self._person), str(self._home))
+
+    def at(self, name: str | PurePosixPath) -> Path:
+        return self._person / name
+
+    def outside(self, paths: Sequence[Path]) -> OutsideFile:
+        """The files at these paths, with those below folders."""
+        files: list[str] = []
+        left_out: list[str] = []
+        for path in paths:
+            for found in _files_at(self._person / path.expanduser()):
+                if why := self.fault(found):
+                    left_out.append(f"{found} {why}")
+                else:
+                    name = found.resolve().relative_to(self._person).as_posix()
+                    files.append(name)
+        return OutsideFile(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
+
+    def fault(self, path: Path) -> str:
+        """Why this file is not taken, or ""."""
+        real = path.resolve()
+        if not real.is_relative_to(self._person) or real == self._person:
+            return f"is outside of {self._person}"
+        if real.is_relative_to(self._home) or self._places.own_state(str(real)):
+            return "belongs to a home of Hermes"
+        if self._places.secret(str(real)):
+            return "holds credentials"
+        return self._places.runs_later(str(real))
+
+    def put_back(self, source: Path) -> tuple[str, ...]:
+        """Move all files below `source` to where they were; HermesError before the first, if one
+        may not go there."""
+        names = tuple(str(name) for name in files_of(source, lambda _: True))
+        self.check(names)
+        for name in names:
+            target = self.at(name)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                if target.suffix == ".db" and target.exists():
+                    copy_database(source / name, target)
+                else:
+                    (source / name).replace(target)
+            except OSError as error:
+                raise unwritable_error(target, error) from error
+        return names
+
+    def check(self, names: Sequence[str]) -> None:
+        for name in names:
+            if why := self.fault(self.at(name)):
+                raise HermesError(f"{self.at(name)} {why}; nothing was restored.")
+
+
+def _files_at(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (path / name for name in files_of(path, lambda _: True))
+    elif path.is_file():
+        yield path

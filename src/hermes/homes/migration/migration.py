@@ -1,0 +1,217 @@
+"""Puts what another agent kept into a home, or says what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.document import read_document
+from hermes.config.edit import set_from_text, write_settings
+from hermes.config.environment import is_secret_name, mask
+from hermes.config.home import replace_file
+from hermes.config.schema import KeyPath as Key
+from hermes.config.schema import (
+    WrongType,
+    find_setting,
+    format_key,
+    from_data,
+    is_section,
+    mapping_section,
+)
+from hermes.config.settings import Settings
+from hermes.context.prompting import is_custom
+from hermes.homes.migration.sources import ForeignHome, Kind, MigrationItem, State
+from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation, Target
+from hermes.skills.files import read_tree, replace_folder
+from hermes.skills.scan_skill import scan_skill
+from hermes.skills.session_index import skills_folder
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+    from hermes.journal.archive import SessionArchive
+    from hermes.memory.service import MemoryService
+
+SkillConflict = Literal["skip", "overwrite", "rename"]
+IMPORTS = "imported"
+_LEAVES_OUT = "say so with --secrets"
+
+
+class MigrationOptions(Value):
+    """How to take things in. What is there already stays, unless `overwrite`."""
+
+    secrets: bool = False
+    settings: bool = True
+    overwrite: bool = False
+    skill_conflict: SkillConflict = "skip"
+    dry_run: bool = False
+
+
+async def run_migration(
+    run: RunContext,
+    memory: MemoryService,
+    archive: SessionArchive,
+    foreign: ForeignHome,
+    wish: MigrationOptions,
+) -> tuple[MigrationItem, ...]:
+    """What became of everything that was found."""
+    taking = Migration(run, memory, archive, foreign, wish)
+    return (
+        *(taking.settings() if wish.settings else ()),
+        *taking.secrets(),
+        *taking.soul(),
+        *[item async for item in taking.memories()],
+        *taking.skills(),
+        *await taking.sessions(),
+    )
+
+
+class Migration:
+    def __init__(
+        self,
+        run: RunContext,
+        memory: MemoryService,
+        archive: SessionArchive,
+        foreign: ForeignHome,
+        wish: MigrationOptions,
+    ) -> None:
+        self._run = run
+        self._memory = memory
+        self._archive = archive
+        self._home = run.home
+        self._foreign = foreign
+        self._wish = wish
+        self._taken: State = "would be taken" if wish.dry_run else "taken"
+
+    def settings(self) -> Iterator[MigrationItem]:
+        """Those that mean the same here; secrets among them go the way of secrets."""
+        there = dict(_leaves(read_document(self._home).data))
+        changes: dict[Key, JsonValue] = {}
+        for path, value in _leaves(self._foreign.settings):
+            key = format_key(path)
+            setting = find_setting(Settings, path)
+            if setting is None:
+                yield self._item("setting", key, "left out", "there is no such setting here")
+            elif setting.secret or is_secret_name(path[-1]):
+                yield self._item("setting", key, "left out", "a secret belongs into .env")
+            elif path in there and not self._wish.overwrite:
+                yield self._item("setting", key, "there already")
+            elif why := _invalid(setting.kind, value):
+                yield self._item("setting", key, "left out", why)
+            else:
+                changes[path] = value
+                yield self._item("setting", key, self._taken)
+        if changes and not self._wish.dry_run:
+            write_settings(self._home, changes)
+
+    def secrets(self) -> Iterator[MigrationItem]:
+        for name, value in self._foreign.secrets.items():
+            if self._run.config.secrets.get(name) and not self._wish.overwrite:
+                yield self._item("secret", name, "there already")
+            elif not self._wish.secrets:
+                yield self._item("secret", name, "left out", _LEAVES_OUT)
+            else:
+                if not self._wish.dry_run:
+                    set_from_text(self._home, name, value)
+                yield self._item("secret", name, self._taken, mask(value))
+
+    def soul(self) -> Iterator[MigrationItem]:
+        if not self._foreign.soul:
+            return
+        if is_custom(self._home) and not self._wish.overwrite:
+            yield self._item("soul", "SOUL.md", "there already")
+            return
+        if not self._wish.dry_run:
+            replace_file(self._home, self._home.soul, f"{self._foreign.soul}\n".encode())
+        yield self._item("soul", "SOUL.md", self._taken)
+
+    async def memories(self) -> AsyncIterator[MigrationItem]:
+        memories = self._memory.of()
+        known = {entry.text for entry in await memories.entries()}
+        source = ChangeSource(kind="person", surface="import")
+        for target, texts in self._foreign.memories.items():
+            for text in texts:
+                if text in known:
+                    yield self._item("memory", _short(text), "there already")
+                    continue
+                if not self._wish.dry_run and (why := await self._remember(target, text, source)):
+                    yield self._item("memory", _short(text), "left out", why)
+                    continue
+                yield self._item("memory", _short(text), self._taken)
+
+    async def _remember(self, target: Target, text: str, source: ChangeSource) -> str:
+        add = Operation(action="add", content=text)
+        outcome = await self._memory.of().change(target, [add], source=source)
+        return outcome.error if isinstance(outcome, MemoryRefusal) else ""
+
+    def skills(self) -> Iterator[MigrationItem]:
+        root = skills_folder(self._home)
+        for folder in self._foreign.skills:
+            name = folder.name
+            target = next((p.parent for p in root.rglob(f"{name}/SKILL.md")), None)
+            if target is not None and self._wish.skill_conflict == "skip":
+                yield self._item("skill", name, "there already")
+                continue
+            if target is None or self._wish.skill_conflict == "rename":
+                target = _free(root / IMPORTS / name)
+            yield self._skill(folder, target)
+
+    def _skill(self, folder: Path, target: Path) -> MigrationItem:
+        tree = read_tree(folder)
+        texts = {name: data.decode("utf-8", "replace") for name, data in tree.items()}
+        found = scan_skill(texts.get("SKILL.md", ""), texts)
+        if found.verdict == "dangerous":
+            why = f"the scan calls it dangerous ({found.findings[0].id})"
+            return self._item("skill", folder.name, "left out", why)
+        if not self._wish.dry_run:
+            replace_folder(target, tree, skills_folder(self._home) / ".staging")
+        note = "" if target.name == folder.name else f"as {target.name}"
+        return self._item("skill", folder.name, self._taken, note)
+
+    async def sessions(self) -> tuple[MigrationItem, ...]:
+        if self._foreign.sessions is None:
+            return ()
+        if self._wish.dry_run:
+            count = sum(1 for _ in self._foreign.sessions())
+            return (self._item("sessions", f"{count} sessions", self._taken),)
+        done = await self._archive.import_lines(self._foreign.sessions())
+        name = f"{done.sessions} sessions, {done.messages} messages"
+        note = f"{done.skipped} were there already" if done.skipped else ""
+        return (self._item("sessions", name, "taken", note),)
+
+    def _item(self, kind: Kind, name: str, state: State, note: str = "") -> MigrationItem:
+        return MigrationItem(kind=kind, name=name, state=state, note=note)
+
+
+def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
+    """Settings with their whole path; a mapping that is one setting is not taken apart."""
+    for name, value in data.items():
+        path = (*before, name)
+        setting = find_setting(Settings, path)
+        is_group = setting is None or is_section(setting.kind) or mapping_section(setting.kind)
+        if isinstance(value, dict) and value and is_group:
+            yield from _leaves(value, path)
+        else:
+            yield path, value
+
+
+def _invalid(kind: object, value: JsonValue) -> str:
+    try:
+        from_data(kind, value)
+    except WrongType as error:
+        return f"it {error}"
+    return ""
+
+
+def _short(text: str) -> str:
+    first = " ".join(text.split())
+    return first if len(first) <= 60 else f"{first[:59]}…"
+
+
+def _free(path: Path) -> Path:
+    number, found = 2, path
+    while found.exists():
+        found = path.with_name(f"{path.name}-{number}")
+        number += 1
+    return found

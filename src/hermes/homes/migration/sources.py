@@ -1,0 +1,180 @@
+"""Homes of other agents that can be migrated: what they hold and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.environment import is_secret_name, read_env_file
+from hermes.config.home import Home
+from hermes.config.yaml_parser import BadYaml, parse_yaml
+from hermes.core.errors import NotFound
+from hermes.homes.migration.conversations import session_lines
+from hermes.memory.entries import split_entries
+
+Kind = Literal["setting", "secret", "soul", "memory", "skill", "sessions"]
+State = Literal["taken", "would be taken", "there already", "left out"]
+
+
+class ForeignHome(Value):
+    """`settings` are in our keys; `memories` are entries by the file they go to; `skills` are
+    folders that hold a SKILL.md; `sessions` gives export lines of the journal, oldest first."""
+
+    root: Path
+    settings: JsonObject = {}
+    secrets: dict[str, str] = {}
+    soul: str = ""
+    memories: dict[Literal["memory", "user"], tuple[str, ...]] = {}
+    skills: tuple[Path, ...] = ()
+    sessions: Callable[[], Iterator[bytes]] | None = None
+    problems: tuple[str, ...] = ()
+
+
+class MigrationItem(Value):
+    """One thing that was found, and what became of it; `note` says why."""
+
+    kind: Kind
+    name: str
+    state: State
+    note: str = ""
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; "" when there is none that could be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def skill_folders(root: Path) -> tuple[Path, ...]:
+    """Folders with a SKILL.md below a folder; hidden ones and links are passed over."""
+    if not root.is_dir():
+        return ()
+    found = (path.parent for path in sorted(root.rglob("SKILL.md")) if not path.is_symlink())
+    return tuple(
+        folder
+        for folder in found
+        if not any(part.startswith(".") for part in folder.relative_to(root).parts)
+    )
+
+
+STATE = "state.db"
+_SIGNS = (STATE, "config.yaml", "memories", "skills", "SOUL.md")
+
+
+def read_hermes_agent(root: Path) -> ForeignHome:
+    """What such a home holds; NotFound when the folder is none."""
+    if not any((root / name).exists() for name in _SIGNS):
+        raise NotFound(f"{root} is not a home of Hermes Agent: it has none of {', '.join(_SIGNS)}.")
+    settings, problems = _settings(root / "config.yaml")
+    env = read_env_file(Home(root))
+    state = root / STATE
+    return ForeignHome(
+        root=root,
+        settings=settings,
+        secrets={name: value for name, value in env.variables.items() if is_secret_name(name)},
+        soul=text_of(root / "SOUL.md"),
+        memories={
+            "memory": split_entries(text_of(root / "memories" / "MEMORY.md")),
+            "user": split_entries(text_of(root / "memories" / "USER.md")),
+        },
+        skills=skill_folders(root / "skills"),
+        sessions=partial(session_lines, state) if state.exists() else None,
+        problems=problems,
+    )
+
+
+def _settings(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
+    if not path.exists():
+        return {}, ()
+    try:
+        data = parse_yaml(path.read_bytes())
+    except (OSError, BadYaml) as error:
+        return {}, (f"{path} cannot be read ({error}); its settings are left out.",)
+    # Their versions are counted by themselves.
+    return {name: value for name, value in data.items() if name != "_config_version"}, ()
+
+
+CONFIG = "openclaw.json"
+_OPENCLAW_SIGNS = (CONFIG, "workspace")
+
+
+def read_openclaw(root: Path) -> ForeignHome:
+    """What such a folder holds; NotFound when it is none."""
+    if not any((root / name).exists() for name in _OPENCLAW_SIGNS):
+        raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {', '.join(_SIGNS)}.")
+    config, problems = _config(root / CONFIG)
+    workspace = _workspace(root, config)
+    env = read_env_file(Home(root)).variables
+    return ForeignHome(
+        root=root,
+        settings=_model(config),
+        secrets={
+            name: value
+            for name, value in {**_named_file(config), **env}.items()
+            if is_secret_name(name)
+        },
+        soul=text_of(workspace / "SOUL.md"),
+        memories={
+            "memory": paragraphs(text_of(workspace / "MEMORY.md")),
+            "user": paragraphs(text_of(workspace / "USER.md")),
+        },
+        skills=(*skill_folders(workspace / "skills"), *skill_folders(root / "skills")),
+        problems=problems,
+    )
+
+
+def _config(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
+    if not path.exists():
+        return {}, ()
+    try:
+        return decode(dict, path.read_bytes()), ()
+    except (OSError, DecodeError) as error:
+        return {}, (f"{path} cannot be read as JSON ({error}); its settings are left out.",)
+
+
+def _at(config: JsonValue, *names: str) -> JsonValue:
+    for name in names:
+        config = config.get(name) if isinstance(config, dict) else None
+    return config
+
+
+def _workspace(root: Path, config: JsonObject) -> Path:
+    said = _at(config, "agents", "defaults", "workspace")
+    named = Path(said).expanduser() if isinstance(said, str) and said else root / "workspace"
+    return named if named.is_dir() else root / "workspace"
+
+
+def _model(config: JsonObject) -> JsonObject:
+    said = _at(config, "agents", "defaults", "model")
+    name = _at(said, "primary") if isinstance(said, dict) else said
+    return {"model": {"default": name}} if isinstance(name, str) and name else {}
+
+
+def _named_file(config: JsonObject) -> dict[str, str]:
+    """Variables that its settings give to the agent."""
+    held = _at(config, "env", "vars") or _at(config, "env")
+    pairs = held.items() if isinstance(held, dict) else ()
+    return {name: value for name, value in pairs if isinstance(value, str)}
+
+
+def paragraphs(text: str) -> tuple[str, ...]:
+    """Markdown notes as entries: each item of a list, and each paragraph that is no heading."""
+    found: list[str] = []
+    for block in re.split(r"\n\s*\n", text):
+        lines = [line for line in block.splitlines() if not line.lstrip().startswith("#")]
+        entry: list[str] = []
+        for line in lines:
+            if match := re.match(r"\s*[-*]\s+(.*)", line):
+                found += [" ".join(entry)] if entry else []
+                entry = [match[1].strip()]
+            elif line.strip():
+                entry.append(line.strip())
+        found += [" ".join(entry)] if entry else []
+    return tuple(entry for entry in found if entry)

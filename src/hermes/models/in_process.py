@@ -1,0 +1,90 @@
+"""Models that need no server: a GGUF file in this process, and the offline assistant."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.config.load import Config
+from hermes.core.errors import ConfigError
+from hermes.core.ports import Provider
+from hermes.core.world import World
+from hermes.models.model_ref import EMBEDDED, OFFLINE, OFFLINE_WINDOW, ModelChoice
+from hermes.net.http import HttpClient
+
+if TYPE_CHECKING:
+    from hermes.providers.embedded.engines import EnginePool
+    from hermes.providers.embedded.provider import EmbeddedModel
+
+
+class InProcessModels:
+    """All sessions of a run share one engine per file."""
+
+    def __init__(self, config: Config, world: World, http: HttpClient) -> None:
+        self._config = config
+        self._world = world
+        self._http = http
+        self._engines: EnginePool | None = None
+
+    async def close(self) -> None:
+        if self._engines is not None:
+            await self._engines.close()
+
+    def has(self, model: str, provider: str) -> bool:
+        return provider == OFFLINE or (Path(model).is_file() and _runtime_installed())
+
+    def provider(self, model: str, provider: str) -> Provider:
+        if provider == OFFLINE:
+            from hermes.providers.offline.provider import OfflineAssistant
+
+            return OfflineAssistant()
+        return self._embedded_model(model)
+
+    def window(self, model: str, provider: str) -> int:
+        return OFFLINE_WINDOW if provider == OFFLINE else self._embedded_model(model).window
+
+    def default_choice(self) -> ModelChoice | None:
+        """The file that the settings name or that was installed, if it can run here."""
+        weights = self._default_weights()
+        return self.choice(weights) if weights and _runtime_installed() else None
+
+    def choice(self, model: str) -> ModelChoice:
+        from hermes.providers.embedded.model_file import describe_model_file, find_model_file
+
+        model = model or self._default_weights()
+        if not model:
+            raise ConfigError(
+                "No model is installed; run `hermes model install smollm2`, or name a file with -m."
+            )
+        known = describe_model_file(find_model_file(model, self._config.home.models))
+        return ModelChoice(
+            model=str(known.path),
+            provider=EMBEDDED,
+            window=self._config.settings.model.context_length or known.window,
+            line=known.summary,
+            reduced=known.small,
+        )
+
+    def _embedded_model(self, model: str) -> EmbeddedModel:
+        from hermes.providers.embedded.engines import EnginePool
+        from hermes.providers.embedded.provider import EmbeddedModel
+
+        if self._engines is None:
+            self._engines = EnginePool()
+        return EmbeddedModel(
+            Path(model),
+            http=self._http,
+            world=self._world,
+            threads=self._config.settings.local.threads,
+            engines=self._engines,
+            window=self._config.settings.model.context_length,
+        )
+
+    def _default_weights(self) -> str:
+        installed = sorted(self._config.home.models.glob("*.gguf"))
+        return self._config.settings.local.model or (str(installed[0]) if installed else "")
+
+
+def _runtime_installed() -> bool:
+    return find_spec("xllamacpp") is not None

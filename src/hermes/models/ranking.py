@@ -1,0 +1,149 @@
+"""Ranks the providers that could answer, by what the settings and keys say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hermes.codec.values import Value
+from hermes.config.load import Config
+from hermes.models.model_ref import CUSTOM, EMBEDDED, NOBODY, all_values, effective_value
+from hermes.models.names import ModelNames, ProviderNames
+from hermes.providers.catalogue import ModelCatalogue
+from hermes.providers.endpoint import is_plausible_key
+
+
+class Candidate(Value):
+    """A provider with the model that was named for it, and why it is on the list. One that was
+    `named` by a person is taken or refused, never passed over."""
+
+    provider: str
+    model: str = ""
+    why: str = ""
+    named: bool = False
+
+
+class ProviderRanking:
+    """`logged_in` tells which providers have a login or a key of their own in auth.json."""
+
+    def __init__(
+        self,
+        config: Config,
+        catalogue: ModelCatalogue,
+        places: ProviderNames,
+        names: ModelNames,
+        logged_in: Callable[[], tuple[str, ...]],
+    ) -> None:
+        self._config = config
+        self._catalogue = catalogue
+        self._places = places
+        self._names = names
+        self._logged_in = logged_in
+        given = effective_value(config, "model.default")
+        self._given = names.read(given.value)
+        self._model_rank = given.rank
+        self._model_source = given.source
+
+    def rank_providers(self) -> Iterator[Candidate]:
+        """Strongest first; the same provider may come more than once."""
+        for step in (
+            self._explicit,
+            self._from_url,
+            self._from_settings,
+            self._from_keys,
+            self._from_logins,
+        ):
+            yield from step()
+
+    def _explicit(self) -> Iterator[Candidate]:
+        """By flag, session, file or variable; a prefix of the model's name counts as much as the
+        place that the name stands in."""
+        rows = [(each.rank, each.value, each.source) for each in self._providers()]
+        if self._given.provider:
+            rows.append((self._model_rank, self._given.provider, self._model_source))
+        elif self._given.model.endswith(".gguf"):
+            rows.append((self._model_rank, EMBEDDED, self._model_source))
+        for rank, provider, source in sorted(rows, key=lambda row: row[0]):
+            provider = self._route_by_model(provider, rank)
+            model = self._model_for(provider, rank)
+            yield Candidate(provider=provider, model=model, why=source, named=True)
+
+    def _providers(self) -> list[_RankedValue]:
+        """Each provider that was named, and the address that stands for one where none was."""
+        rows = [
+            _RankedValue(s.rank, s.value, s.source)
+            for s in all_values(self._config, "model.provider")
+        ]
+        address = effective_value(self._config, "model.base_url")
+        if address.rank < NOBODY and not any(row.rank == address.rank for row in rows):
+            rows.append(_RankedValue(address.rank, CUSTOM, f"model.base_url, {address.source}"))
+        return rows
+
+    def _route_by_model(self, provider: str, rank: int) -> str:
+        """A name like `anthropic/…` that was given later than the provider leads to its vendor,
+        if the provider has models of its own only and the vendor's key is there."""
+        place, owner = self._places.find(provider), self._names.owner(self._given.model)
+        if place is None or owner is None or rank <= self._model_rank:
+            return provider
+        direct = place.vendor.names == "own" and not self._names.suits(
+            place.vendor, self._given.model
+        )
+        return owner.name if direct and self._variable(owner.keys) else provider
+
+    def _model_for(self, provider: str, rank: int) -> str:
+        """A provider that was named over an older choice of model takes its own one, unless it
+        has that model too. Side by side with a provider, a name is taken as it stands."""
+        place, given = self._places.find(provider), self._given
+        if place is None or place.name == given.provider:
+            return given.model
+        if rank == self._model_rank or not given.provider:
+            strong = rank < self._model_rank
+            keeps = self._names.suits(place.vendor, given.model) and not place.own.default_model
+            return given.text if keeps or not strong else ""
+        return ""
+
+    def _from_url(self) -> Iterator[Candidate]:
+        variable = self._catalogue.vendors[CUSTOM].url_env
+        if source := self._config.secrets.source(variable):
+            yield self._candidate(CUSTOM, f"{variable} in {_describe_source(source)}")
+
+    def _from_settings(self) -> Iterator[Candidate]:
+        for name, own in self._config.settings.providers.items():
+            if own.enabled and own.base_url:
+                yield self._candidate(name, f"providers.{name} in config.yaml")
+
+    def _from_keys(self) -> Iterator[Candidate]:
+        """Vendors whose key is there; those that are known to have the model come first."""
+        found = []
+        for vendor in self._catalogue.vendors.values():
+            variable = self._variable(vendor.keys) if vendor.auto else ""
+            if variable and (vendor.url or self._config.secrets.get(vendor.url_env)):
+                suits = self._names.suits(vendor, self._given.model)
+                source = _describe_source(self._config.secrets.source(variable) or "")
+                found.append((not suits, vendor.name, f"{variable} in {source}"))
+        for _, name, why in sorted(found, key=lambda row: row[0]):
+            yield self._candidate(name, why)
+
+    def _from_logins(self) -> Iterator[Candidate]:
+        for name in self._logged_in():
+            place = self._places.find(name)
+            if place is not None and place.vendor.auto:
+                yield self._candidate(place.name, "a login in auth.json")
+
+    def _candidate(self, provider: str, why: str) -> Candidate:
+        return Candidate(provider=provider, model=self._given.model, why=why)
+
+    def _variable(self, names: tuple[str, ...]) -> str:
+        return next(
+            (name for name in names if is_plausible_key(self._config.secrets.get(name))), ""
+        )
+
+
+class _RankedValue:
+    def __init__(self, rank: int, value: str, source: str) -> None:
+        self.rank = rank
+        self.value = value
+        self.source = source
+
+
+def _describe_source(source: str) -> str:
+    return "the environment" if source == "environment" else source

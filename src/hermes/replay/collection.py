@@ -1,0 +1,347 @@
+"""Collects a recording: the facts of a run, its events and its tapes."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.codec.json import convert, decode, encode, plain
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.config.home import TAPES
+from hermes.config.load import Config
+from hermes.config.run_context import RunContext
+from hermes.config.schema import find_setting
+from hermes.config.settings import Settings
+from hermes.context.prompting import prefill_file
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.events import ToolFinished
+from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.session_request import SessionRequest
+from hermes.core.turn import TurnLimits
+from hermes.journal.body_templates import is_newer
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.reading import history_segments
+from hermes.journal.rows import LogRow, read_rows
+from hermes.models.limits import TieredConnect
+from hermes.models.model_ref import IN_PROCESS, ModelRef
+from hermes.models.models import Models, ref_of
+from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.recorded.frames import RecordedExchange, TapeModel, TapeRun
+from hermes.providers.recorded.masks import SecretMask
+from hermes.providers.recorded.player import InterceptedProvider
+from hermes.providers.recorded.tape import TapedRun, TapeRecorder, read_tapes, split_like
+from hermes.replay.recording import RecordedLine, Recording
+from hermes.version import __version__
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+    from hermes.models.models import Models
+
+# Stands for a key that was there; it can be sent nowhere.
+ANY_KEY = "key-of-the-recording"
+
+
+class RunFacts(Value):
+    """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
+    and `cwd` is where its shell was. `variables` are those that lead to providers, without the
+    keys in them; `prefill` is the text of the file that requests began with."""
+
+    settings: JsonObject
+    home: str
+    state: str
+    attended: bool
+    root: str = ""
+    cwd: str = ""
+    variables: dict[str, str] = {}
+    prefill: str = ""
+
+
+class KnownEndpoint(Value):
+    """Where a wish for a model led."""
+
+    provider: str
+    model: str
+    endpoint: Endpoint
+    base_url: str = ""
+    tier: str | None = None
+
+
+class EndpointFacts(Value):
+    known: tuple[KnownEndpoint, ...] = ()
+
+
+def run_of(
+    config: Config,
+    *,
+    mask: SecretMask,
+    after: int,
+    at: float,
+    attended: bool,
+    root: str,
+    cwd: str,
+) -> TapeRun:
+    facts = RunFacts(
+        settings=_without_secrets(plain(config.settings), ()),
+        home=str(Path.home()),
+        state=str(config.home.root.resolve()),
+        attended=attended,
+        root=root,
+        cwd=cwd,
+        variables=_variables(config),
+        prefill=_prefill(config),
+    )
+    return TapeRun(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
+
+
+def _prefill(config: Config) -> str:
+    file = prefill_file(config.settings, config.home)
+    try:
+        return file.read_text("utf-8") if file is not None else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def endpoint_facts(
+    models: Models,
+    settings: Settings,
+    mask: SecretMask,
+    model: str,
+    provider: str,
+    tier: str | None = None,
+) -> TapeModel:
+    """Where this model and those to fall back to are asked, as far as they can be reached."""
+    first = ModelRef(provider=provider, model=model, tier=tier)
+    found = [_endpoint(lambda: models.endpoint(model, provider, tier=tier), first)]
+    for entry in settings.fallback_providers:
+        wish = ref_of(entry, tier=tier)
+        found.append(_endpoint(partial(models.resolver.endpoint, wish), wish))
+    facts = EndpointFacts(known=tuple(known for known in found if known is not None))
+    return TapeModel(model=model, provider=provider, facts=mask.json(plain(facts)))
+
+
+def _endpoint(find: Callable[[], Endpoint], wish: ModelRef) -> KnownEndpoint | None:
+    if wish.provider in IN_PROCESS:
+        return None
+    try:
+        found = find()
+    except HermesError:
+        return None
+    bare = replace(found, key="", headers={}, url=_bare(found.url))
+    return KnownEndpoint(
+        provider=wish.provider,
+        model=wish.model,
+        base_url=_bare(wish.base_url),
+        tier=wish.tier,
+        endpoint=bare,
+    )
+
+
+def facts_in(run: TapeRun) -> RunFacts:
+    return convert(RunFacts, run.facts)
+
+
+def known_in(ways: tuple[TapeModel, ...]) -> Iterator[KnownEndpoint]:
+    for way in ways:
+        yield from convert(EndpointFacts, way.facts).known
+
+
+def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
+    """Settings that hold a secret are left out; what else they say stays."""
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        here = (*path, key)
+        setting = find_setting(Settings, here)
+        if setting is None or not setting.secret:
+            kept[key] = _without_secrets(item, here)
+    return kept
+
+
+def _variables(config: Config) -> dict[str, str]:
+    """Which keys were there, each as another word, and the addresses that belong to them."""
+    found = {
+        name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
+    }
+    for vendor in shipped_catalogue().vendors.values():
+        if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
+            found[vendor.url_env] = _bare(url)
+    return found
+
+
+def _bare(url: str) -> str:
+    """Without a name and a password before the host, or a query behind the path."""
+    head, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+
+
+class RecordedRows(Value):
+    rows: tuple[tuple[str, LogRow], ...]
+    shared: int
+
+
+async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
+    """NotFound; UsageError when a record is damaged, since nothing after it could be trusted."""
+    mask = SecretMask(run.redactor.values())
+    found = await journal.reading(lambda db: _rows(db, session_id))
+    lines, masked = _lines(found, mask)
+    folder = run.home.sessions / session_id
+    tapes = await asyncio.to_thread(read_tapes, folder / TAPES)
+    kept, more = await asyncio.to_thread(_saved_files, lines, mask, run.home.sessions)
+    cleaned = [_clean_tape(tape, mask) for tape in tapes]
+    return Recording(
+        session_id=session_id,
+        version=__version__,
+        lines=lines,
+        now=run_of(
+            run.config,
+            mask=mask,
+            after=0,
+            at=run.world.clock.now(),
+            attended=any(line.kind in ("approval_asked", "question_asked") for line in lines),
+            root="",
+            cwd="",
+        ),
+        shared=found.shared,
+        tapes=tuple(cleaned),
+        kept=kept,
+        masked=masked + more + sum(e.masked for tape in cleaned for e in tape.exchanges),
+    )
+
+
+def _rows(db: sqlite3.Connection, session_id: str) -> RecordedRows:
+    rows: list[tuple[str, LogRow]] = []
+    shared = 0
+    for segment in history_segments(db, session_id):
+        shared = len(rows)
+        found = read_rows(db, segment.session, upto=segment.upto)
+        rows += [(segment.session_id, row) for row in found.whole]
+    if not rows:
+        raise NotFound(f"Session {session_id} has no records.")
+    for number, (_, row) in enumerate(rows, start=1):
+        if row.n != number:
+            raise UsageError(
+                f"Record {number} of {session_id} is damaged, so it cannot be played; "
+                "`hermes sessions verify` tells more."
+            )
+        if is_newer(row.kind, row.version):
+            raise UsageError(f"Record {number} was written by a newer Hermes; update to play it.")
+    return RecordedRows(rows=tuple(rows), shared=shared)
+
+
+def _lines(found: RecordedRows, mask: SecretMask) -> tuple[tuple[RecordedLine, ...], int]:
+    """A masked record breaks the chain of hashes from there on."""
+    lines, masked = [], 0
+    for number, (_, row) in enumerate(found.rows):
+        body, count = row.body, 0
+        if mask.occurs_in(row.body):
+            body, count = encode(mask.json(decode(dict, row.body))), 1
+        masked += count
+        whole = not masked and number >= found.shared
+        lines.append(
+            RecordedLine(
+                n=row.n,
+                at=row.at,
+                kind=row.kind,
+                version=row.version,
+                body=msgspec.Raw(body),
+                turn_id=row.turn_id,
+                hash=row.hash.hex() if whole else "",
+            )
+        )
+    return tuple(lines), masked
+
+
+def _saved_files(
+    lines: Iterable[RecordedLine], mask: SecretMask, sessions: Path
+) -> tuple[dict[str, str], int]:
+    """The whole texts of results that were put aside, as far as they are still there."""
+    kept: dict[str, str] = {}
+    masked = 0
+    for line in lines:
+        if line.kind != "tool_finished" or b'"persisted"' not in bytes(line.body):
+            continue
+        event = line.event
+        assert isinstance(event, ToolFinished)
+        path = event.result.details.get("persisted")
+        if isinstance(path, str) and Path(path).is_relative_to(sessions.resolve()):
+            try:
+                text = Path(path).read_text("utf-8")
+            except (OSError, UnicodeError):
+                continue
+            kept[path] = mask.text(text)
+            masked += kept[path] != text
+    return kept, masked
+
+
+def _clean_tape(tape: TapedRun, mask: SecretMask) -> TapedRun:
+    """What became a secret after the tape was made is masked too."""
+    run = replace(tape.run, facts=mask.json(tape.run.facts))
+    ways = tuple(replace(way, facts=mask.json(way.facts)) for way in tape.ways)
+    return TapedRun(run=run, ways=ways, exchanges=tuple(_clean(e, mask) for e in tape.exchanges))
+
+
+def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
+    body, hidden = mask.data(exchange.body)
+    answer, found = mask.data(exchange.answer)
+    answer, more = mask.stream(answer)
+    if not hidden and not found and not more:
+        return exchange
+    pieces = split_like(answer, list(exchange.pieces()))
+    return replace(
+        exchange,
+        body=body,
+        answer=answer,
+        sizes=tuple(map(len, pieces)),
+        masked=exchange.masked + hidden + found + more,
+    )
+
+
+class SessionRecorder:
+    """For one session of one process, which comes in after so many records. A session that was
+    there before gets its tape at once: it must be known when this process came."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        models: Models,
+        session_id: str,
+        opening: SessionRequest,
+        workspace: Workspace,
+        after: int,
+    ) -> None:
+        self._models = models
+        self._settings = context.settings
+        self._mask = SecretMask(context.redactor.values(), context.redactor.marks)
+        run = run_of(
+            context.config,
+            mask=self._mask,
+            after=after,
+            at=context.world.clock.now(),
+            attended=opening.attended,
+            root=workspace.root,
+            cwd=workspace.cwd,
+        )
+        folder = context.home.sessions / session_id / TAPES
+        self._tape = TapeRecorder(folder, run, mask=self._mask, clock=context.world.clock)
+        if after:
+            self._tape.open()
+
+    def wrap(self, connect: TieredConnect) -> TieredConnect:
+        def taped(
+            model: str, provider: str, meter: Meter, tier: str | None
+        ) -> tuple[Provider, TurnLimits]:
+            connected, limits = connect(model, provider, meter, tier)
+            way = endpoint_facts(self._models, self._settings, self._mask, model, provider, tier)
+            self._tape.record_model(way)
+            return InterceptedProvider(connected, self._tape), limits
+
+        return taped

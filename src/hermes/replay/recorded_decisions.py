@@ -1,0 +1,166 @@
+"""Approvals, compactions and hook verdicts as they were recorded."""
+
+from __future__ import annotations
+
+from hermes.codec.values import replace
+from hermes.context.budget import EngineDeps
+from hermes.context.engine import BuiltInEngine
+from hermes.core.effects import Allow, Ask, Decision, Effect, Principal, Scope
+from hermes.core.errors import ProviderError
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Compacted,
+    DurableEvent,
+    HookAnswered,
+    TurnEnded,
+)
+from hermes.core.gate import DENY
+from hermes.core.hooks import (
+    BEFORE_TURN,
+    FINAL_ANSWER_HOOK,
+    CallOutcome,
+    HookVerdict,
+    TurnHooks,
+    verdict_of,
+)
+from hermes.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
+from hermes.core.ports import ConversationText, Meter, Policy
+from hermes.core.prompt import Prompt, Reply
+from hermes.core.transcript import Transcript
+from hermes.core.turn import CompactionRequest
+from hermes.replay.expected_events import ExpectedEvents
+from hermes.replay.sync_points import SyncPoints
+
+
+class RecordedApprovals:
+    """As long as the session is led by its record, its questions are on it and `inner` decides."""
+
+    def __init__(self, inner: Policy, score: ExpectedEvents) -> None:
+        self._inner = inner
+        self._score = score
+        self._allowed = _is_allowed(score)
+
+    def decide(
+        self,
+        effect: Effect,
+        principal: Principal,
+        origins: frozenset[str],
+        seen: ConversationText | None = None,
+    ) -> Decision:
+        decision = self._inner.decide(effect, principal, origins, seen)
+        if isinstance(decision, Ask) and self._score.is_free and effect in self._allowed:
+            return Allow(lifted=True)
+        return decision
+
+    def origin(self, effect: Effect) -> str:
+        return self._inner.origin(effect)
+
+    def remember(self, effect: Effect, scope: Scope) -> None:
+        self._inner.remember(effect, scope)
+
+
+def _is_allowed(score: ExpectedEvents) -> list[Effect]:
+    asked = {event.id: event.effect for event in score.events if isinstance(event, ApprovalAsked)}
+    return [
+        asked[event.id]
+        for event in score.events
+        if isinstance(event, ApprovalAnswered) and event.choice != DENY and event.id in asked
+    ]
+
+
+NO_SUMMARY = "No summary was made here."
+
+
+class RecordedEngine:
+    """Does all but the model's part again, so that a difference shows. The calls for summaries
+    stand in the record and are put in from there. Where there is no record any more, conversations
+    are shortened without a summary. What was made by an engine that is not `built_in` is taken as
+    it was."""
+
+    def __init__(self, means: EngineDeps, gates: SyncPoints, *, built_in: bool = True) -> None:
+        self._gates = gates
+        self._is_ours = built_in
+        means.summarise = self._summary
+        self._inner = BuiltInEngine(means)
+
+    def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        if self._gates.due is None:
+            return self._inner.due(transcript, prompt, window)
+        return isinstance(self._gates.due, Compacted)
+
+    def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        due = self._gates.due
+        if due is None:
+            return self._inner.fits(transcript, prompt, window)
+        return not (isinstance(due, TurnEnded) and due.detail == "ContextFull")
+
+    async def compact(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+    ) -> Compacted | None:
+        due = self._gates.due
+        if isinstance(due, Compacted) and not self._is_ours:
+            return due
+        if isinstance(due, Compacted):
+            occasion = replace(occasion, window=due.window)
+        elif due is not None:
+            return None
+        return await self._inner.compact(transcript, prompt, occasion, meter)
+
+    def preview(
+        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+    ) -> Compacted | None:
+        return self._inner.preview(transcript, prompt, occasion)
+
+    async def _summary(self, _prompt: Prompt, _meter: Meter) -> Reply:
+        due = self._gates.due
+        if not isinstance(due, Compacted) or not due.summary:
+            raise ProviderError(NO_SUMMARY)
+        said = AssistantMessage(parts=(Text(text=due.summary),))
+        return Reply(message=said, usage=Usage(), model="", provider="")
+
+
+def recorded_hooks(gates: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:
+    """None for a session in which no hook had a say."""
+    heard = any(isinstance(event, HookAnswered) for event in events)
+    return RecordedHooks(gates) if heard else None
+
+
+class RecordedHooks:
+    """What they made of results is in the results of then already."""
+
+    holds_text = False
+
+    def __init__(self, gates: SyncPoints) -> None:
+        self._gates = gates
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        due = self._gates.due
+        return due.origins if isinstance(due, HookAnswered) else ()
+
+    async def before_turn(self) -> str:
+        match self._gates.due:
+            case HookAnswered(hook=hook, text=text) if hook == BEFORE_TURN:
+                return text
+            case _:
+                return ""
+
+    async def before_tool(self, call: ToolCall) -> HookVerdict | None:
+        match self._gates.due:
+            case HookAnswered(call_id=call_id) as due if call_id == call.id:
+                return verdict_of(due)
+            case _:
+                return None
+
+    async def after_tool(
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
+    ) -> str | None:
+        return None
+
+    async def before_final_answer(self, text: str) -> str | None:
+        match self._gates.due:
+            case HookAnswered(hook=hook, text=words) if hook == FINAL_ANSWER_HOOK:
+                return words
+            case _:
+                return None

@@ -1,0 +1,236 @@
+"""Workspaces of a replay: recorded results, or a copy for live tools."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.codec.values import replace
+from hermes.core.delegating import DelegatingWorkspace, RunOptions, SpawnOptions
+from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
+from hermes.core.errors import NotFound, ToolError, UsageError
+from hermes.core.events import EffectDecided, JudgedEffect, ToolFinished, ToolIntended
+from hermes.core.ports import (
+    CommandResult,
+    FileInfo,
+    Processes,
+    ProcessInfo,
+    ProcessNotice,
+    SearchMatch,
+    SearchQuery,
+    SearchResult,
+    ShellSetup,
+    Workspace,
+)
+from hermes.replay.sync_points import SyncPoints
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+MAX_BYTES = 500_000_000
+MAX_FILES = 50_000
+
+
+class ScratchWorkspace(DelegatingWorkspace):
+    """Wherever the folder of the record is named, its copy is meant, and the other way round."""
+
+    def __init__(self, inner: Workspace, *, root: str, copy: str) -> None:
+        super().__init__(inner)
+        self._root = root
+        self._copy = copy
+
+    @property
+    def root(self) -> str:
+        return self._root
+
+    @property
+    def cwd(self) -> str:
+        return self._out(self._inner.cwd)
+
+    def resolve(self, path: str) -> str:
+        return self._out(self._inner.resolve(self._in(path)))
+
+    async def stat(self, path: str) -> FileInfo | None:
+        found = await self._inner.stat(self._in(path))
+        return replace(found, path=path) if found is not None else None
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        found = await self._inner.list_folder(self._in(path))
+        return tuple(replace(each, path=self._out(each.path)) for each in found)
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await self._inner.read_bytes(self._in(path))
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        await self._inner.write_bytes(self._in(path), data)
+
+    async def delete(self, path: str) -> None:
+        await self._inner.delete(self._in(path))
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        found = await self._inner.search(replace(query, root=self._in(query.root)))
+        matches = tuple(self._translate_output(match) for match in found.matches)
+        files = tuple(map(self._out, found.files))
+        return SearchResult(matches=matches, files=files, cut=found.cut)
+
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        # As it comes, output may be cut in the middle of a path, so it is shown at the end only.
+        options["on_output"] = None
+        done = await self._inner.run(self._translate_cwd(effect), **options)
+        return replace(done, output=self._out(done.output), cwd=self._out(done.cwd))
+
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
+        info = await self._inner.spawn(self._translate_cwd(effect), **options)
+        return replace(info, command=effect.script, cwd=self._out(info.cwd))
+
+    def _in(self, text: str) -> str:
+        return text.replace(self._root, self._copy)
+
+    def _out(self, text: str) -> str:
+        return text.replace(self._copy, self._root)
+
+    def _translate_cwd(self, effect: RunCommand) -> RunCommand:
+        return replace(effect, script=self._in(effect.script), cwd=self._in(effect.cwd))
+
+    def _translate_output(self, match: SearchMatch) -> SearchMatch:
+        return replace(match, path=self._out(match.path))
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """UsageError when there is nothing to copy, or too much of it."""
+    if not source.is_dir():
+        raise UsageError(f"{source} is not here, so tools cannot run live; leave out --tools live.")
+    files = size = 0
+    for path in source.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            files, size = files + 1, size + path.stat().st_size
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise UsageError(f"{source} is too large to be copied for a replay with live tools.")
+    shutil.copytree(source, target, symlinks=True)
+
+
+class RecordedWorkspace:
+    """`cwd` is where the shell is at this point of the record."""
+
+    def __init__(self, root: str, *, home: str, cwd: str, gates: SyncPoints) -> None:
+        self.root = root
+        self.cwd = cwd
+        self.processes: Processes = RecordedProcesses(gates)
+        self.is_remote = False
+        self.shell = ShellSetup()
+        self._home = home
+        self._gates = gates
+
+    def set_cwd(self, cwd: str) -> None:
+        self.cwd = cwd
+
+    def resolve(self, path: str) -> str:
+        """Links are those of another day: where one was followed, the record says where to."""
+        if "\0" in path:
+            raise ToolError("A path cannot contain a NUL byte.")
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        plain = posixpath.normpath(posixpath.join(self.cwd, path))
+        known = self._known_paths()
+        if plain in known:
+            return plain
+        alike = [each for each in known if posixpath.basename(each) == posixpath.basename(plain)]
+        return alike[0] if len(alike) == 1 else plain
+
+    def _known_paths(self) -> set[str]:
+        """Those that the call which is planned now touched then."""
+        due = self._gates.due
+        found: set[str] = set()
+        for judged in due.judged if isinstance(due, ToolIntended) else ():
+            match judged.effect:
+                case ReadPath(path=path) | WritePath(path=path) | DeletePath(path=path):
+                    found.add(path)
+                case RunCommand(cwd=cwd):
+                    found.add(cwd)
+                case _:
+                    pass
+        return found
+
+    async def stat(self, path: str) -> FileInfo | None:
+        return None
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        return ()
+
+    async def read_bytes(self, path: str) -> bytes:
+        raise ToolError(f"{path} is not part of the recording.")
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        """Nothing is written."""
+
+    async def delete(self, path: str) -> None:
+        """Nothing is deleted."""
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        return SearchResult()
+
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        return CommandResult(output="", exit_code=0, cwd=self.cwd)
+
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
+        raise ToolError("A replay starts no processes.")
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        """Where the text was put then."""
+        due = self._gates.due
+        if isinstance(due, ToolFinished) and "persisted" in due.result.details:
+            return str(due.result.details["persisted"])
+        return name
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class RecordedProcesses:
+    """None of the processes of another day is there, but for what the record says of one that is
+    sent something."""
+
+    def __init__(self, gates: SyncPoints) -> None:
+        self._gates = gates
+
+    async def list(self) -> tuple[ProcessInfo, ...]:
+        match self._gates.due:
+            case EffectDecided(judged=JudgedEffect(effect=SignalProcess() as sent)):
+                info = ProcessInfo(
+                    id=sent.process_id,
+                    command=sent.command,
+                    cwd=sent.cwd,
+                    pid=0,
+                    started_at=0.0,
+                    status="running",
+                )
+                return (info,)
+            case _:
+                return ()
+
+    async def poll(self, process_id: str) -> ProcessInfo:
+        raise NotFound(f"No process has the id {process_id}.")
+
+    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def write(self, process_id: str, data: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def close(self, process_id: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def kill(self, process_id: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def notices(self) -> AsyncIterator[ProcessNotice]:
+        none: tuple[ProcessNotice, ...] = ()
+        for notice in none:
+            yield notice
