@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
-from hermes.context import prompting as personalities
+from hermes.context.prompting import names as personality_names
+from hermes.context.prompting import overlay as personality_overlay
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
 
@@ -34,9 +35,9 @@ async def personality(here: CommandContext, argument: str) -> Outcome:
     settings = here.app.settings
     if not argument:
         now = here.session.transcript.overlay.name or "none"
-        names = ", ".join(personalities.names(settings))
+        names = ", ".join(personality_names(settings))
         return ShowText(text=f"Personality: {now}\nThere are: {names}; none takes it away.")
-    overlay = personalities.overlay(settings, argument)
+    overlay = personality_overlay(settings, argument)
     await here.session.send(overlay)
     if not overlay.name:
         return ShowText(text="The personality is off.")
@@ -44,7 +45,7 @@ async def personality(here: CommandContext, argument: str) -> Outcome:
 
 
 async def personalities_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    names = ("none", *personalities.names(here.app.settings))
+    names = ("none", *personality_names(here.app.settings))
     return [Suggestion(text=name, replaces=len(begun)) for name in names if name.startswith(begun)]
 
 

@@ -268,9 +268,6 @@ def chosen_personality(settings: Settings) -> Overlaid | None:
     """What new sessions begin with, if the settings name one that there is."""
     if not settings.display.personality:
         return None
-    # Few people set one.
-    from hermes.context.prompting import overlay
-
     try:
         found = overlay(settings, settings.display.personality)
     except NotFound:

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable_error
 from hermes.core.errors import ConfigError, NotFound, UsageError
-from hermes.homes import archive_files as outside
-from hermes.homes.archive_files import PackedHome, copy_database, is_persistent, pack
+from hermes.homes.archive_files import FOLDER as OUTSIDE_FOLDER
+from hermes.homes.archive_files import PackedHome, UserFiles, copy_database, is_persistent, pack
 from hermes.journal.leases import is_alive, lock_folder
 
 FOLDER = "backups"
@@ -57,7 +57,7 @@ def back_up(
     if not home.root.is_dir():
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
     target = to or _free(home, f"hermes-{_stamp(now)}", label)
-    more = {f"{outside.FOLDER}/{name}": path for name, path in (beside or {}).items()}
+    more = {f"{OUTSIDE_FOLDER}/{name}": path for name, path in (beside or {}).items()}
     return _created_at(home, target, more=more)
 
 
@@ -132,17 +132,15 @@ def inspect(file: Path) -> tuple[PurePosixPath, ...]:
 
 def outside_files_in(file: Path) -> tuple[str, ...]:
     """The files of a backup that belong beside the home, named from the person's folder on."""
-    found = (name for name in PackedHome(file).names if name.parts[0] == outside.FOLDER)
+    found = (name for name in PackedHome(file).names if name.parts[0] == OUTSIDE_FOLDER)
     return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
 
 
 def _is_inside(name: PurePosixPath) -> bool:
-    return is_persistent(name) and name.parts[0] != outside.FOLDER
+    return is_persistent(name) and name.parts[0] != OUTSIDE_FOLDER
 
 
-def restore(
-    home: Home, file: Path, now: float, beside: outside.UserFiles | None = None
-) -> RestoreReport:
+def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None) -> RestoreReport:
     """Write the files of a backup over those of the home; files that it does not have stay. With
     `beside`, also those that belong elsewhere. What is replaced is backed up first. ConfigError
     while the home is in use."""
@@ -164,7 +162,7 @@ def restore(
         for name in names:
             _put(home, Path(scratch) / name, home.root / name)
         if beside is not None:
-            others = beside.put_back(Path(scratch) / outside.FOLDER)
+            others = beside.put_back(Path(scratch) / OUTSIDE_FOLDER)
     home.index.unlink(missing_ok=True)
     return RestoreReport(
         added=len(names) - len(there), replaced=len(there), before=before, outside=others

@@ -32,11 +32,11 @@ def toolset_states(
     own = tuple(_state(name, offered) for name in _expand())
     if home is None or not settings.mcp_servers:
         return own
-    from hermes.mcp import admin as toolsets
+    from hermes.mcp import admin as mcp_admin
 
     return own + tuple(
         ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
-        for name, tools, on, partly in toolsets.server_toolsets(settings, home)
+        for name, tools, on, partly in mcp_admin.server_toolsets(settings, home)
     )
 
 
