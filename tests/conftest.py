@@ -1,34 +1,56 @@
-"""What every test shares: one event loop backend, judged requests, long runs only on request."""
+"""Options and settings of all tests: --quick, --slow, --explore."""
 
 from __future__ import annotations
 
 import gc
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# Collecting makes some millions of objects that live until the end: to look through them again and
-# again takes a third of the time of collecting, and later a part of every test.
+# Collection creates millions of objects that live until the end; scanning them repeatedly takes a third
+# of the collection time and slows every test.
 gc.disable()
+
+TESTS = Path(__file__).parent
+QUICK = frozenset(
+    (
+        "codec",
+        "commands",
+        "config",
+        "context",
+        "core",
+        "cron",
+        "homes",
+        "hosting",
+        "models",
+        "net",
+        "policy",
+        "recall",
+        "replay",
+        "tools",
+        "web",
+    )
+)
 
 pytest_plugins = ["tests.judges.plugin"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only the quick folders, for daily work")
     parser.addoption("--slow", action="store_true", help="also run the long kill and scale tests")
     parser.addoption("--explore", action="store_true", help="property tests try new examples")
 
 
-# What is started in the background is deaf, and so would every program be that tests start.
+# A shell starts background jobs with signals ignored, and programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Whether a change is sound does not hang on the luck of the day: the same examples each time,
-    new ones on request. And a busy machine is slow at making them up, which says nothing."""
+    """Property tests use the same examples in every run; --explore tries new ones."""
     settings.register_profile(
         "steady",
         deadline=None,
@@ -37,9 +59,16 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("steady")
     if not config.getoption("--explore"):
-        # They come from the modules that happen to be loaded, and to find them reads all of those.
+        # Constants come from the modules that happen to be loaded, so examples would depend on them.
         assert callable(providers._get_local_constants)
         providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """--quick skips folders that start many programs, servers or terminals."""
+    if not config.getoption("--quick") or collection_path.parent != TESTS:
+        return None
+    return True if collection_path.is_dir() and collection_path.name not in QUICK else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

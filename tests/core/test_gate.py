@@ -13,7 +13,6 @@ from hermes.core.effects import (
     Allow,
     Ask,
     CallServer,
-    Deny,
     Effect,
     ReadPath,
     RunCommand,
@@ -104,7 +103,7 @@ async def test_effects_that_a_call_did_not_name_are_on_record(helped: Helped) ->
     assert decided == [
         (ReadPath(path=there), Allow),
         (WritePath(path=there), Allow),
-        (ReadPath(path=secret), Deny),
+        (ReadPath(path=secret), Ask),
     ]
     kept = [record.event for record in await helped.journal.read(helped.session.id)]
     assert [each for each in kept if isinstance(each, EffectDecided)] == events(
