@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# Collection creates millions of objects that live until the end; scanning them repeatedly takes a third
+# Collection creates millions of objects that live until the end; scanning them takes a third
 # of the collection time and slows every test.
 gc.disable()
 
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--explore", action="store_true", help="property tests try new examples")
 
 
-# A shell starts background jobs with signals ignored, and programs that tests start would inherit that.
+# A shell starts background jobs with signals ignored, which programs of tests would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("steady")
     if not config.getoption("--explore"):
-        # Constants come from the modules that happen to be loaded, so examples would depend on them.
+        # Constants come from the loaded modules, so examples would depend on them.
         assert callable(providers._get_local_constants)
         providers._get_local_constants = lambda: providers._local_constants
 
