@@ -100,8 +100,8 @@ TRUSTED_FOLDERS = (
 
 
 def new_program(name: str, state: State) -> tuple[str, Stream] | None:
-    """The file that was written in this session, or by this script, and is run under the name.
-    What was there before is the person's own, and does what its name says."""
+    """The file in PATH that was written in this session or by this script and runs under the name.
+    Older files are the person's own programs."""
     for value in state.variables.get("PATH", ()):
         if value == USUAL_PATH:
             continue
@@ -117,7 +117,7 @@ def new_program(name: str, state: State) -> tuple[str, Stream] | None:
 
 
 def bare_name(name: str) -> str:
-    """/usr/bin/ls is ls; a program from any other folder keeps its path."""
+    """The name without its folder for programs of the system: /usr/bin/ls is ls."""
     folder, slash, last = name.rpartition("/")
     if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
         return last
@@ -136,7 +136,7 @@ PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """The words as they could be typed; what is not known is shown as `…`."""
+    """The words as they could be typed, with `…` for unknown parts."""
     return " ".join(_quoted(word) for word in words)
 
 
@@ -148,7 +148,7 @@ def _quoted(word: str) -> str:
 
 
 def known_part(path: str) -> str:
-    """The part of a path that its text tells: of `build/*.o` the folder, of nothing nothing."""
+    """The certain part of a path: of `build/*.o` the folder, of an unknown path nothing."""
     found = NOT_CERTAIN.search(path)
     if found is None:
         return path
@@ -156,7 +156,7 @@ def known_part(path: str) -> str:
 
 
 class Follower(Protocol):
-    """Who follows the commands that a command runs."""
+    """Follows the commands that a command runs."""
 
     paths: Paths
     confined: Callable[[], bool]
@@ -197,8 +197,8 @@ class Call:
         self.record = record
 
     def part(self, arguments: Sequence[str], state: State | None = None, name: str = "") -> Call:
-        """The same command with fewer words to look at: what stands before a subcommand is
-        told already. Findings are about the whole."""
+        """The same command with fewer words, for example those behind a subcommand. Findings are
+        about the whole command."""
         inner = Call(
             name or self.name,
             arguments,
@@ -232,7 +232,7 @@ class Call:
         self._say(Level.WORK, category, reason)
 
     def unknown(self, what: str) -> None:
-        """It runs a program that nothing is known about, which is fine where it is confined."""
+        """Reports an unknown program, which is work where commands run confined."""
         if self.follower.confined():
             self.work(reason=f"{what}; {CONFINED}")
         else:
@@ -249,7 +249,7 @@ class Call:
     # What it does to files.
 
     def path(self, text: str) -> str:
-        """Absolute, with the links followed that this script has made."""
+        """The absolute path, with links followed that this script made."""
         if text == "~" or text.startswith("~/"):
             text = self.paths.home + text[1:]
         if not text.startswith(("/", UNKNOWN)) and UNKNOWN in self.state.cwd:
@@ -268,7 +268,7 @@ class Call:
                 self._add(judge_read(self.paths, self.path(text)))
 
     def reads_all(self, *texts: str) -> None:
-        """Folders too, with all that is in them."""
+        """Reads folders with everything in them."""
         for text in texts:
             if self.paths.covers_credentials(self.path(text)):
                 self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
@@ -290,7 +290,7 @@ class Call:
             self._add(judge_delete(self.paths, path, recursive=recursive, from_home=from_home))
 
     def touches(self, *texts: str) -> None:
-        """Paths that change in a way that is judged elsewhere."""
+        """Records paths whose change is judged elsewhere."""
         for text in texts:
             self._touch(self.path(text))
 
@@ -299,7 +299,7 @@ class Call:
             self.follower.touched[place] = None
 
     def here(self, text: str) -> bool:
-        """The path lies in the workspace."""
+        """Whether the path lies in the workspace."""
         path = self.path(text)
         return UNKNOWN not in path and self.paths.place(path) == "workspace"
 
@@ -312,9 +312,8 @@ class Call:
         return self.follower.text(script, self.state, stdin or self.stdin)
 
     def probes(self, script: str, keep: Callable[[Finding], bool] | None = None) -> bool:
-        """Follows a text that may be run or may be data: what must never happen counts, and
-        whatever else `keep` wants. True when something counted. What it would write or link is
-        forgotten again: it may never come to that."""
+        """Follows a text that may run or may be data. Only `NEVER` findings count, and those that
+        `keep` selects; True when there are any. Its writes and links are undone afterwards."""
         findings, before = self.follower.findings, len(self.follower.findings)
         state = self.state
         files, links, own = dict(state.files), dict(state.links), set(state.own)

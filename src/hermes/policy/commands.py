@@ -1,4 +1,4 @@
-"""Judges a shell script: follows every command in it and says the worst that was found."""
+"""Judges a shell script by following every command in it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Commands:
         self._implied: ImpliedFiles | None = None
 
     def judge(self, effect: RunCommand) -> Verdict:
-        """Nothing is kept from one time to the next: files and links may have changed."""
+        """Nothing is cached: files and links may have changed."""
         script, cwd = effect.script, effect.cwd
         contents = ScriptFiles(self._session_files)
         walk = self._follow(script, cwd, contents)
@@ -51,7 +51,7 @@ class Commands:
                 used = tuple(contents.asked)
             found, hidden = _apart(found, tuple(alone.findings))
         if not script.isascii() and (plain := fold_script(script)) != script:
-            # The plain twin of a disguised text is what a person believes to see.
+            # The plain twin of a disguised text is what a person sees.
             twin = self._follow(plain, cwd, ScriptFiles(SessionFiles()))
             found += tuple(each for each in twin.findings if each.level is Level.NEVER)
         verdict = Verdict(
@@ -67,9 +67,9 @@ class Commands:
         )
 
     def _with_suspects(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
-        """Together with what strangers' files do that the commands run, named or not."""
+        """Adds findings about tainted files that the commands run, named or not."""
         if self._implied is None:
-            # Most homes have no such files.
+            # Most homes have no tainted files.
             from hermes.policy.suspects.implied import ImpliedFiles
 
             self._implied = ImpliedFiles(self._session_files, self._paths.root, self._found_in)
@@ -117,15 +117,15 @@ class Commands:
 def _apart(
     found: tuple[Finding, ...], plain: tuple[Finding, ...]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """What is found by the text alone, which is `plain`, and for certain, and what new files
-    hide."""
+    """Splits the findings: `plain` ones from the text alone and certain ones, and obfuscated code
+    in new files."""
     inside = [each for each in found if each not in plain]
     certain = tuple(each for each in inside if not _is_vague(each))
     return plain + certain, tuple(each for each in inside if each.category == "obfuscated")
 
 
 def _is_vague(finding: Finding) -> bool:
-    """In a script, that something is only known when it runs is the rule."""
+    """Scripts often hold parts that are only known when they run."""
     unnamed = "…" in finding.command and finding.category in ("overwrite", "delete", "permissions")
     return finding.level is Level.ASKED and (finding.category in VAGUE or unnamed)
 

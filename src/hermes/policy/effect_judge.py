@@ -46,10 +46,9 @@ if TYPE_CHECKING:
 
 
 class EffectVerdict(Value):
-    """An effect and what stands behind the decision about it. `open_` are the commands that a rule
-    would have to allow; `outward` says what untrusted text must not cause by itself, of the kind
-    `outward_category`; `suspects` are files that were written in sight of the strangers `sources`
-    and have a part in it."""
+    """The decision about an effect and what it rests on. `open_` are the commands that a rule would
+    have to allow; `outward` says what untrusted text must not cause, of category
+    `outward_category`; `suspects` are tainted files that are involved, `sources` their sources."""
 
     decision: Decision
     texts: tuple[str, ...] = ()
@@ -62,7 +61,7 @@ class EffectVerdict(Value):
 
 
 class EffectJudge:
-    """For one session. Parts are made when the first effect of their kind comes."""
+    """For one session. Parts are created with the first effect of their kind."""
 
     def __init__(
         self,
@@ -128,7 +127,7 @@ class EffectJudge:
 
     def verdict(self, effect: RunCommand) -> Verdict:
         if self._commands is None:
-            # Knowing programs takes long to load, and a session may never run one.
+            # A session may never run a command.
             from hermes.policy.commands import Commands
             from hermes.policy.paths import Paths
 
@@ -163,7 +162,7 @@ class EffectJudge:
             case Draw():
                 return self._draw(effect, seen)
             case UseTool():
-                # What the tool does is judged by its own effects.
+                # The effects of the tool are judged one by one.
                 return EffectVerdict(decision=Allow())
             case UseSecret():
                 reason = f"{effect.recipient} would be given the secret {effect.name}."
@@ -194,7 +193,7 @@ class EffectJudge:
 
     def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
-            # The kernel keeps it where it is.
+            # The plugin is sandboxed.
             return EffectVerdict(decision=Allow())
         words = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
@@ -206,7 +205,7 @@ class EffectJudge:
         words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
         closed = outgoing.is_closed(told, seen, f"draw:{effect.provider}")
         outward = "" if closed else words
-        # Pictures may be drawn side by side: none of them changes anything.
+        # Images may be generated in parallel: none changes anything.
         decision = Allow(harmless=True)
         return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
 
@@ -214,7 +213,7 @@ class EffectJudge:
         verdict = judge_input(effect, self.verdict)
         case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
-            # The program gets it in any case, so nothing else may happen at the same time.
+            # The program receives the text, so no other effect may run in parallel.
             return replace(case, decision=Allow())
         return case
 
@@ -239,7 +238,7 @@ class EffectJudge:
         )
 
     def _suspects(self, verdict: Verdict, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What of strangers' files has a part in a command, and whose they are."""
+        """Tainted files that a command involves, and their sources."""
         lists: tuple[str, ...] = ()
         if self._session_files.has_suspects() and any(map(_installs, verdict.findings)):
             lists = tuple(each for each in self._lists(cwd) if self._session_files.sources(each))
@@ -250,14 +249,14 @@ class EffectJudge:
         return tuple(dict.fromkeys((*verdict.suspects, *lists))), tuple(sorted(found))
 
     def clear(self, paths: Iterable[str]) -> None:
-        """The person takes these files, as they are now, for their own."""
+        """The person trusts the current content of these files."""
         self._session_files.clear(paths)
 
     def _lists(self, cwd: str) -> tuple[str, ...]:
         return self._session_files.manifests(cwd, self._folders[0])
 
     def _outward(self, verdict: Verdict, cwd: str, seen: ConversationText | None) -> Finding | None:
-        """The worst that untrusted text must not cause by itself."""
+        """The worst finding that untrusted text must not cause."""
         found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
         found += (each for command in verdict.commands for each in self._contacts(command, seen))
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
@@ -291,7 +290,7 @@ def _lasting(words: str) -> EffectVerdict:
 
 
 def _carrying(verdict: Verdict, seen: ConversationText | None) -> Ask | None:
-    """A fetch whose address carries what was read before is no mere fetch."""
+    """A fetch whose address carries text that was read before sends that text."""
     for command in verdict.commands:
         if piece := outgoing.find_carried_by(command, seen):
             return _sends(piece, outgoing.host_of(outgoing.contacted_urls(command)[0]))

@@ -38,7 +38,7 @@ SHOWING = regex(
 
 
 def check_words(call: Call) -> None:
-    """Whatever the program is: its words may hide a command, name a credential or show one."""
+    """Checks the words of any program: they may hide a command, or name or show a credential."""
     check_subscripts(call)
     check_named_files(call)
     if "opens_no_argument" not in call.record.flags and any(
@@ -55,7 +55,7 @@ def check_subscripts(call: Call) -> None:
 
 
 def check_named_files(call: Call) -> None:
-    """A credential named anywhere in the arguments, also inside an option or after a sign."""
+    """Reads every path in the arguments, also inside an option or after a sign."""
     if "opens_no_argument" in call.record.flags:
         return
     for argument in call.arguments:
@@ -68,7 +68,7 @@ def check_named_files(call: Call) -> None:
 
 
 def _listed_files(call: Call, path: str) -> None:
-    """A text that is made for the program in place may be a list of the files that it opens."""
+    """A process substitution may be a list of the files that the program opens."""
     stream = call.state.files.get(path)
     if stream is not None and stream.known and len(stream.text) < MOST_LISTED:
         call.reads(*PATHS.findall(stream.text))

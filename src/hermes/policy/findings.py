@@ -1,4 +1,4 @@
-"""What is found out about a command: how far it goes, of which kind, and why, in words."""
+"""Findings about an effect: level, category and reason, and the decision they lead to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.core.effects import Allow, Ask, Decision, Deny
 
 
 class Level(IntEnum):
-    """From nothing to never. `DENIED` is refused in every mode, `NEVER` also by no rule lifted."""
+    """`DENIED` is refused in every mode; `NEVER` marks certain destruction."""
 
     HARMLESS = 0
     WORK = 1
@@ -19,15 +19,15 @@ class Level(IntEnum):
     NEVER = 4
 
 
-# The kinds of danger, each with what a person is told about it in `hermes policy rules`.
+# Category: its description in `hermes policy rules`.
 CATEGORIES: dict[str, str] = {
-    "delete": "Deletes files outside the workspace, or the workspace as a whole.",
+    "delete": "Deletes files outside the workspace, or the whole workspace.",
     "overwrite": "Writes or moves files outside the workspace.",
     "outside": "Reads files of another person, or sends files from outside the workspace.",
     "disk": "Formats, mounts or writes disks and partitions.",
     "power": "Turns the machine off or stops it from working.",
-    "privilege": "Runs with more rights, or gives rights to somebody.",
-    "persistence": "Leaves something behind that runs later by itself.",
+    "privilege": "Runs with more rights, or grants rights.",
+    "persistence": "Leaves something behind that runs later automatically.",
     "network_out": "Sends data to another machine.",
     "network_listen": "Opens a port for others.",
     "network": "Fetches from the network. Allowed, unless untrusted text is in view.",
@@ -44,8 +44,8 @@ CATEGORIES: dict[str, str] = {
     "container": "Lets a container reach the machine, or ends containers and their data.",
     "shell_escape": "Makes a harmless-looking program run another command.",
     "obfuscated": "Hides what it really does.",
-    "unclear": "Cannot be told from its text.",
-    "unknown_program": "Runs a program that nothing is known about.",
+    "unclear": "Cannot be determined from its text.",
+    "unknown_program": "Runs an unknown program without confinement.",
     "system_config": "Changes the configuration of the system.",
     "agent_context": "Changes what agents obey later. Allowed, unless untrusted text is in view.",
     "own_state": "Reaches for the settings, approvals or journal of Hermes itself.",
@@ -54,15 +54,15 @@ CATEGORIES: dict[str, str] = {
 }
 ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
 ONCE: tuple[str, ...] = ("once",)
-# Approved for one time only: what was seen says little about what will run next time.
+# Approved once only: the text says little about what will run next time.
 ONLY_ONCE = frozenset(("obfuscated", "unclear", "remote_code", "credentials", "exfiltration"))
 # Approved at most for the session.
 NOT_ALWAYS = frozenset(("outside",))
-# What untrusted text must not cause without a person's word.
+# What untrusted text must not cause without approval.
 OUTWARD = frozenset(
     ("network", "network_out", "persistence", "privilege", "exfiltration", "agent_context")
 )
-# What is found in every second script: it says that something is not known, not what it is.
+# Common in scripts: they say that something is not known, not what it is.
 VAGUE = frozenset(("unclear", "unknown_program", "shell_escape", "obfuscated"))
 
 
@@ -79,11 +79,11 @@ class Finding(Value):
 
 
 class Verdict(Value):
-    """All that was found. `commands` are the simple commands in order, as they would be run.
-    `hidden` is what new files hide that it runs; it counts when untrusted text is in view.
-    `touched` are the absolute paths that they write, change or delete, as far as the text names
-    them: of a pattern the folder it works in, of a program such as `make` nothing. `suspects` are
-    files that it uses or runs and that were written in sight of the strangers `sources`."""
+    """`commands` are the simple commands in order, as they would run. `hidden` findings come from
+    obfuscated code in new files; they count when untrusted text is in view. `touched` are the
+    absolute paths that are written, changed or deleted, as far as the text names them: for a
+    pattern its folder, for a program such as `make` nothing. `suspects` are tainted files that it
+    uses or runs; `sources` is where the untrusted text came from."""
 
     findings: tuple[Finding, ...] = ()
     commands: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Verdict(Value):
 
     @property
     def reads_only(self) -> bool:
-        """Nothing is changed, neither by name nor by a program that may change anything."""
+        """Nothing is changed, neither a named file nor by a program that may change anything."""
         return not self.touched and all(
             each.level is Level.HARMLESS or (each.level is Level.WORK and each.reason == READS_ONLY)
             for each in self.findings
@@ -106,7 +106,7 @@ class Verdict(Value):
 
     @property
     def worst(self) -> Finding:
-        """The finding that a person should hear of first."""
+        """The finding to report first."""
         return combined(self.findings)
 
 
@@ -122,8 +122,7 @@ def combined(findings: Iterable[Finding]) -> Finding:
             category="exfiltration",
             reason=f"{reasons['credentials']} {reasons['network_out']}",
         )
-    # What cannot be told is the weakest thing to say when something was told too, and looking
-    # when something is changed.
+    # A specific finding says more than "unclear", and a change more than reading.
     vague = ("unclear", "unknown_program", "shell_escape")
     clear = [each for each in top if each.category not in vague and each.reason != READS_ONLY]
     if not top:

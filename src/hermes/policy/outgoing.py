@@ -23,13 +23,13 @@ NEAR = regex(
 
 
 def is_remote(word: str) -> bool:
-    """A word that names another machine."""
+    """Whether a word names another machine."""
     return bool(HOST.search(word)) and not NEAR.match(word)
 
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
-# Shorter words stand in every second text; a hash of git names what everybody has.
+# Shorter words are too common; a git hash names what everybody has.
 _LEAST = 12
 _URL = regex(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
 _HOST = regex(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
@@ -52,7 +52,7 @@ _PLAIN_FETCH = regex(
 
 
 def with_scheme(command: str) -> str:
-    """The command with `http://` before addresses that go without: fetchers add it themselves."""
+    """The command with `http://` before addresses without a scheme, as fetchers add it."""
     if command.partition(" ")[0] not in flagged("fetches"):
         return command
     return _BARE.sub(r"\1\2http://\3", command)
@@ -63,7 +63,7 @@ def urls_in(text: str) -> list[str]:
 
 
 def contacted_urls(command: str) -> list[str]:
-    """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
+    """The addresses that a command contacts. Many programs only mention addresses."""
     urls = [url for url in urls_in(with_scheme(command)) if not is_local(host_of(url))]
     program, _, rest = command.partition(" ")
     if not urls or program in flagged("opens_no_address"):
@@ -83,7 +83,7 @@ def is_local(host: str) -> bool:
 
 
 def is_named(host: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
-    """The person spoke of this host, or of one that it is a part of; or the settings do."""
+    """Whether the person or the settings named this host or one of its parent domains."""
     labels = host.split(".")
     names = [".".join(labels[at:]) for at in range(max(1, len(labels) - 1))]
     listed = {each.lower().removeprefix("*.") for each in hosts}
@@ -91,8 +91,8 @@ def is_named(host: str, seen: ConversationText | None, hosts: Iterable[str] = ()
 
 
 def is_known(url: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
-    """The address as a whole was written by somebody before, or leads where the person wants to:
-    it can carry nothing that its owner does not have."""
+    """Whether the whole address appeared before, or its host was named by the person: such an
+    address carries nothing new."""
     bare = url.partition("#")[0]
     wholes = {url, bare, bare.rstrip("/")}
     return (seen is not None and any(seen.shown(each) for each in wholes)) or is_named(
@@ -101,7 +101,7 @@ def is_known(url: str, seen: ConversationText | None, hosts: Iterable[str] = ())
 
 
 def is_plain_fetch(command: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
-    """A command that fetches known addresses and sends nothing beside them."""
+    """Whether a command fetches known addresses and sends nothing else."""
     command = with_scheme(command)
     urls = urls_in(command)
     bare = _URL.sub("URL", command.replace("'", ""))
@@ -110,8 +110,8 @@ def is_plain_fetch(command: str, seen: ConversationText | None, hosts: Iterable[
 
 
 def is_closed(arguments: str, seen: ConversationText | None, origin: str) -> bool:
-    """A call of another server that brings nothing there but the person's own words, what that
-    server has told itself, numbers and single plain words."""
+    """Whether the arguments for a server hold only the person's own words, what that server sent
+    itself, numbers and single plain words."""
     try:
         leaves = tuple(_leaves(decode(object, arguments.encode())))
     except DecodeError:
@@ -140,7 +140,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def find_carried(url: str, seen: ConversationText | None) -> str:
-    """The first piece of the address that was read in this conversation and not said by the
+    """The first piece of the address that was read in this conversation and not written by the
     person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.shown(url):
         return ""
@@ -148,7 +148,7 @@ def find_carried(url: str, seen: ConversationText | None) -> str:
 
 
 def find_carried_by(command: str, seen: ConversationText | None) -> str:
-    """The same for a command that contacts somebody: an option may carry it too."""
+    """The same for a command that contacts a host: an option may carry it, too."""
     command, urls = with_scheme(command), contacted_urls(command)
     if seen is None or not urls:
         return ""
@@ -175,7 +175,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _decoded(piece: str) -> Iterator[str]:
-    """What the piece says in base64 or hex, if that is text."""
+    """The piece decoded from base64 or hex, if that gives text."""
     whole = piece.rstrip("=").encode()
     for read in (_base64, binascii.unhexlify):
         try:

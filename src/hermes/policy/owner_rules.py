@@ -35,21 +35,21 @@ SEALED = regex(r"sealed:(?P<seal>[0-9a-f]{64}) (?P<shown>.*)", re.DOTALL)
 
 
 def mask_secrets(text: str) -> str:
-    """Without what looks like a secret."""
+    """The text without anything that looks like a secret."""
     from hermes.policy.redact.redactor import Redactor
 
     return Redactor().redact(text).text
 
 
 def seal(text: str, mask: Mask) -> str:
-    """The text itself where nothing in it is secret; else how it looks without its secrets, and
-    a seal by which the same text is known again."""
+    """The text itself if it holds no secret; otherwise its masked form and a hash that recognises
+    the same text again."""
     shown = mask(text)
     return text if shown == text else f"sealed:{_seal(text, shown)} {shown}"
 
 
 class Allowlist:
-    """The effects that need no question any more."""
+    """Effects that the owner has allowed always."""
 
     def __init__(self, texts: Iterable[str], mask: Mask = mask_secrets) -> None:
         self._mask = mask
@@ -69,13 +69,13 @@ class Allowlist:
             return True
         if not self._seals:
             return False
-        # Sealing takes long, so only what looks the same is sealed.
+        # Hashing is slow, so only texts with the same masked form are hashed.
         shown = self._mask(text)
         return shown in self._seals and _seal(text, shown) in self._seals[shown]
 
 
 def _seal(text: str, shown: str) -> str:
-    """Slow on purpose: whoever reads the settings should not find a short password by trying."""
+    """Slow on purpose: a reader of the settings must not find a short password by trying."""
     import hashlib
 
     salt = hashlib.sha256(shown.encode()).digest()
@@ -156,14 +156,14 @@ class _File(Value, forbid_unknown_fields=True):
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
     """The rules of a TOML file with `[[rule]]` tables; none when there is no file. ConfigError
-    when it cannot be read: rules that cannot be understood must not be passed over."""
+    when it cannot be read: rules must not be skipped silently."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"Cannot read the rules in {path}: {error}.") from error
-    # Few homes have such a file, so the others do not pay for reading it.
+    # Few homes have such a file.
     import tomllib
 
     try:
@@ -173,20 +173,20 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
 
 
 class OwnerRules:
-    """The rules that hold for one session."""
+    """The owner's rules that apply to one session."""
 
     def __init__(self, rules: Iterable[Rule], surface: str) -> None:
         self._rules = tuple(rule for rule in rules if not rule.where or surface in rule.where)
 
     def find_deny(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
-        """A rule that refuses one of the texts; for a command, any command inside counts."""
+        """The first deny rule that matches one of the texts, such as the commands in a script."""
         return next(self._matching("deny", effect, who, texts), None)
 
     def find_ask(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
         return next(self._matching("ask", effect, who, texts), None)
 
     def find_allow(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
-        """A rule for each of the texts; the last one. None when a text has no rule."""
+        """An allow rule if every text has one; None otherwise."""
         found: Rule | None = None
         for text in texts:
             found = next(self._matching("allow", effect, who, (text,)), None)
@@ -202,7 +202,7 @@ class OwnerRules:
         kind, given = KINDS[type(effect)], tuple(texts)
         kinds = {kind, "any"}
         if isinstance(effect, Draw):
-            # A rule about servers holds for those that draw, under the name of their kind.
+            # A rule about servers also applies to image providers, as `image_gen/NAME`.
             kinds.add("server")
             given = (*given, *(f"image_gen/{text}" for text in given))
         for rule in self._rules:

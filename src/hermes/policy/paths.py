@@ -1,4 +1,4 @@
-"""What a command's paths are: patterns, roots, disks; whose they are is told by `places`."""
+"""Classifies the paths of commands: patterns, roots, disks. `places` knows whose they are."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 class Paths:
-    """What commands do to absolute paths. Whose they are is known to `places`. Those of a `far`
-    machine are not looked up on this one. `shipped` tells of files that came with the program
-    and are as they came; `safe` is where anything may be written at all."""
+    """Absolute paths of one workspace. Paths of a `far` machine are not looked up on this one.
+    `shipped` is true for unchanged files of the distribution; `safe` holds the only folders in
+    which anything may be written."""
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class Paths:
         self._guarded = GuardedFiles(self.home, self.places.state, now)
 
     def real(self, path: str) -> str:
-        """Where the path leads; itself where nobody can tell."""
+        """The path with links followed; on a far machine, the path itself."""
         return path if self._far else os.path.realpath(path)
 
     def shipped(self, path: str) -> bool:
-        """A file of the program itself, as it came. A link to one may be another by now."""
+        """Whether it is an unchanged file of the distribution, and no link."""
         return not self._far and self.real(path) == path and self._shipped(path)
 
     def exists(self, path: str, *, unknown: bool) -> bool:
@@ -100,7 +100,7 @@ class Paths:
         return "" if self._far else self._guarded.twin(path)
 
     def place(self, path: str) -> Place:
-        """Whose an absolute path is. Patterns count as what stands before them."""
+        """Where an absolute path lies. A pattern counts as the folder before it."""
         if path.startswith("/dev/") and not is_inside(path, "/dev/shm"):
             return "disk" if DISK.match(path) else "device"
         if self.places.own_state(path):
@@ -116,7 +116,7 @@ class Paths:
         return "scratch" if self.places.is_scratch(path) else "outside"
 
     def why_runs_later(self, path: str) -> str:
-        """Why a file is run or read by other programs later, or nothing."""
+        """Why other programs run or obey the file later, or nothing."""
         why = self.places.runs_later(path)
         return f"{path} {why}." if why else ""
 
@@ -147,8 +147,8 @@ class Paths:
         ) and not is_inside(path, self.root)
 
     def why_sensitive(self, path: str) -> str:
-        """Why reading this path needs a person's word, or nothing."""
-        # Told by the name alone, and a script names the same paths again and again.
+        """Why reading this path needs approval, or nothing."""
+        # Depends on the name alone, and scripts name the same paths again and again.
         if path not in self._sensitive:
             if len(self._sensitive) >= _MOST_KEPT:
                 self._sensitive.clear()
@@ -163,7 +163,7 @@ class Paths:
         return self._may_match(path)
 
     def is_own_state(self, path: str) -> bool:
-        """Part of what Hermes keeps for itself; what tools keep for a session may be read."""
+        """Whether it is Hermes' own state, except for results that tools may read back."""
         return self.places.own_state(path) and not self.places.readable_state(path)
 
     def _may_match(self, pattern: str) -> str:
@@ -196,7 +196,7 @@ class Paths:
 
 
 def _touches(store: str, pattern: str) -> bool:
-    """The pattern stands for the store, for something in it, or for a folder around it."""
+    """Whether the pattern matches the store, something in it, or a folder around it."""
     pairs = zip(store.split("/"), pattern.split("/"), strict=False)
     return all(_component(name, part) for name, part in pairs)
 

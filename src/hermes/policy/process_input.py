@@ -1,4 +1,4 @@
-"""Text for a program that runs already: to a shell it is a command, to most others it is data."""
+"""Judges text for a running program: a command for a shell, data for most others."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
 def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
-    """What the text makes the program do. What the program does by itself was decided when it was
-    started, so it is left out."""
+    """Findings about what the text makes the program do. The program itself was judged when it
+    was started."""
     cwd = effect.cwd or UNKNOWN
     alone = judge(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
@@ -41,7 +41,7 @@ def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
 
 def _new_commands(verdicts: list[Verdict], alone: Verdict) -> Iterator[str]:
     for number, verdict in enumerate(verdicts):
-        # The first is our own `printf`.
+        # The first is the `printf` added here.
         for command in verdict.commands[0 if number else 1 :]:
             if command not in alone.commands:
                 yield command

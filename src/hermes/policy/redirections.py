@@ -1,4 +1,4 @@
-"""What surrounds a command: its redirections, and variables that other programs obey."""
+"""Judges the redirections of a command, and variables that other programs obey."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Assignment, Redirect
 
-# Programs run what stands in these.
+# Programs run the commands in these variables.
 RUN_BY_OTHERS = frozenset(
     """
     PROMPT_COMMAND GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_EDITOR GIT_SEQUENCE_EDITOR
@@ -22,7 +22,7 @@ RUN_BY_OTHERS = frozenset(
     RUSTC_WRAPPER CARGO_BUILD_RUSTC_WRAPPER PS4 GIT_TEMPLATE_DIR
     """.split()
 )
-# Programs load code from the places named in these.
+# Programs load code from the places named in these variables.
 LOADED_BY_OTHERS = frozenset(
     """
     LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH BASH_ENV ENV
@@ -32,16 +32,16 @@ LOADED_BY_OTHERS = frozenset(
     npm_config_script_shell npm_config_prefix PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS
     """.split()
 )
-# Never ordinary: they reach into every program that is started.
+# Never ordinary: they affect every program that starts.
 ALWAYS = frozenset(
     """
     LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PERL5OPT RUBYOPT PYTHONSTARTUP
     GCONV_PATH GIT_EXEC_PATH GIT_CONFIG_PARAMETERS SHELLOPTS
     """.split()
 )
-# Programs of the same kind as those above, told by the ends of their names.
+# More variables that hold commands, recognised by the end of their names.
 RUN_NAMES = regex(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
-# Where programs get packages, orders or their way into the network from.
+# Sources of packages, endpoints and proxies.
 SOURCES = regex(
     r"(?i)^(https?|all|ftp|socks)_proxy$|(_INDEX_URL|_INDEX|_REGISTRY|_MIRROR|_REPO_URL"
     r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
@@ -51,7 +51,7 @@ SOURCES = regex(
 BUILT_WITH = regex(
     r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
 )
-# They switch off the check of who is at the other end, or of what comes from there.
+# They disable the verification of servers or downloads.
 UNPROTECTED = regex(
     r"(?i)(TLS|SSL|HTTPS|CERT)\w*(VERIFY|REJECT|INSECURE|CHECK)|^NODE_TLS_|STRICT_SSL|^GOINSECURE"
     r"|^GONOSUM|^GONOSUMDB|^GOSUMDB$|_TRUSTED_HOST$|CONTENT_TRUST$|NO_VERIFY$|_INSECURE$"
@@ -72,7 +72,7 @@ PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", 
 
 
 def assign(follower: Follower, assignment: Assignment, expander: Expander, state: State) -> None:
-    """A variable is set as the script says."""
+    """Sets a variable as the script says."""
     name = assignment.name
     if assignment.items is not None:
         items = tuple(each for words in expander.commands(assignment.items) for each in words)
@@ -112,7 +112,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
 
 
 def _unprotected(name: str, values: Iterable[str]) -> bool:
-    """Turned off, or on where the name itself says off."""
+    """Whether verification is off: the value says so, or the name does and the value is on."""
     off = re.search(r"(?i)no_?verify|insecure|nosum|trusted_host", name)
     on = {"1", "true", "yes", "on"}
     return any(
@@ -136,7 +136,7 @@ def _check_command(follower: Follower, name: str, value: str, state: State) -> N
 
 
 def _check_places(call: Call, name: str, value: str) -> None:
-    """Fine as long as every place is part of the project, or was there before."""
+    """Asks about places that are neither part of the project nor known before."""
     for place in value.split(":"):
         if place in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
             continue
@@ -161,7 +161,7 @@ def open_files(
     state: State,
     stdin: Stream,
 ) -> tuple[Stream, list[str]]:
-    """The input that the redirections give, and the files that take the output."""
+    """The input that the redirections give, and the files that receive the output."""
     call = Call("", (), state, stdin, follower)
     written: list[str] = []
     for redirect in redirects:

@@ -1,4 +1,4 @@
-"""The policy: one function decides every effect: allow, ask or deny."""
+"""Decides every effect: allow, ask or deny."""
 
 from __future__ import annotations
 
@@ -45,21 +45,19 @@ MOST_NAMED = 3
 
 
 class Blocked(Value):
-    """Websites that are not visited: names or patterns, and files with a list of them."""
+    """Blocked websites: names or patterns, and files that list them."""
 
     domains: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 class PolicySettings(Value):
-    """`deny` are patterns of commands that are never run; `allowed` are effects, word by word as
-    the person saw them, that need no question any more; `rules` are the owner's standing rules.
-    `surface` is where the session is held: "cli", "gateway", "api" and so on. `private` opens this
-    machine and its networks to fetches. `hosts` may be sent what strangers' text asks for;
-    `trusted` folders, if there are any, are the only ones whose files are not strangers' text.
-    `since` is when the session began, in seconds since 1970: what was written after it is looked
-    into before it is run. `safe_roots`, if there are any, are the only folders in which anything
-    may be written."""
+    """`deny` holds patterns of commands that never run; `allowed` the exact effects that need no
+    question; `rules` the owner's rules. `surface` is where the session runs: "cli", "api" and so
+    on. `private` allows fetches from this machine and private networks. `hosts` may be sent data
+    that untrusted text asks for. If there are `trusted` folders, files elsewhere are untrusted
+    text. `since` is when the session began, in seconds since 1970: files written later are read
+    before they run. If there are `safe_roots`, nothing is written elsewhere."""
 
     mode: Literal["manual", "smart", "off"] = "manual"
     deny: tuple[str, ...] = ()
@@ -75,12 +73,12 @@ class PolicySettings(Value):
 
 
 class Rules:
-    """The rules of one session. `keep` stores what a person allowed for ever; `mask` takes the
-    secrets out of it before. Of a workspace that is `far` nothing is looked up on this machine.
-    `shipped` tells whether a file came with the program and is as it came: it may be run.
-    `suspects` knows the files that were written in sight of strangers, `texts` what they hold where
-    they do not lie on this machine. `confined` tells whether commands run without a network, write
-    only in the workspace and can be undone: unknown programs may run then."""
+    """The policy of one session. `keep` stores what a person allowed always, after `mask` removed
+    secrets. Nothing of a `far` workspace is looked up on this machine. `shipped` is true for
+    unchanged files of the distribution, which may run. `suspects` knows files that were written
+    while untrusted text was in view, `texts` their content on another machine. `confined` is true
+    when commands run without a network, write only in the workspace and can be undone: unknown
+    programs may run then."""
 
     def __init__(
         self,
@@ -100,7 +98,7 @@ class Rules:
         texts: FileTexts | None = None,
         confined: Callable[[], bool] = lambda: False,
     ) -> None:
-        # A person may choose another one while the session goes on.
+        # The person may change it during the session.
         self.mode = settings.mode
         self._settings = settings
         self._far = far
@@ -116,7 +114,7 @@ class Rules:
         self._now = now
         self._suspects = suspects
         self._texts = texts
-        # Sources of strangers' text that effects were judged with, or that they brought.
+        # Sources of untrusted text that effects were judged with or brought in.
         self.in_sight: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
         self._effects: EffectJudge | None = None
@@ -159,31 +157,31 @@ class Rules:
             self._keep(seal(subject(effect), self._mask))
 
     def _cleared(self, effect: Effect) -> bool:
-        """Whether the yes was about files that strangers may have had written. They are the
-        person's from now on, as they are now; the same words with other files are asked about."""
+        """Whether the approval was about tainted files. Their current content is trusted from now
+        on; the same command with other content is asked about again."""
         suspects = self._judge.judge(effect, None).suspects
         if suspects:
             self._judge.clear(suspects)
         return bool(suspects)
 
     def verdict(self, effect: RunCommand) -> Verdict:
-        """Everything that was found about a command."""
+        """All findings about a command."""
         return self._judge.verdict(effect)
 
     @property
     def files(self) -> Files:
-        """What is known of files, for whoever judges them as more than read and written."""
+        """The judge of paths, for attachments, references and archives."""
         return self._judge.files
 
     @property
     def urls(self) -> Urls:
-        """Passages to addresses, for whoever connects."""
+        """The judge of URLs, for code that connects."""
         return self._judge.urls
 
     @property
     def _judge(self) -> EffectJudge:
         if self._effects is None:
-            # A session that uses no tool needs nothing of what is known about the world.
+            # A session that uses no tool does not need it.
             from hermes.policy.effect_judge import EffectJudge
 
             root, home, state = self._folders
@@ -215,7 +213,7 @@ class Rules:
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
 
     def _for_others(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Decision:
-        """Members and guests may look; more only where a rule names them."""
+        """Members and guests may read; everything else needs a rule that names them."""
         harmless = isinstance(case.decision, Allow) and case.decision.harmless
         if harmless and not isinstance(effect, CallServer | Draw):
             return case.decision
@@ -227,8 +225,8 @@ class Rules:
     def _raised(
         self, effect: Effect, principal: Principal, origins: frozenset[str], case: EffectVerdict
     ) -> Decision:
-        """What is asked about for the owner's or safety's sake. Every question in a conversation
-        with strangers' text names them: they may be who wants it."""
+        """Adds the owner's `ask` rules and untrusted text. Every question names the sources of
+        untrusted text in view, because they may be behind the request."""
         decision = case.decision
         others = self._judge.strangers(origins)
         sources = _in_view(others) + _behind(case)
@@ -250,8 +248,8 @@ class Rules:
         return decision
 
     def _lifted(self, effect: Effect, principal: Principal, case: EffectVerdict, ask: Ask) -> str:
-        """Why a question need not be asked, or nothing. What was allowed for ever was allowed as
-        it was then, before strangers' files had a part in it."""
+        """Why a question need not be asked, or nothing. The stored allowlist does not cover
+        commands that involve tainted files."""
         allowed = self._allowed_here if case.suspects else self._allowed
         if subject(effect) in allowed:
             return "Allowed beforehand."
@@ -270,7 +268,7 @@ def _in_view(others: tuple[str, ...]) -> str:
 
 
 def _behind(case: EffectVerdict) -> str:
-    """Which files strangers may have had written, for whoever is asked."""
+    """Names the tainted files in a question."""
     if not case.suspects:
         return ""
     shown = ", ".join(path.rpartition("/")[2] for path in case.suspects[:MOST_NAMED])
@@ -283,7 +281,7 @@ def _behind(case: EffectVerdict) -> str:
 def _without_always(
     scopes: tuple[str, ...], others: tuple[str, ...], case: EffectVerdict
 ) -> tuple[str, ...]:
-    """With strangers in view nothing is allowed for ever, unless bound to files as they are."""
+    """Untrusted text in view rules out `always`, unless the answer is bound to file contents."""
     if not others or case.suspects:
         return scopes
     return tuple(scope for scope in scopes if scope != "always")

@@ -1,5 +1,5 @@
-"""Files that came into being while a session runs, or earlier in sight of strangers: what they hold
-is judged when they are run."""
+"""Reads files that were written during the session or while untrusted text was in view, so that
+commands that run them are judged by their content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.policy.shell.state import Stream
 
 LARGEST = 256 * 1024
 NEVER = math.inf
-# What says which code of others a project is built with.
+# Files that list the dependencies of a project.
 MANIFESTS = (
     "package.json",
     "requirements.txt",
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class TaintedFiles(Protocol):
-    """Which files were written in sight of strangers, in whichever session."""
+    """Files that were written while untrusted text was in view, in any session."""
 
     def exist(self) -> bool: ...
 
@@ -46,7 +46,7 @@ class TaintedFiles(Protocol):
 
 
 class FileTexts(Protocol):
-    """What files hold. A `stamp` is another one when a file holds something else."""
+    """Contents of files. The `stamp` of a file changes with its content."""
 
     def text(self, path: str) -> str | None: ...
 
@@ -54,7 +54,7 @@ class FileTexts(Protocol):
 
 
 class DiskTexts:
-    """Of this machine."""
+    """Files of this machine."""
 
     def text(self, path: str) -> str | None:
         try:
@@ -74,8 +74,8 @@ class DiskTexts:
 
 
 class SessionFiles:
-    """New files are told by the time at which their inode last changed, which nobody can set back;
-    `known` tells of those that were written in sight of strangers, `texts` what is in a file."""
+    """New files are recognised by the change time of their inode, which cannot be set back. `known`
+    knows the tainted files, `texts` the contents."""
 
     def __init__(
         self,
@@ -96,15 +96,15 @@ class SessionFiles:
             return False
 
     def sources(self, path: str) -> tuple[str, ...]:
-        """Whose words were in view when the file was written; () for the person's own."""
+        """The untrusted sources that were in view when the file was written."""
         return self._known.sources(path) if self._known is not None else ()
 
     def suspects(self, *folders: str) -> tuple[str, ...]:
-        """Names of files below these folders that may have been written in sight of strangers."""
+        """Files below these folders that may be tainted."""
         return self._known.names(*folders) if self._known is not None else ()
 
     def has_suspects(self) -> bool:
-        """Whether there is any such file anywhere."""
+        """Whether there is any tainted file."""
         return self._known is not None and self._known.exist()
 
     def clear(self, paths: Iterable[str]) -> None:
@@ -112,18 +112,17 @@ class SessionFiles:
             self._known.clear(paths)
 
     def text(self, path: str) -> str | None:
-        """What a new file holds, or one that strangers may have had written; None for others, and
-        for what is no text."""
+        """The content of a new or tainted file; None for other files and for binary content."""
         if not self.is_new(path) and not self.sources(path):
             return None
         return self._texts.text(path)
 
     def stamp(self, path: str) -> tuple[str, int, int] | None:
-        """Another one when the file holds something else; None where there is no such file."""
+        """Changes with the content of the file; None where there is no file."""
         return self._texts.stamp(path)
 
     def manifests(self, *folders: str) -> tuple[str, ...]:
-        """New lists of the code that the project in one of these folders needs."""
+        """New or tainted dependency lists in one of these folders."""
         if self._since == NEVER and not self.has_suspects():
             return ()
         paths = [f"{folder}/{name}" for folder in dict.fromkeys(folders) for name in MANIFESTS]
@@ -131,8 +130,8 @@ class SessionFiles:
 
 
 class ScriptFiles(dict[str, Stream]):
-    """The files that a script knows: those that it writes itself, and new ones on the disk.
-    `asked` are the latter, as far as they were looked into."""
+    """The files whose content a script knows: those that it writes, and new ones on the disk.
+    `asked` are the latter that were read."""
 
     def __init__(self, written: SessionFiles) -> None:
         super().__init__()
@@ -151,5 +150,5 @@ class ScriptFiles(dict[str, Stream]):
 
 
 def _opened(path: str, flags: int) -> int:
-    # A pipe must not keep us waiting for a writer.
+    # Opening a pipe must not wait for a writer.
     return os.open(path, flags | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""Where words come from: which effects bring the text of strangers into view, and whose it is."""
+"""Provenance: which effects bring untrusted text into view, and from where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.policy.outgoing import host_of, is_local, urls_in
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import flagged
 
-# How effects name plugins, and those of them that may pass on what they are told.
+# How effects name plugins; open ones may pass data on.
 PLUGIN, OPEN = "plugin:", " (open)"
 TRUSTED = frozenset(("user", "workspace", "hermes"))
 MAIL = (".eml", ".mbox", ".msg", ".emlx", ".ics", ".vcf")
@@ -40,24 +40,24 @@ def is_trusted(origin: str) -> bool:
 
 
 def strangers(origins: Iterable[str]) -> tuple[str, ...]:
-    """The sources whose words may not cause anything by themselves."""
+    """The untrusted sources, sorted."""
     return tuple(sorted(each for each in origins if not is_trusted(each)))
 
 
 class Sources:
-    """For one session. With `trusted` folders, files elsewhere count as strangers' text, those of
-    the workspace too."""
+    """For one session. If there are `trusted` folders, files elsewhere are untrusted, also those of
+    the workspace."""
 
     def __init__(self, root: str, home: str, trusted: tuple[str, ...]) -> None:
         self._downloads = posixpath.join(home, "Downloads")
         self._trusted = tuple(_absolute(each, home) for each in trusted)
         self.from_start: tuple[str, ...] = ()
         if not self._is_trusted_place(root):
-            # Its project files are read before the first question is.
+            # Its project files are read before the first message.
             self.from_start = (f"folder:{root}",)
 
     def of(self, effect: Effect, verdict: Verdict | None = None) -> str:
-        """ "" when all that comes is from here."""
+        """The source of the text that an effect brings in; "" for trusted text."""
         match effect:
             case FetchUrl(url=url):
                 return f"web:{host_of(url)}"

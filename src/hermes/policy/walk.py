@@ -1,4 +1,4 @@
-"""Follows a script as a shell would run it, and collects what is found about its commands."""
+"""Follows a script as a shell would run it, and collects findings about its commands."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from hermes.policy.shell.tree import (
 MOST_COMMANDS = 2_000
 DEEPEST = 24
 MOST_WORDS = 5_000
-# A pattern in the place of a command: how many programs are tried, and which if more fit.
+# For a pattern in place of a command: how many programs are tried, and which if more match.
 MOST_GUESSES = 60
 MOST_FOLDERS = 12
-# Programs that hand on what they are given as it is.
+# Programs that pass their input on unchanged.
 UNCHANGED = ("cat", "tee", "pv")
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
 
@@ -61,32 +61,32 @@ class ScriptWalk:
         self._guessing = False
         self._depth = 0
         self._inside: list[int] = []
-        # In what an alias stands for, its own name means the program.
+        # Inside the text of an alias, its own name means the program.
         self._renamed: list[str] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
         self._folders: dict[str, None] = {}
         self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
-        """Everything that the script does, and what it leaves in the shell to be done later."""
+        """Follows the script, and then the functions and traps that it leaves in the shell."""
         self.text(script, state, ANYTHING)
         while self._uncalled:
             body, left = self._uncalled.popitem()[1]
             left.arguments = None
             self._command(body, left, ANYTHING)
         for text, left in self._later[:]:
-            # A trap may spring in any folder that the script has been in.
+            # A trap may run in any folder that the script has entered.
             for folder in (left.cwd, *self._folders)[:MOST_FOLDERS]:
                 sprung = left.copy()
                 sprung.cwd = folder
                 self.text(text, sprung, ANYTHING)
 
     def knows(self, name: str) -> bool:
-        """Whether a table names the program."""
+        """Whether the program has a record."""
         return is_known(name)
 
     def later(self, script: str, state: State) -> None:
-        """Run at the end, with what the variables hold then."""
+        """Follows a text at the end, with the variables of that time."""
         self._later.append((script, state))
 
     def add(self, finding: Finding) -> None:
@@ -96,7 +96,7 @@ class ScriptWalk:
     # Scripts.
 
     def text(self, script: str, state: State, stdin: Stream) -> Stream:
-        """A script given as text. Text that is not known is a question."""
+        """Follows a script given as text. Unknown text is asked about."""
         if UNKNOWN in script:
             reason = "It runs text that is only known when it runs."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
@@ -120,7 +120,7 @@ class ScriptWalk:
         self.add(Finding(level=Level.ASKED, category="unclear", reason=reason))
 
     def _pieces(self, script: str, state: State) -> None:
-        """What a text that cannot be read as a whole surely holds: its lines, one by one."""
+        """Follows the lines of a text that cannot be parsed as a whole."""
         if BOMB.search(script):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
         for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
@@ -192,7 +192,7 @@ class ScriptWalk:
         return out
 
     def _repeated(self, block: Block, state: State, stdin: Stream) -> Stream:
-        """Twice, because a round may use what the round before it has set."""
+        """Follows the body twice, because a round may use what the previous round set."""
         out = NOTHING
         before = len(self.commands)
         for _ in range(2):
@@ -256,7 +256,7 @@ class ScriptWalk:
     def _look(
         self, simple: Simple, choices: list[tuple[str, ...]], state: State, stdin: Stream
     ) -> None:
-        """At the words as they are written, before anything is known about the program."""
+        """Checks the words as they are written, whatever the program."""
         if self._decoded and not all(isinstance(part, Text) for part in simple.words[0]):
             reason = "The name of its command comes out of other text that it decodes."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
@@ -270,7 +270,7 @@ class ScriptWalk:
                     check_shown_variables(call, (redirect.target,), state)
 
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
-        """One command with its words. Every command that runs comes through here."""
+        """Follows one command. Every command that runs passes here."""
         if not words:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
@@ -285,12 +285,12 @@ class ScriptWalk:
         defined = self._defined(name, arguments, state, stdin)
         if defined is not None and not is_known(name):
             return defined
-        # Behind `command`, in a new shell and in other places the name still means the program.
+        # Behind `command` and in a new shell the name still means the program.
         out = self._named(name, arguments, state, stdin)
         return defined or out
 
     def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
-        """A command that a program runs: it knows nothing of functions and aliases."""
+        """Follows a command that a program runs, which sees no functions and aliases."""
         if not words or (words[0] not in state.functions and words[0] not in state.aliases):
             return self.call(words, state, stdin)
         functions, aliases = state.functions, state.aliases
@@ -335,7 +335,7 @@ class ScriptWalk:
             return ANYTHING
         self._decoded = self._decoded or out.origin == "decoded"
         if out.origin == "own" and bare not in UNCHANGED:
-            # What comes out of a program is no file of the project, though it may be made of one.
+            # The output of a program is no file of the project, even if it is made from one.
             return replace(out, origin="file")
         return out
 
@@ -354,7 +354,7 @@ class ScriptWalk:
     def _function(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         body = state.functions[name]
         self._uncalled.pop(id(body), None)
-        # A function may define another of its own name, so the name alone tells no recursion.
+        # A function may define another one of its own name, so the name does not show recursion.
         if id(body) in self._inside or len(self._inside) > DEEPEST:
             return ANYTHING
         self._inside.append(id(body))
@@ -392,7 +392,7 @@ class ScriptWalk:
         if len(fitting) > MOST_GUESSES:
             fitting = [each for each in WORST if each in fitting]
         if not self._guessing:
-            # A guess inside a guess would be one of all programs for each of all programs.
+            # Guesses inside guesses would multiply.
             self._guessing = True
             for each in fitting:
                 self._program(each, arguments, state.copy(), stdin)
