@@ -66,7 +66,7 @@ class Files:
         )
 
     def attach(self, text: str, cwd: str = "") -> Decision:
-        """A file that is sent to somebody. Files from outside the workspace need approval."""
+        """A file that is sent. Files from outside the workspace need approval."""
         for prefix in MEDIA:
             text = text.strip().removeprefix(prefix).strip("\"'` ")
         found, refused = self._usable(text, cwd)
@@ -91,7 +91,7 @@ class Files:
         return Allow(harmless=True)
 
     def _usable(self, text: str, cwd: str) -> tuple[_Candidates, Deny | None]:
-        """Every reading of the text, and why no file can be meant by it."""
+        """Every reading of the text, and the refusal if it cannot name a file."""
         if why := why_unusable(text):
             return _Candidates(plain="", all_=()), Deny(reason=why, category="unclear")
         found = self._candidates(text, cwd)
@@ -113,7 +113,7 @@ class Files:
         return _Candidates(plain=found[1] if len(found) > 1 else found[0], all_=(*found, *rest))
 
     def _private(self, found: _Candidates) -> Deny | None:
-        """What may be read after a question, but is never attached or referred to."""
+        """Refuses what may be read after approval but never attached or referred to."""
         for path in found.all_:
             reading = judge_read(self._paths, path)
             if reading is not None and reading.category != "outside":
@@ -179,7 +179,7 @@ def judge_references(message: str, files: Files, cwd: str = "") -> Decision:
 
 
 def _trimmed(target: str) -> str:
-    """Without the signs that end a sentence or a bracket around the reference."""
+    """The reference without closing punctuation."""
     while target:
         last = target[-1]
         ends = last in ",.;!?" and not target.endswith("..")

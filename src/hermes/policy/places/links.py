@@ -1,4 +1,4 @@
-"""Finds files that are another name of a credential or of our own state, by their inode."""
+"""Finds hard links to credentials and to Hermes' own state, by inode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Inode = tuple[int, int]
 
 
 def describe_special(path: str) -> str:
-    """What the thing at a path is if it is neither file nor folder, or nothing."""
+    """What a path is if it is neither a file nor a folder, or nothing."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -34,7 +34,7 @@ def describe_special(path: str) -> str:
 
 
 class GuardedFiles:
-    """Credentials and our own state by their inodes, looked at again after a while."""
+    """Credentials and own state by inode, refreshed after `FRESH_SECONDS`."""
 
     def __init__(self, home: str, state: str, now: Callable[[], float]) -> None:
         self._home = home

@@ -104,13 +104,13 @@ def table(name: str) -> PathTable:
     return PathTable(found if isinstance(found, dict) else {name: found})
 
 
-# What programs make for a while: it comes to lie in a private folder of the session.
+# Temporary files of programs, in a private folder of the session.
 TEMPORARY = f"/tmp/{SOME}"
 
 
 class SafeRoots:
-    """Without any, everything is left to the other rules. Links are followed, but not those of a
-    `far` machine."""
+    """The only folders in which anything may be written; none means no limit. Links are followed,
+    but not those of a `far` machine."""
 
     def __init__(self, roots: Sequence[str] = (), *, far: bool = False) -> None:
         self._far = far
@@ -118,7 +118,7 @@ class SafeRoots:
 
     @property
     def temporary(self) -> str:
-        """Where programs put what they need for a while."""
+        """The folder for temporary files."""
         return TEMPORARY if self._roots else "/tmp"
 
     def refused(self, path: str) -> str:
@@ -149,7 +149,7 @@ _PROC = regex(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?")
 
 
 class Places:
-    """Judges absolute paths by their names alone. `state` is our own home."""
+    """Classifies absolute paths by name alone. `state` is Hermes' own home."""
 
     def __init__(self, root: str, home: str, state: str) -> None:
         self.root = posixpath.normpath(root)
@@ -159,18 +159,18 @@ class Places:
         self._other_roots = lists().roots - {"/", self.root}
 
     def own_state(self, path: str) -> bool:
-        """Part of what Hermes keeps for itself."""
+        """Whether the path is Hermes' own state."""
         low = path.lower()
         return any(_places_inside(low, each) for each in self._own)
 
     def is_outgoing_media(self, path: str) -> bool:
-        """A picture, a sound or another file that a tool has put into our state."""
+        """Whether a tool put the file into the cache to be sent, for example an image."""
         states = (self.state, posixpath.join(self.home, ".hermes"))
         cached = any(_places_inside(path, posixpath.join(each, "cache")) for each in states)
         return cached and self.readable_state(path)
 
     def readable_state(self, path: str) -> bool:
-        """Part of our state that tools left there to be read again."""
+        """Whether tools may read this part of Hermes' state back."""
         for state in (self.state, posixpath.join(self.home, ".hermes")):
             if not _places_inside(path, state):
                 continue
@@ -182,7 +182,7 @@ class Places:
         return False
 
     def secret(self, path: str) -> str:
-        """What of a person's or the system's secrets a path holds, or nothing."""
+        """The secrets that a path holds, in words, or nothing."""
         low = path.lower()
         name = posixpath.basename(low)
         if _is_env(name):
@@ -192,14 +192,14 @@ class Places:
         return self._store(low) or _by_name(name) or _proc_secret(low)
 
     def of_another_person(self, path: str) -> bool:
-        """Below a home in which neither the person nor the workspace is."""
+        """Whether the path lies in a home of neither the person nor the workspace."""
         found = _HOMES.match(path.lower())
         if not found or found[1] in lists().shared_homes:
             return False
         return not any(_places_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
     def not_a_file(self, path: str) -> str:
-        """What a path is if its name says that it is no file, or nothing."""
+        """What a path is if its name shows that it is not a file, or nothing."""
         low = path.lower()
         if _places_inside(low, "/dev") and not _places_inside(low, "/dev/shm"):
             return "a device"
@@ -210,7 +210,7 @@ class Places:
         return ""
 
     def runs_later(self, path: str) -> str:
-        """Why other programs run or obey what is written there, or nothing."""
+        """Why other programs run or obey the file later, or nothing."""
         low = path.lower()
         rest = self._in_home(low)
         if rest and (table("shell_files").below(rest) or table("started_in_home").below(rest)):
@@ -222,17 +222,17 @@ class Places:
         return ""
 
     def is_shell_file(self, path: str) -> bool:
-        """A file of the home that a shell or login reads."""
+        """Whether a shell or login reads this file of the home."""
         rest = self._in_home(path.lower())
         return rest in lists().shell_files
 
     def is_agent_file(self, path: str) -> bool:
-        """What agents read when they start in a folder."""
+        """Whether agents read the file when they start in its folder."""
         return bool(table("agent_files").anywhere(path.lower()))
 
     def is_scratch(self, path: str) -> bool:
-        """Among temporary files, but not beside a workspace that itself lies among them: what is
-        there is somebody's, not everybody's."""
+        """Whether the path is a temporary file. Neighbours of a workspace in a temporary folder are
+        not."""
         folder = next((each for each in lists().scratch if _places_inside(path, each)), "")
         if not folder:
             return False
@@ -240,7 +240,7 @@ class Places:
         return not (_places_inside(self.root, top) and self.root != top)
 
     def in_workspace(self, path: str) -> bool:
-        """One as wide as the machine does not hold the machine's other roots."""
+        """A workspace that is a root does not contain the other roots."""
         if not _places_inside(path, self.root):
             return False
         if self.root not in lists().roots:
@@ -256,7 +256,7 @@ class Places:
         return "secrets of the system" if table("system_secrets").below(low) else ""
 
     def _in_home(self, low: str) -> str:
-        """The rest of a path below a home, this person's or another's."""
+        """The part of a path below any home."""
         home = self.home.lower().rstrip("/")
         if low.startswith(home + "/"):
             return low[len(home) + 1 :]

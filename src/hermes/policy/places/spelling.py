@@ -14,7 +14,7 @@ LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁɡһкмпгтвьАВЕКМНОРСТХІЅЈαορνικτυχβ" + "ⅼⅿⅾⅽⅰⅴⅹℓ‐‑‒–—−⁄∕‚‘’",
     "aeopcyxijsdghkmnrtbbABEKMHOPCTXISJaopviktuxb" + "lmdcivxl------//,''",
 )
-# Nothing to see, but the shell reads it; or it turns the order of what is seen.
+# Invisible characters that a shell reads, and characters that change the text direction.
 HIDDEN = regex(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffc\U0001bca0-\U0001bca3\U000e0000-\U000e0fff]"
@@ -23,7 +23,7 @@ CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def fold_lookalikes(name: str) -> str:
-    """The plain name that this one looks like, which is itself for almost all."""
+    """The ASCII name that this one looks like; usually itself."""
     if name.isascii():
         return name
     plain = unicodedata.normalize("NFKC", HIDDEN.sub("", name)).translate(LOOKALIKES)
@@ -31,7 +31,7 @@ def fold_lookalikes(name: str) -> str:
 
 
 def why_disguised(script: str) -> str:
-    """Why the text is not what a person sees, or nothing."""
+    """Why the text differs from what a person sees, or nothing."""
     if CONTROL.search(script):
         return "It holds control characters, which can hide what it does on a screen."
     if not script.isascii() and HIDDEN.search(script):
@@ -61,7 +61,7 @@ _PROC_CWD = regex(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
 
 
 def why_unusable(text: str) -> str:
-    """Why no file can be meant by the text, or nothing."""
+    """Why the text cannot name a file, or nothing."""
     if not text.strip():
         return "No path is given."
     if found := _CONTROL.search(text):
@@ -115,7 +115,7 @@ def _expanded(text: str, home: str) -> str:
 
 
 def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
-    """Where the path leads: by its words, and by the links that are on the disk."""
+    """The absolute path by name, and with links followed."""
     joined = posixpath.join(cwd, text)
     by_words = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
@@ -124,7 +124,7 @@ def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ..
 
 
 def remove_detours(path: str, cwd: str) -> str:
-    """The same path without doubled slashes and ways through a process."""
+    """The path without doubled slashes and detours through /proc."""
     path = "/" + path.lstrip("/")
     for _ in range(8):
         shorter = posixpath.normpath(_PROC_CWD.sub(cwd, _PROC_ROOT.sub("", path)) or "/")

@@ -1,4 +1,4 @@
-"""Programs that pack and unpack: where the files go, and what they let run on the way."""
+"""Archivers, patch, man and pagers: where their files go, and which programs they run."""
 
 from __future__ import annotations
 

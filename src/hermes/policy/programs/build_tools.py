@@ -1,4 +1,4 @@
-"""Tools that build, test, format and convert: ordinary work, as long as it stays here."""
+"""Build tools, migrations and editors: ordinary work inside the workspace."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_forei
 from hermes.policy.programs.running import is_fetched, own_program
 from hermes.policy.shell.state import UNKNOWN, Stream
 
-# Where a build that `configure` sets up will put its files; no shell has a variable like this.
+# Holds the prefix given to `configure`; no shell variable has such a name.
 PREFIX = "configure --prefix"
-# Lines that a shell is given: by a tab in a makefile, by any space in other such files, or as the
-# item of a list.
+# Recipe lines: after a tab in a makefile, after spaces or as a list item in similar files.
 _RECIPE = regex(
     r"\t[\s@+-]*(\S.*)|  +(?:- |cmd: )*[@+-]*(?!\s|[\w.-]+\s*[:?+!]?=[^=])(\S.*)|- cmd: (.*)"
 )
 _ASSIGNED = regex(r"\s*(?:export |override |private )*([\w.-]+)\s*([+!?]|:{0,3})=\s*(.*)")
 _SHELLS_OUT = regex(r"\$[({]shell ((?:[^()]|\([^()]*\))*)[)}]")
 _REFERENCE = regex(r"\$\(([^()$]*)\)|\$\{([^{}$]*)\}|\$([\w@<^?*%+|])")
-# Stands for a dollar of the shell while those of make are looked for.
+# Replaces a dollar of the shell while those of make are expanded.
 HELD = "\ufffa"
 MOST_TURNS = 5
 INSTALLS = regex(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
 def check_targets(call: Call) -> Stream | None:
-    """make and other runners: targets that leave the workspace are named for it."""
+    """make and other task runners: targets with outward names are asked about."""
     dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
     if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
         call.work(reason="It only shows what it would do.")
@@ -76,7 +75,7 @@ def check_targets(call: Call) -> Stream | None:
 
 
 def _installed(call: Call, target: str, words: list[str]) -> None:
-    """Where the files go is told here, or was told when the build was set up."""
+    """The target folder is given here or was given to `configure`."""
     places = [
         word.partition("=")[2] for word in words if re.match(r"(DESTDIR|PREFIX|prefix)=", word)
     ]
@@ -87,7 +86,7 @@ def _installed(call: Call, target: str, words: list[str]) -> None:
 
 
 def _recipes(call: Call, rules: Stream) -> None:
-    """A makefile that comes as input, that is new, or that this very script has written."""
+    """Follows the recipes of a makefile that is input, new, or written by this script."""
     if not rules.known:
         call.ask("obfuscated", "It follows rules that are only known when it runs.")
     known: dict[str, str] = {}
@@ -192,7 +191,7 @@ def check_rake(call: Call) -> Stream | None:
     return None
 
 
-# They choose the database by the stage; others have one address for all.
+# They choose the database by the stage.
 STAGED = ("knex", "sequelize")
 
 
@@ -234,7 +233,7 @@ def check_jq(call: Call) -> Stream | None:
 
 
 def check_reader(call: Call) -> Stream | None:
-    """Nothing changes, and no content of files comes out."""
+    """Changes nothing and prints no file contents."""
     if (
         call.name == "ps"
         and call.arguments[:1]
@@ -256,7 +255,7 @@ def check_reader(call: Call) -> Stream | None:
 
 
 def check_code_view(call: Call) -> Stream | None:
-    """code, subl and others open a window."""
+    """Editors with a window."""
     options = call.options()
     if options.has("--version", "-v", "--help", "--list-extensions"):
         return None
@@ -273,7 +272,7 @@ def check_code_view(call: Call) -> Stream | None:
 
 
 def check_little_language(call: Call) -> Stream | None:
-    """dc and m4, which can start programs by a word of their own."""
+    """dc and m4 can start programs."""
     check_worker(call)
     texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
     for text in texts:

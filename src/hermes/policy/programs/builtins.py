@@ -1,4 +1,4 @@
-"""What the shell does itself: folders, variables, eval, traps and the like."""
+"""Builtins of the shell: folders, variables, eval, traps."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SILENT = frozenset(
     """.split()
 )
 
-# What people's shells read when they start anyway. Changing them is a question of its own.
+# Files that the person's shell reads at start-up anyway.
 ENVIRONMENTS = regex(
     r"/(\.nvm/nvm\.sh|\.(cargo|ghcup|deno|rye|local/bin)/env|(\.?(mini|ana)conda3?|mambaforge"
     r"|miniforge3)/(etc/profile\.d/conda\.sh|bin/activate)|\.(bash|zsh)rc|\.(bash_)?profile"
     r"|\.sdkman/bin/sdkman-init\.sh|\.asdf/asdf\.sh|etc/(profile|bash\.bashrc|os-release))$"
 )
-# Letters written as numbers: nobody does that to be read.
+# Letters written as character codes, which hides them.
 SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
 
@@ -216,7 +216,7 @@ def check_printf(call: Call) -> Stream:
 
 
 def format_printf(pattern: str, values: list[str]) -> str:
-    """As `printf` does: the pattern is used again while there are values."""
+    """Formats like `printf`: the pattern is reused while there are values."""
     out: list[str] = []
     rest = list(values)
     while True:

@@ -36,7 +36,7 @@ def _follow(call: Call, chooser: Runs, verb: str) -> None:
         at = words.index("--")
         inner = words[at + 1 :]
         if verb == "run" and chooser.named:
-            # `proto run node -- -e …`: what stands behind is for the program that is named.
+            # `proto run node -- -e …`: the words behind `--` are for the named program.
             inner = [*words[:at][:1], *inner]
     else:
         inner = [] if chooser.marked else _command(words, chooser)
@@ -49,7 +49,7 @@ def _follow(call: Call, chooser: Runs, verb: str) -> None:
 def _command(words: list[str], chooser: Runs) -> list[str]:
     operands = Options(words, chooser.values, permute=False).operands
     if chooser.named and operands and not operands[0][:1].isdigit() and operands[0][:1] != "v":
-        # Without a version, the one that the project names is meant.
+        # Without a version, the project's version is meant.
         return operands
     return operands[chooser.named :]
 
@@ -79,8 +79,7 @@ def _check(name: str) -> Check:
 
 
 def judge(call: Call) -> Stream | None:
-    """Judges one call of a program by its record. A program by its path is the project's own or
-    somebody else's; a name without a record is unknown."""
+    """Judges one call by the record of its program."""
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
@@ -121,5 +120,5 @@ def _tells_about_itself(call: Call) -> bool:
 
 
 def is_dry_run(call: Call) -> bool:
-    """An option of this name means nothing to programs without the flag."""
+    """Only programs with the flag know such an option."""
     return "dry_run" in call.record.flags and any(map(REHEARSAL.fullmatch, call.arguments))

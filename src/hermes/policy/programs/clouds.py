@@ -99,8 +99,7 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 
 
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
-    """What the container does to folders of this machine that it was given, and whether it
-    runs what it fetches."""
+    """Judges what the container does to mounted folders, and whether it runs fetched code."""
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN
@@ -198,12 +197,12 @@ def check_aws(call: Call) -> Stream | None:
     return None
 
 
-# The names of secrets, without what they hold.
+# Lists names of secrets only.
 NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
 
 
 def check_cloud(call: Call) -> Stream | None:
-    """gcloud, az, doctl and others: nouns first, the verb somewhere behind."""
+    """gcloud, az, doctl and others: the verb follows the nouns."""
     words = call.options("--project --format --filter --zone --region -o -g -n -q").operands
     text = " ".join(words)
     if NAMES_OF_SECRETS.match(text):
@@ -234,7 +233,7 @@ def check_gh(call: Call) -> Stream | None:
 
 
 def check_terraform(call: Call) -> Stream | None:
-    # Its options have one dash and stand before or after.
+    # Its options have one dash.
     if any(word.startswith("-from-module") for word in call.arguments):
         call.ask("remote_code", "It takes in a module that comes from elsewhere.")
     words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
@@ -259,7 +258,7 @@ def check_ansible(call: Call) -> Stream | None:
     return None
 
 
-# Settings that hold no password, by their names.
+# Names of settings that hold no password.
 PLAIN_SETTING = regex(r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)")
 
 

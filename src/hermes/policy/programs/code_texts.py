@@ -1,4 +1,4 @@
-"""Texts in code, however its language quotes them, and code that is taken in from elsewhere."""
+"""String literals of various languages, and code that is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIGIL = (
     r"(?:\(([^()]{0,2000})\)|\{([^{}]{0,2000})\}|\[([^\[\]]{0,2000})\]|<([^<>]{0,2000})>"
     r"|([|/!])((?:(?!\5).){0,2000})\5)"
 )
-# Only where a text may begin: `s/q(x)/y/` and `$h{q}` hold none.
+# Where a literal may begin: not in `s/q(x)/y/` and `$h{q}`.
 BEGINS = r"(?:(?<=[\s(,=\[{])|^)"
 SIGILS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("perl", "raku"), regex(rf"{BEGINS}qq?\s?{SIGIL}")),
@@ -25,7 +25,7 @@ SIGILS: dict[str, re.Pattern[str]] = {
 }
 WORDS = regex(rf"{BEGINS}\*?%[wW]{SIGIL}")
 PREFIX = regex(r"~[csCS](?=['\"])")
-# What runs a text as code.
+# Functions that run a text as code.
 EVALUATES = regex(
     r"(?<![.\w:])(?:load|loadstring|loadfile|dofile|source|evaluate)\b"
     r"|\b(?:eval\w*|EVAL|instance_eval|class_eval|include_string|Function|load-string|eval-string"
@@ -41,21 +41,21 @@ IMPORTS = regex(
     r"\b(?:import|from|require|Worker|importScripts|include|source|dofile)\b\s*\(?\s*(?:new\s+URL\s*\()?"
     r"\s*['\"]((https?:|npm:|jsr:|data:|blob:)[^'\"]*)['\"]"
 )
-# A function whose name is put together from pieces.
+# A function called by a name that is assembled from pieces.
 PIECED = regex(
     r"\$(\w+)\s*=\s*['\"][^;]{0,500};.{0,2000}?\$\1\s*\("
     r"|\(\s*['\"]\w*['\"]\s*\.\s*['\"][^()]{0,200}\)\s*\(",
     re.DOTALL,
 )
 
-# The name under which the process is shown.
+# Sets the name of the process.
 TITLE = regex(
     r"(?<![\w$])\$0\s*=(?!=|~)|\$PROGRAM_NAME\s*=(?!=)|\b\w*set_?proc(?:ess_)?_?title\s*\(|\bprocess\.title\s*=(?!=)"
 )
 
 
 def usual_quotes(name: str, code: str) -> str:
-    """The code with its texts in the quotes that all languages share."""
+    """The code with all literals in common quotes."""
     if name in LUA:
         return LONG.sub(lambda found: _quoted(found[2]), code)
     if name == "ruby":
@@ -75,7 +75,7 @@ def _quoted(text: str) -> str:
 
 
 def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
-    """Code that is run and stands elsewhere; `fetches` says that its commands fetch something."""
+    """Checks code that is loaded from elsewhere; `fetches`: its commands fetch something."""
     for found in TAKEN_IN.finditer(code):
         own_program(call, found[2])
     urls = (

@@ -16,23 +16,23 @@ from hermes.policy.programs.subcommands import only_reads
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
-# Behind these words stands where something goes.
+# Targets of an export.
 GOES = regex(
     rf"(?is)\b(?:to|export\s+database|into\s++(?:out|dump)file|backup)\s*+{TEXT}"
     rf"|\binto\s++(?:table\s++)?function\s++\w+\s*+\(\s*+{TEXT}"
 )
-# Programs of their own kind that take files for tables.
+# Sources: table functions and files used as tables.
 TAKES = regex(
     rf"(?is)\b(?:read_\w+|\w+_scan|scan_\w+|glob|sniff_csv|file|s3\w*|url\w*|attach(?:\s+database)?"
     rf"|import\s+database|from|join|describe|summarize|infile|load)\s*+\(?\s*+(?:if\s++not\s++exists\s++)?{TEXT}"
 )
-# A meta-command of psql: its files stand without quotes, too.
+# Meta-commands of psql, whose file names may be unquoted.
 META = regex(
     r"(?im)\\(?P<what>copy\s++(?:\([^)]{0,400}\)|\S{1,200})(?:\s*+\([^)]{0,400}\))?\s++(?:to|from)(?:\s+program)?"
     r"|[iow]|ir|g|gx|out|include)\s+(?P<name>'[^']*'|\|[^\n]*|[\w./~-]+)"
 )
 BUCKET = regex(r"(?i)^(?:s3[an]?|gcs|gs|az|azure|abfss?|r2|hf|https?|ftp|sftp|oss|cos)://")
-# Code that is taken into the database.
+# Loads code into the database.
 TAKEN_IN = regex(
     r"(?is)\binstall\s+(?:['\"]?\w+['\"]?\s+from\b|['\"][^'\"]*/)|\bload\s+['\"][^'\"]*[/.]"
     r"|\bcreate\s+(?:or\s+replace\s+)?extension\b(?!\s+if\b)|\bload_extension\s*\("
@@ -41,7 +41,7 @@ SECRETS = regex(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\
 
 
 def check_outside(call: Call, text: str) -> None:
-    """Every file and every place elsewhere that the statements name."""
+    """Judges every file and remote location that the statements name."""
     check_secret_names(call, text)
     if TAKEN_IN.search(text):
         call.ask("remote_code", "It loads code into the database.")
@@ -86,7 +86,7 @@ def _comes(call: Call, name: str) -> None:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Texts that can only be a path, wherever they stand."""
+    """Literals that can only be paths."""
     for found in re.finditer(r"'((?:/|~/)[^'\s]+)'", text):
         yield found[1]
 
@@ -134,7 +134,7 @@ REDIS_READS = frozenset(
 
 
 def check_sql(call: Call, text: str, *, own: bool) -> None:
-    """`own` is a database file of the workspace: only losses matter there."""
+    """`own`: a database file of the workspace, where only losses matter."""
     if UNKNOWN in text:
         call.ask("database", "It runs statements that are only known when it runs.")
     check_outside(call, text)
@@ -153,14 +153,14 @@ def check_sql(call: Call, text: str, *, own: bool) -> None:
 
 
 def _matters(statement: str, lost: str) -> bool:
-    """Not in a question, and not a deletion of chosen rows."""
+    """Whether data is lost: not by a query, and not by deleting selected rows."""
     if re.search(r"(?is)^\s*(select|explain|show)\b", statement):
         return lost.lower().startswith("pg_")
     return "delete" not in lost.lower() or not re.search(r"(?is)\bwhere\b", statement)
 
 
 def _attached(call: Call, lost: str, text: str) -> bool:
-    """Other databases of the workspace may be looked at together with this one."""
+    """Whether only databases of the workspace are attached."""
     names = re.findall(r"(?i)\battach\s+(?:database\s+)?(?:if\s+not\s+exists\s+)?'([^']*)'", text)
     return lost.lower().startswith("attach") and bool(names) and all(map(call.here, names))
 
@@ -168,7 +168,7 @@ def _attached(call: Call, lost: str, text: str) -> bool:
 def check_client(call: Call) -> Stream | None:
     """`code_options` of the record hold statements, `file_options` files with statements."""
     record = call.record
-    # A password stands right behind its letter, and is no row of letters.
+    # A password follows its letter directly; it is not a group of options.
     takes_p = "-p" in record.values.split()
     words = [each for each in call.arguments if takes_p or not re.match(r"-p\S", each)]
     options = Options(words, record.values)
@@ -190,7 +190,7 @@ def check_client(call: Call) -> Stream | None:
 
 
 def _sqlite_files(call: Call, text: str) -> None:
-    """Files that dot-commands take in or make."""
+    """Judges files that dot-commands read or write."""
     for found in DOT_FILES.finditer(text):
         name = found[2].strip("'\"")
         if name.startswith("|"):
@@ -247,7 +247,7 @@ def check_engine(call: Call) -> Stream | None:
     return None
 
 
-# The first word for these is a statement already.
+# Their first operand is a statement.
 ASKED_DIRECTLY = frozenset(("octosql", "dsq", "trdsql", "textql", "q"))
 
 

@@ -13,7 +13,7 @@ from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
-# A command whose output is read: a text alone, or a variable; what is joined to it is not known.
+# A command whose output is read: a literal or a variable; concatenations are unknown.
 GETLINE = regex(
     r"(?:(?:^|[;{}(!&|\n])[ \t]{0,8}(?:\"((?:[^\"\\]|\\.)*)\"|([A-Za-z_]\w*)))?"
     r"[ \t]{0,8}\)?[ \t]{0,8}\|&?[ \t]{0,8}getline"
@@ -27,7 +27,7 @@ def check_awk(call: Call) -> Stream | None:
         own_program(call, name)
     if not options.values("-f", "--file"):
         code, files = (files[0] if files else ""), files[1:]
-        # A value that is given before the code is as if it stood in it.
+        # A value given by an option is like an assignment in the code.
         given = "".join(_assigned(each) for each in options.values("-v", "--assign"))
         _awk_code(call, given + code)
     call.reads(*(each for each in files if "=" not in each))
@@ -83,7 +83,7 @@ def check_sed(call: Call) -> Stream | None:
 
 def _sed_script(call: Call, script: str) -> None:
     if UNKNOWN in script:
-        # An unknown part may hold a command, but mostly it is a value that is put in.
+        # An unknown part is usually a value.
         script = script.replace(UNKNOWN, "x")
     for found in re.finditer(
         r"s(?P<d>[^\w\s\\])(?:\\.|(?!(?P=d)).)*(?P=d)((?:\\.|(?!(?P=d)).)*)(?P=d)(\w*)(?:\s*(\S+))?",
@@ -106,7 +106,7 @@ def _sed_script(call: Call, script: str) -> None:
 
 LIKE_VI = frozenset("vim vi nvim ex view gvim vimdiff rvim rview evim".split())
 PLAIN_EDITS = regex(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g!?/|v/|\$|normal |sort|retab|noh)")
-# Functions of emacs that turn the file it has opened into another, or check it.
+# Functions of emacs that convert or check the open file.
 PLAIN_FUNCTIONS = regex(
     r"(?:ert-run-\S+|batch-(?:byte|native)-\S+|checkdoc\S*|package-lint\S*|byte-compile-file"
     r"|byte-recompile-\S+|org-[\w-]+-export-(?:to|as)-[\w-]+|org-export-dispatch|save-buffer"
@@ -118,20 +118,20 @@ PLAIN_FORM = regex(
 )
 TOLD = frozenset("-c --cmd --eval -eval -execute -S -u -l --load -f --funcall --execute -s".split())
 TOLD_AT_ONCE = ("--eval=", "--load=", "--cmd=", "--execute=", "--funcall=")
-# To vi and its relatives, -c may stand behind other letters and before its value: -sc, -cx.
+# vi accepts -c behind other letters and joined to its value: -sc, -cx.
 GROUPED = regex(r"-[eEsnNRmMbZv]*c(.*)", re.DOTALL)
 SUBSTITUTION = regex(
     r"s([^\w\s\\|\"])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)(?:\1[&cegiInp#lr]*|$)"
 )
-# A command behind `!`: alone, for some lines to go through, or for what is read and written.
+# A command behind `!`, alone or as a filter.
 RUN = regex(
     r"(?m)(?:^|(?<=[|:]))[ \t]*(?:sil\w*!?[ \t]+)?"
     r"(?P<lines>(?:[%.$\d,;+-]|'[a-z<>\[\]]|/[^/\n]*/)*)[ \t]*"
     r"(?:(?:r|re|rea|read|e|edit)[ \t]*|(?:w|wr|write)[ \t]+)?!+[ \t]*(?P<command>[^\s!].*)"
 )
-# For which lines an order is: `g/pattern/`.
+# Selects lines: `g/pattern/`.
 CHOOSING = regex(r"(?m)(^|[|:])[ \t]*[%\d,.$]*[gv]!?/(?:\\.|[^/\\\n])*/")
-# What may start programs from within an order that looks like plain editing.
+# Starts programs inside what looks like plain editing.
 STARTS = regex(
     r"(?m)(?:^|[|:])[ \t]*"
     r"(?:exe\w*|ter\w*|te|lua\w*|py\w*|perl\w*|ruby\w*|tcl\w*|so(?:urce)?|call?)\b"
@@ -140,7 +140,7 @@ STARTS = regex(
 
 
 def check_editor(call: Call) -> Stream | None:
-    # To ed and ex, -s is silence, not a file with orders.
+    # For ed and ex, -s means silent.
     quiet = call.name in ("ed", "ex")
     words = [word for word in call.arguments if not (quiet and word == "-s")]
     told, names = _told(words, grouped=call.name in LIKE_VI)
@@ -168,20 +168,20 @@ def _order(call: Call, text: str) -> None:
 
 
 def _runs(call: Call, command: str, *, filters: bool) -> None:
-    """Lines that go through a command are edited by it; any other command is beside the work."""
+    """A filter edits lines; any other command is asked about."""
     if not filters:
         call.ask("shell_escape", "It makes an editor run a command.")
     call.runs_text(command, ANYTHING)
 
 
 def commands_in(text: str) -> Iterator[tuple[bool, str]]:
-    """The commands that an order to vi, ex or ed runs, and whether lines go through them."""
+    """The commands that an editor command runs, and whether they filter lines."""
     for found in RUN.finditer(_bare(text)):
         yield bool(found["lines"]), found["command"]
 
 
 def _bare(text: str) -> str:
-    """Without the patterns, which hold signs that mean something else outside of them."""
+    """The text without search patterns."""
     return CHOOSING.sub(r"\1", SUBSTITUTION.sub("s///", text))
 
 
@@ -195,7 +195,7 @@ def _plain(name: str, text: str) -> bool:
 
 
 def _starts(text: str) -> bool:
-    """Plain editing that is more than it looks like."""
+    """Whether plain editing starts a program."""
     replaced = "".join(found[3] for found in SUBSTITUTION.finditer(text))
     bare = _bare(text)
     typed = bare.lstrip(":").startswith("norm") and re.search(r"[:!]", bare.lstrip(":"))
@@ -203,7 +203,7 @@ def _starts(text: str) -> bool:
 
 
 def _told(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
-    """What an editor is told to do, and the files it opens."""
+    """The commands for an editor, and the files it opens."""
     told, names = list[str](), list[str]()
     rest = list(words)
     while rest:

@@ -1,4 +1,4 @@
-"""Programs that make, change, move and delete files."""
+"""Programs that create, change, move and delete files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_shred(call: Call) -> Stream:
 
 
 def _destination(call: Call, taking: str) -> tuple[list[str], str, bool]:
-    """Sources, target, and whether folders are taken with all that is in them."""
+    """Sources, target, and whether folders are copied recursively."""
     options = call.options(f"-t --target-directory -S --suffix {taking}")
     names = options.operands
     whole = options.has("-r", "-R", "-a", "--recursive", "--archive")
@@ -61,7 +61,7 @@ def _destination(call: Call, taking: str) -> tuple[list[str], str, bool]:
 
 
 def _landing(sources: list[str], target: str) -> list[str]:
-    """The files that copying makes: a folder gets them under their own names."""
+    """The files that copying creates."""
     folder = target.endswith("/") or len(sources) != 1
     if not folder:
         return [target]
@@ -87,7 +87,7 @@ def check_cp(call: Call) -> Stream:
 
 
 def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
-    """`.env` made from the project's example, where there is none yet."""
+    """Whether a new `.env` is made from the project's example."""
     template = len(sources) == 1 and re.search(r"(example|sample|template|dist)$", sources[0])
     return bool(
         template
@@ -135,7 +135,7 @@ def check_ln(call: Call) -> Stream:
 
 
 def check_make(call: Call) -> Stream:
-    """Every operand is a file or folder that is made or changed."""
+    """Every operand is created or changed."""
     options = call.options(call.record.values)
     names = options.operands
     if call.name == "fallocate" and any(map(HUGE.fullmatch, options.values("-l", "--length"))):
@@ -200,7 +200,7 @@ def check_chmod(call: Call) -> Stream:
     if OPEN_MODE.match(mode) or re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxX]*w", mode):
         call.ask("permissions", f"Mode {mode} lets everybody write.")
     if KEPT_CLOSE.fullmatch(mode) and not recursive:
-        # Fewer may read it afterwards: what it holds is safer than before.
+        # Fewer users may read it afterwards.
         call.touches(*names)
         names = [each for each in names if not call.here(each)]
     call.writes(*names, append=True)
@@ -248,7 +248,7 @@ def check_find(call: Call) -> Stream | None:
 
 
 def _sought(terms: list[str]) -> list[str]:
-    """The names that are looked for."""
+    """The names that find searches for."""
     return [
         terms[place + 1].rstrip("/")
         for place, term in enumerate(terms[:-1])
@@ -258,7 +258,7 @@ def _sought(terms: list[str]) -> list[str]:
 
 
 def _acting(terms: list[str], action: int) -> list[str]:
-    """The terms that choose what the action is done to: those since the last `or`."""
+    """The terms that select files for the action: those since the last `or`."""
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
     return terms[before[-1] + 1 : action] if before else terms
 

@@ -1,4 +1,4 @@
-"""Programs that read or turn text: what they print is worked out where it can be."""
+"""Programs that read or transform text. Their output is computed where possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GREP_VALUES = """
 """
 
 
-# Patterns of names that keys and passwords have.
+# Name patterns of keys and passwords.
 KEY_PATTERN = regex(
     r"(?i)^\*?\.(pem|key|env|kdbx|ovpn|p12|pfx|jks|keystore|ppk|asc|gpg|htpasswd|netrc|pgpass)\*?$"
     r"|^\.env\*?|^\*?id_\w*\*?$|secret|passw|credential|wallet\.dat|\.aws|shadow"
@@ -31,7 +31,7 @@ FD_VALUES = """-e -t -E -d -S -c -j -g --type --extension --exclude --max-depth 
 
 
 def _part(text: str) -> str:
-    # A part of "everything in there" is something in there.
+    # Some of all entries is an unknown entry.
     return re.sub(r"(?m)(^|/)\*\*?$", rf"\1{SOME}", text)
 
 
@@ -58,7 +58,7 @@ def check_cat(call: Call) -> Stream:
 
 
 def _names(call: Call) -> list[str]:
-    """Words that may be files. The value of an option counts too: a file must not hide there."""
+    """Words that may be files, including values of options."""
     return [
         each
         for each in call.arguments
@@ -67,7 +67,7 @@ def _names(call: Call) -> list[str]:
 
 
 def check_lines(call: Call) -> Stream:
-    """head, tail, sort and others: some of the lines of their files or input."""
+    """head, tail and others print some lines of their files or input."""
     found = _files(call, _names(call))
     cut = call.name == "head" and found.origin == "endless"
     endless = "endless" in (found.origin, call.stdin.origin)
@@ -77,7 +77,7 @@ def check_lines(call: Call) -> Stream:
 
 
 def check_turned(call: Call) -> Stream:
-    """Text that comes out changed in a way that is not worked out."""
+    """The output is not computed."""
     return Stream(text=UNKNOWN, origin=_files(call, _names(call)).origin)
 
 
@@ -102,7 +102,7 @@ def check_grep(call: Call) -> Stream:
 
 
 def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
-    """Some of the paths that a search has found: those that the pattern names may be stores."""
+    """The paths that match; those that the pattern names may be credential stores."""
     bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
     plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
     stores = [each for base in sorted(bases) for each in find_stores(call, base, plain)]
@@ -133,7 +133,7 @@ def check_fd(call: Call) -> Stream | None:
 def _fd_targets(call: Call, options: Options) -> list[str]:
     pattern = (options.operands[:1] or [""])[0]
     narrow = pattern not in ("", ".", ".*") or options.pairs
-    # Any part of a name may fit, and stores are known by their whole names.
+    # A pattern matches part of a name, but stores are known by whole names.
     plain = re.sub(r"[\^$\\]", "", pattern)
     bases = _fd_bases(options)
     stores = [each for base in bases for each in find_stores(call, base, [plain])]
@@ -202,13 +202,13 @@ def check_tr(call: Call) -> Stream:
     second = sets[1] + sets[1][-1] * max(0, len(sets[0]) - len(sets[1]))
     table = dict(zip(sets[0], second, strict=False))
     made = "".join(table.get(sign, sign) for sign in text)
-    # Another case, or other blanks, hides nothing.
+    # Changing case or blanks hides nothing.
     hidden = made.split() != text.split() and made.lower() != text.lower()
     return Stream(text=made, origin=origin or ("decoded" if hidden and _swaps(table) else ""))
 
 
 def _swaps(table: dict[str, str]) -> bool:
-    """Letters become other letters."""
+    """Whether letters are replaced by other letters."""
     return sum(old.isalpha() and new.isalpha() for old, new in table.items()) > 3
 
 
@@ -301,7 +301,7 @@ def check_uniq(call: Call) -> Stream:
 
 
 def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
-    """Places of credentials that a search below `base` for these names may find."""
+    """Credential stores that a search below `base` for these names may find."""
     found = []
     for last in {part for name in names for part in name.split("/") if part.strip("*?.")}:
         places = [posixpath.join(base, last)]
@@ -319,5 +319,5 @@ def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
 
 
 def looks_like_key(name: str) -> bool:
-    """A search for this name is a search for keys."""
+    """Whether a search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))

@@ -1,4 +1,4 @@
-"""git: local work is free; what is lost for good, sent out, or runs other commands is not."""
+"""git: asks about lost work, what is sent out, and settings that run commands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUN_OPTIONS = (
     "--textconv",
     "--open-files-in-pager",
 )
-# Short names that most people who have any have for the same.
+# Common aliases.
 USUAL_ALIASES = {"st": "status", "co": "checkout", "ci": "commit", "br": "branch", "df": "diff"}
 GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env"
 LOST = "git_history"
@@ -156,7 +156,7 @@ def _clean(call: Call, options: Options) -> Stream | None:
 
 
 def _made_again(path: str) -> bool:
-    """A folder that tools make, given by its own name."""
+    """Whether the path is a folder that tools recreate."""
     return bool(REGENERABLE.match(path.rstrip("/").rpartition("/")[2]))
 
 

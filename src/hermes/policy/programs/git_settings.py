@@ -8,7 +8,7 @@ from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-# Settings whose value is a command, or sends git elsewhere.
+# Settings whose value is a command or another server.
 DANGEROUS_KEY = regex(
     r"""(?ix) ^( alias\. | core\.(pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy
     | worktree|attributesfile|alternaterefscommand) | pager\. | sequence\.editor | diff\.external
@@ -19,7 +19,7 @@ DANGEROUS_KEY = regex(
     | interactive\.difffilter | init\.templatedir | submodule\..*\.update | trailer\..*\.command
     | instaweb\. | guitool\. | core\.gitdir | safe\. | uploadarchive\. | tar\. )"""
 )
-# What people set for themselves, and no program is run or trusted by.
+# Personal preferences that run and trust nothing.
 TASTE = regex(
     r"(?i)^(user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)"
     r"|fetch\.prune|color\.[\w.]+|core\.(autocrlf|eol|quotepath|filemode)|merge\.conflictstyle"
@@ -32,7 +32,7 @@ HARMLESS_VALUE = frozenset(
 
 
 def check_setting(call: Call, key: str, value: str) -> None:
-    """A setting for this one run."""
+    """Checks a setting for one run."""
     if UNKNOWN in key or DANGEROUS_KEY.match(key):
         if value in HARMLESS_VALUE and not key.lower().startswith("core.hookspath"):
             return
@@ -69,7 +69,7 @@ def check_config(call: Call, options: Options) -> Stream | None:
 
 def _stored(call: Call, key: str, value: str) -> None:
     if key.lower().startswith("alias.") and re.match(r"[a-z]", value):
-        # A shorter name for one of git's own orders.
+        # An alias for one of git's own commands.
         call.runs(["git", *value.split()])
     elif DANGEROUS_KEY.match(key):
         call.ask("persistence", f"The setting {key} makes git run or use `{value}` from now on.")
@@ -81,7 +81,7 @@ LOST = "git_history"
 
 
 def _makes(call: Call, name: str) -> None:
-    """git makes a new folder or refuses; beside the project is where people want it."""
+    """Writes a new folder; beside the project is fine, because git never overwrites one."""
     if re.fullmatch(r"\.\./[\w-][\w.-]*", name):
         call.touches(name)
     else:

@@ -61,7 +61,7 @@ def _file(call: Call, names: list[str]) -> None:
             own_program(call, name)
 
 
-# Modules that `python -m` may run: what they do is told by the program of the same name.
+# Modules of `python -m` that are judged like the program of the same name.
 AS_PROGRAM = frozenset(
     """
     pip pytest unittest mypy ruff black isort flake8 pylint coverage tox nox twine poetry
@@ -77,7 +77,7 @@ PLAIN_MODULES = frozenset(
     """.split()
 )
 
-# A line that IPython hands to a shell.
+# A line that IPython runs in a shell.
 SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
 
 
@@ -157,7 +157,7 @@ def _http_server(call: Call, words: list[str]) -> None:
 
 
 def _interpreters_file(call: Call, name: str, arguments: list[str]) -> Stream | None:
-    """A script of the project, or of this very command."""
+    """Runs a script of the project or one that this command wrote."""
     stream = call.state.files.get(call.path(name))
     if name in ("/dev/stdin", "/dev/fd/0"):
         return _from_input(call)
@@ -229,7 +229,7 @@ def check_inline(call: Call) -> Stream | None:
 
 
 def _edited(call: Call, options: Options) -> None:
-    """perl -i and ruby -i change their files; without it they read them."""
+    """perl -i and ruby -i change their files."""
     in_place = any(
         word[:1] == "-" and word[:2] != "--" and "i" in word[1:] for word in call.arguments
     ) and call.name in ("perl", "ruby")
@@ -261,7 +261,7 @@ def check_php(call: Call) -> Stream | None:
 
 
 def check_compiled(call: Call) -> Stream | None:
-    """Languages that are mostly compiled, and can also run a piece of code at once."""
+    """Compiled languages that can also run a piece of code."""
     words = call.arguments
     options = call.options("-e --expr --eval -script", permute=False)
     codes = options.values("-e", "--expr", "--eval")

@@ -12,7 +12,7 @@ from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 
 def _made(call: Call, verb: str, name: str) -> None:
-    """A key that is new holds no secret yet, one that is overwritten did."""
+    """Overwriting a key is judged; creating a new one is not."""
     new = call.here(name) and not call.paths.exists(call.path(name), unknown=True)
     if new and verb in ("genrsa", "genpkey", "req", "ecparam", "dsaparam", "gendsa", "rand"):
         call.touches(name)
@@ -55,7 +55,7 @@ LOOPBACK = regex(
     r"^(?:\w+://)?(?:[^/@]*@)?(localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)"
     r"(?=[:/?#]|$)"
 )
-# Databases and registries that are driven by requests.
+# Ports of databases and registries with an HTTP interface.
 STORES = regex(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
 METADATA = regex(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
 CURL_TAKING = """
@@ -147,7 +147,7 @@ def _address(call: Call, urls: list[str], *, local: bool) -> None:
 
 
 def _plain(call: Call, word: str) -> bool:
-    """What is not known of a host or a path is what the environment holds, and no secret."""
+    """Whether the unknown part of an address is a harmless environment variable."""
     return word in call.state.plain and "?" not in word and "=" not in word
 
 
@@ -314,7 +314,7 @@ def check_rsync(call: Call) -> Stream:
 
 
 def check_lookup(call: Call) -> Stream:
-    """ping, dig and the like: fine, unless a value is put into the name that is asked for."""
+    """ping, dig and others, unless an unknown value is part of the name."""
     if any((UNKNOWN in word or SOME in word) and not _plain(call, word) for word in call.arguments):
         call.ask("network_out", "It puts a value that only the run tells into a name it asks for.")
     call.work("network", "It asks about a name on the network.")
@@ -325,7 +325,7 @@ RUNS_MORE = regex(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netr
 
 
 def check_fetcher(call: Call) -> Stream | None:
-    """aria2c, yt-dlp, lynx -dump: they fetch, and write where they are told to."""
+    """aria2c, yt-dlp, lynx -dump: they fetch and write files."""
     options = call.options("-o -O -d -P -f -x -s -j -i -c --dir --out --output --paths --format")
     if any(RUNS_MORE.match(word) for word in call.arguments):
         call.ask("shell_escape", "It makes what it fetches the business of another program.")
@@ -345,7 +345,7 @@ def check_fetcher(call: Call) -> Stream | None:
 
 
 def check_load_test(call: Call) -> Stream | None:
-    """ab, wrk, hey: many requests, which only the own machine should get."""
+    """ab, wrk, hey: many requests, allowed only to this machine."""
     urls = [word for word in call.arguments if "://" in word or "localhost" in word]
     if not urls or not all(LOOPBACK.match(url) for url in urls):
         call.ask("network_out", "It sends many requests to another machine.")

@@ -40,7 +40,7 @@ KNOWN_TOOLS = frozenset(
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
     mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
 )
-# Every beginning of a project is a call of one of these.
+# `npm create NAME` starts a project.
 SCAFFOLDS = frozenset(
     """next-app react-app vite vite-app astro svelte vue nuxt-app nuxt expo-app remix react-router
     t3-app turbo solid qwik hono docusaurus electron-app electron-vite tauri-app strapi-app gatsby
@@ -189,7 +189,7 @@ _NPM_KNOWN = regex(
 
 
 def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stream | None:
-    """npx, uvx and others: tools of the project by name, anything else is fetched and run."""
+    """npx, uvx and others run a tool of the project, or fetch and run one."""
     name = words[0] if words else ""
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
     making = making or bare.startswith("create-")

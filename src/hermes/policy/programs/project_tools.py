@@ -12,7 +12,7 @@ from hermes.policy.programs.running import is_fetched
 from hermes.policy.programs.subcommands import SENDS, find_destroying_verb
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-# Variables by which frameworks are told their stage.
+# Variables that select the stage of a framework.
 STAGES = (
     *("RAILS_ENV", "RACK_ENV", "NODE_ENV", "APP_ENV", "MIX_ENV", "FLASK_ENV", "HANAMI_ENV"),
     *("CAKE_ENV", "SYMFONY_ENV", "DJANGO_ENV"),
@@ -21,12 +21,12 @@ SETTINGS = ("DJANGO_SETTINGS_MODULE", "DJANGO_CONFIGURATION")
 FOR_TESTS = regex(r"(?i)tests?|testing")
 TEST_MODULE = regex(r"(?i)(?:[\w.]*[._])?tests?(?:ing)?(?:[._](?:settings|local|ci))?")
 TOLD = regex(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z_]+)=(\S+)")
-# They name a database whatever the stage is.
+# They name a database, whatever the stage.
 ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI|DSN|HOST|ADDR)$")
 
 
 def targets_tests(call: Call) -> bool:
-    """By its variables or its own words it works for the tests, and nothing says otherwise."""
+    """Whether variables or arguments select the test stage, and nothing contradicts."""
     given = {name: values for name, values in call.state.variables.items() if name.isupper()}
     told = [found for word in call.arguments if (found := TOLD.fullmatch(word))]
     for found in told:
@@ -51,7 +51,7 @@ OUTPUT = regex(
     r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
     r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
 )
-# First words of a script or target that reach beyond this machine.
+# Names of scripts and targets that reach beyond this machine.
 OUTWARD = regex(
     r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
     r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote|submit|notarize"
@@ -61,19 +61,19 @@ OUTWARD = regex(
 CODE_OPTIONS = regex(
     r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
 )
-# A shell by its path, or code that starts a program, as a word for a tool that needs none.
+# A shell, or code that starts one, as an argument of a tool that needs none.
 HANDED_OVER = regex(
     r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18|%pipe%|^(msl|ephemeral|mvg):|^\|"
     r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
     r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
 )
 RUN_OPTIONS = regex(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
-# Options of other names that say where something goes.
+# Other options that name an output.
 GOES = regex(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
 EDITING = regex(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
-# Options whose value is read or written as data, or only looked through for headers.
+# Options whose value is only data.
 HARMLESS_OPTION = regex(
     r"(?i)out|cache|log|report|te?mp|profile|cov|dump|trace|result|save|write|dest|data|input|^-i$"
     r"|^-[oILdDB]$|isystem|include|socket|pid|junit|html|archive|store|home|prefix|dir$|^--?ss?o?$"
@@ -87,7 +87,7 @@ CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zi
 
 
 def ask_if_foreign_folder(call: Call) -> None:
-    """A tool runs the code of the folder it is called in. Whose is that?"""
+    """Asks if the current folder, whose code a tool runs, is not the project's."""
     cwd = call.state.cwd
     if UNKNOWN in cwd or SOME in cwd:
         return
@@ -138,8 +138,7 @@ def check_worker(call: Call) -> Stream | None:
 
 
 def _reaches_out(call: Call, words: list[str]) -> None:
-    """Tools run what their settings, plugins and tests say, and some change what they are given:
-    that is the project's business only as long as it is the project's."""
+    """Asks about settings, plugins and tests from outside the project, and about edits there."""
     edits = "edits" in call.record.flags or any(EDITING.match(word) for word in words)
     for place, word in enumerate(words):
         option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
@@ -156,7 +155,7 @@ def _reaches_out(call: Call, words: list[str]) -> None:
 
 
 def _option(word: str, following: str) -> tuple[str, str]:
-    """The name and the value of an option, however the two are joined."""
+    """The name and the value of an option."""
     if word[:1] != "-":
         return "", ""
     if found := re.match(r"(-[A-Za-z])([/~].*)$|(--?[\w.-]+)=(.*)$", word):
@@ -165,11 +164,11 @@ def _option(word: str, following: str) -> tuple[str, str]:
 
 
 def is_foreign(call: Call, text: str) -> bool:
-    """A path that belongs neither to the project nor to the system."""
+    """Whether a path belongs neither to the project nor to the system."""
     if text[:1] not in ("/", "~") and not text.startswith(".."):
         return False
     if text.startswith("//"):
-        # A place in a document, as XPath writes it.
+        # An XPath expression.
         return False
     path = call.path(text)
     if UNKNOWN in path or call.here(text) or any(is_inside(path, each) for each in call.state.own):
@@ -178,7 +177,7 @@ def is_foreign(call: Call, text: str) -> bool:
 
 
 def _told_words(call: Call, words: list[str]) -> None:
-    """What a worker must not do: look at the screen, be open to all, take in code from afar."""
+    """Asks about recording, open servers and remote code."""
     text = " ".join(words)
     if call.name in ("ffmpeg", "sox") and GRABS.search(text):
         call.ask("credentials", "It records the screen, the microphone or a camera.")
@@ -193,7 +192,7 @@ def _told_words(call: Call, words: list[str]) -> None:
 
 
 def _serves(call: Call, words: list[str]) -> None:
-    """Servers of files: what they are given is open to whoever reaches the port."""
+    """Asks about file servers for folders outside the workspace."""
     for word in call.options("-p -l -a -c -t --port --listen --cors").operands:
         if not call.here(word):
             call.ask("network_listen", f"It shows {word} to others, outside the workspace.")

@@ -1,4 +1,4 @@
-"""Reads Python code for what it does to files, processes and the network."""
+"""Judges Python code by its calls: files, processes, network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hermes.policy.shell.state import SOME, UNKNOWN
 
 
 def judge_python(call: Call, code: str) -> bool:
-    """True when the code could be read."""
+    """True when the code could be parsed."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -54,7 +54,7 @@ def judge_python(call: Call, code: str) -> bool:
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST]:
-    """All that is in a tree, from the top down, in a fraction of the time that `ast.walk` takes."""
+    """All nodes of a tree, several times faster than `ast.walk`."""
     found = [tree]
     for node in found:
         for part in vars(node).values():
@@ -69,7 +69,7 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
 
 
 LOOPS = (ast.While, ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp)
-# Most of a tree is none of these.
+# The node types that matter.
 READ = frozenset(
     (
         *LOOPS,
@@ -84,7 +84,7 @@ def _forks(loop: ast.AST) -> bool:
 
 
 def _is_among(name: str, names: Collection[str]) -> bool:
-    """The name itself, or that of a module it is in."""
+    """Whether the name or one of its modules is listed."""
     while name not in names:
         name, dot, _ = name.rpartition(".")
         if not dot:
@@ -250,7 +250,7 @@ class _Reader:
     def _runs_text(self, text: str) -> None:
         self._call.runs_text(text)
         if UNKNOWN in text:
-            # It may be put together from any of the texts in the code.
+            # It may be assembled from any literal in the code.
             texts = self._strings[:40]
             for each in texts:
                 self._call.probes(each)
@@ -272,7 +272,7 @@ class _Reader:
             self._runs_text(self._text(words) if words is not None else UNKNOWN)
 
     def named(self, text: str) -> None:
-        """A text that looks like the path of a credential is one."""
+        """Reads a literal that looks like a path."""
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             self._call.reads(text)
 
@@ -347,7 +347,7 @@ class _Reader:
         return UNKNOWN
 
     def _decoded(self, node: ast.Call, name: str) -> str | None:
-        """Text that was hidden in another text, read as the code would read it."""
+        """The decoded literal of a call such as b64decode."""
         tail = name.rpartition(".")[2]
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if tail in ("decode", "encode") and isinstance(inner, ast.Call):
@@ -364,6 +364,6 @@ class _Reader:
 
 
 def strings(code: str) -> Iterator[str]:
-    """The quoted texts in code of whatever language."""
+    """The string literals in code of any language."""
     for found in re.finditer(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"", code):
         yield found[1] if found[1] is not None else found[2]

@@ -1,4 +1,4 @@
-"""Names of Python's functions and modules, by what they do."""
+"""Python functions and modules by effect."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRITES: dict[str, tuple[int, ...]] = {
     "os.mkfifo": (0,),
 }
 PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
-# What a name ends with that stands for a path, not for a text that was read from one.
+# Endings of expressions that are paths.
 PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
 PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
 NETWORK = frozenset(
@@ -57,7 +57,7 @@ NETWORK = frozenset(
 )
 LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
 FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
-# Of modules that talk to other machines, what does not.
+# Functions of network modules that contact nobody.
 SILENT = regex(
     r"(requests|httpx|urllib\.request)\.\w+\(\)\.|socket\.get(hostname|fqdn|defaulttimeout|servbyname)$"
     r"|ssl\.(create_default_context|get_default_verify_paths|OPENSSL_VERSION)"

@@ -1,4 +1,4 @@
-"""How commands run other text: scripts from files, from input, and in shells."""
+"""Programs that run scripts: from files, from input, and in shells."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
-# Scripts that every project of their kind has, and whose orders are known.
+# Scripts of projects with known subcommands.
 OWN_RUNNERS = frozenset(("gradlew", "mvnw", "artisan", "rails", "rake", "make"))
 
 
 def run_stream(call: Call, stream: Stream) -> Stream:
-    """A shell that takes its commands from a stream."""
+    """Follows the commands of a stream."""
     if stream.origin == "network":
         call.ask("remote_code", "It runs what it fetches from elsewhere.")
     elif stream.origin == "own":
@@ -32,7 +32,7 @@ def run_stream(call: Call, stream: Stream) -> Stream:
 
 
 def is_fetched(call: Call, path: str) -> bool:
-    """The file came from the network earlier in the same script."""
+    """Whether the script fetched the file from the network."""
     return any(
         stream.origin == "network" and is_inside(path, where)
         for where, stream in call.state.files.items()
@@ -40,7 +40,7 @@ def is_fetched(call: Call, path: str) -> bool:
 
 
 def own_program(call: Call, text: str) -> bool:
-    """Whether a file is the project's own and may be run. Otherwise it is asked about."""
+    """Whether a file is the project's own and may run; otherwise it is asked about."""
     path = call.path(text)
     if is_remote(text):
         call.ask("remote_code", f"It runs what {text} holds, which comes from elsewhere.")
@@ -56,12 +56,12 @@ def own_program(call: Call, text: str) -> bool:
 
 
 def _known(call: Call, path: str) -> bool:
-    """Built or copied by this very script, or a part of the program that is as it came."""
+    """Whether this script built or copied it, or it is part of the distribution."""
     return any(is_inside(path, each) for each in call.state.own) or call.paths.shipped(path)
 
 
 def is_project_tool(call: Call, name: str) -> bool:
-    """The project has a program of this name in an environment of its own."""
+    """Whether the project's environment has a program of this name."""
     if not re.fullmatch(r"[\w.+-]+", name):
         return False
     folders = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin", "bin")
@@ -70,7 +70,7 @@ def is_project_tool(call: Call, name: str) -> bool:
 
 
 def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:
-    """A shell that takes its commands from a file."""
+    """Follows the commands of a file."""
     path = call.path(text)
     stream = call.stdin if path in ("/dev/stdin", "/dev/fd/0") else call.state.files.get(path)
     if stream is not None:
@@ -87,12 +87,12 @@ def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = 
 
 
 def check_path_program(call: Call) -> Stream | None:
-    """A program given by its path: the project's own, or somebody else's."""
+    """Judges a program given by its path."""
     path = call.path(call.name)
     stream = call.state.files.get(path)
     first_word, _, rest = call.name.partition(" ")
     if rest and call.follower.knows(first_word):
-        # A whole command in the place of a name: whoever takes it hands it to a shell.
+        # A whole command in place of a name is run by a shell.
         return call.runs_text(call.name)
     if stream is not None and stream.known and stream.text:
         first = stream.text.split("\n", 1)[0]
@@ -108,7 +108,7 @@ def check_path_program(call: Call) -> Stream | None:
         program = path.rpartition("/")[2]
         known = call.follower.knows(program)
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
-            # The tools of a virtual environment or of node_modules do what their names say.
+            # Tools of a virtual environment or of node_modules are judged by name.
             return call.runs([program, *call.arguments])
         if program == "configure":
             told = [each for each in call.arguments if each.startswith("--prefix=")]
@@ -120,20 +120,20 @@ def check_path_program(call: Call) -> Stream | None:
 
 
 def ask_if_destroying(call: Call, arguments: list[str]) -> None:
-    """Orders to the project's own programs that their names give away."""
+    """Asks about arguments of the project's programs that destroy data."""
     if order := find_destroying_verb([each for each in arguments if not each.startswith("-")][:2]):
         call.ask("database", f"`{order}` sounds as if it deletes something for good.")
 
 
 def check_title(call: Call, title: str, words: list[str]) -> None:
-    """A program that is shown under the name of another."""
+    """Asks about a program that shows another process name."""
     if words and title.rpartition("/")[2].lstrip("-") != words[0].rpartition("/")[2]:
         known = title.replace(UNKNOWN, "…")
         call.ask("obfuscated", f"It shows {words[0]} as `{known}` among the processes.")
 
 
 def check_shell(call: Call) -> Stream | None:
-    """sh, bash and their relatives."""
+    """sh, bash and other shells."""
     words = list(call.arguments)
     wants_text = from_input = False
     while words and words[0][:1] in ("-", "+") and words[0] not in ("-", "--"):
@@ -160,7 +160,7 @@ def check_shell(call: Call) -> Stream | None:
     return run_stream(call, call.stdin)
 
 
-# What follows a pattern in zsh says of which kind the files are.
+# Glob qualifiers of zsh.
 QUALIFIERS = regex(r"(?<=[*?\]])\([^()\s'\"]*\)|(?<=[\w}])\([.@/^*=DNnoOLmUx0-9+-]+\)(?=\s|$)")
 
 

@@ -1,4 +1,4 @@
-"""Reads code of other languages by their own words for running, deleting, writing and sending."""
+"""Judges code of other languages by their functions for running, deleting, writing, sending."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import UNKNOWN
 
 QUOTED = regex(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-# The quoted texts after one of these are a command and its words.
+# The literals after one of these are a command and its words.
 RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | execl | execv | execvp
     | spawn | spawnSync | popen | popen2 | popen3 | shell_exec | passthru | proc_open | pcntl_exec
     | os\.execute | io\.popen | capture2e? | capture3 | Open3\.\w+ | Kernel\.\w+ | run | shell
@@ -36,7 +36,7 @@ SENT = regex(
     r"\. \s* (?: execute\s*\( | !!? (?![=\w]) )"
 )
 QW = regex(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
-# Code that can start programs, by whatever name it calls the function then.
+# Code that can start programs, under any function name.
 STARTS = regex(
     r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
     r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.(spawn|\$)|\bqw\b|\bsystem\b"
@@ -114,33 +114,33 @@ MODULES = regex(
     r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
     r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
 )
-# The home of whoever runs the code, in any language, and the path that is put behind it.
+# The user's home in any language, and the path appended to it.
 HOME = regex(
     r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|HomeDirectory\b|expand_path\W+~"
     r"|expanduser\W+~)"
     r"(?:['\"\])!}();]|\?\?)*\s*(?:(?:\+|\.{1,2}|,|<>)\s*)?['\"`]?"
     r"(?P<path>/[\w.@-][\w.@/ -]*(?=['\"`\s])|(?<=['\"])[\w.][\w./-]*(?=['\"]))?"
 )
-# A text that runs as a command: `$` before it, as zx and Bun have it.
+# A template that runs as a command, in zx and Bun.
 TAGGED = regex(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
 MOST_PLACES = 40
 TEMPLATE = regex(r"`([^`$\n]+)`")
 PUT_IN = regex(r"\$\{([^{}]*)\}")
 # What follows the quoted words of a command when the home of the user is one of them.
 JOINED = regex(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
-# What a command tells becomes code.
+# The output of a command becomes code.
 RUNS_OUTPUT = regex(
     r"(?:(?<![.\w])(?:load|source|parse)|\b(?:loadstring|eval|exec|dofile|Function|instance_eval))\b"
     r"\s*\(?[^\n;]{0,80}?"
     r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
 )
-# Words that many languages have for deleting files, and for other things too.
+# Common words for deleting files, among other things.
 REMOVES = regex(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
 REMOVES_HOME = regex(
     r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*\(|\bfile\s+delete\b"
 )
 PLACE = regex(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
-# A function handed over by its name in quotes: array_map("unlink", …).
+# A function passed by name: array_map("unlink", …).
 BY_NAME = regex(
     r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
 )
@@ -195,7 +195,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
 
 
 def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
-    """`bare` is the code without its texts; `ran` says that its commands were followed."""
+    """`bare` is the code without literals; `ran`: its commands were followed."""
     for pattern, category, reason in PATTERNS:
         if not pattern.search(bare):
             continue
@@ -212,7 +212,7 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
 
 
 def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
-    """Each text that may be a path is taken for one that is read."""
+    """Reads every literal that may be a path."""
     at_home = bool(HOME.search(code))
     call.reads(*(place for place in _home_places(code) if place != "~"))
     for text in (*strings(code), *(() if backticks else TEMPLATE.findall(code))):
@@ -223,7 +223,7 @@ def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
 
 
 def _probe(call: Call, code: str) -> None:
-    """Code that starts programs may put their words together from any of its texts."""
+    """Probes all literals: commands may be assembled from them."""
     texts = [text for text in strings(code) if text.strip()][:40]
     for text in texts:
         call.probes(text)
@@ -232,8 +232,7 @@ def _probe(call: Call, code: str) -> None:
 
 
 def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
-    """Follows the commands that stand there in plain text; whether all do, and whether one
-    fetches something from elsewhere."""
+    """Follows literal commands; returns whether there were any, and whether one fetches."""
     found = [_words(call, code, match) for match in RUNS.finditer(code)]
     found += [list(strings(match[1])) for match in SENT.finditer(code)]
     if call.name == "gnuplot":
@@ -252,7 +251,7 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
             outputs.append(call.runs(plain))
-        # The first word alone may be a whole script, with other things behind it.
+        # The first literal alone may be a whole script.
         outputs.append(call.runs_text(plain[0] if plain else UNKNOWN))
     joined = re.search(r"['\"]\s*[+.]\s*\w|\bENV\b|process\.env", code)
     fetches = any(each.origin == "network" for each in outputs)
@@ -260,7 +259,7 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
 
 
 def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
-    """The words that stand there in quotes, and the home of the user where it goes with them."""
+    """The literals, and the user's home where it is joined to them."""
     words = list(strings(runner[1]))
     joined = JOINED.match(code, runner.end())
     if joined and words and HOME.search(joined["rest"]):
@@ -272,18 +271,18 @@ def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
 
 
 def _filled(call: Call, template: str) -> str:
-    """A command in backticks with what is put into it as far as that is known."""
+    """A command in backticks with its known insertions."""
     return PUT_IN.sub(lambda part: call.paths.home if HOME.search(part[1]) else UNKNOWN, template)
 
 
 def _home_places(code: str) -> list[str]:
-    """What the code names in the home: all of it, or what stands behind the word for it."""
+    """The paths in the user's home that the code names."""
     found = islice(HOME.finditer(code), MOST_PLACES)
     return ["~/" + each["path"].strip("/ ") if each["path"] else "~" for each in found]
 
 
 def _unknown_parts(text: str) -> str:
-    """What the language puts into a text is not known."""
+    """Insertions become unknown."""
     return re.sub(r"#\{[^}]*\}|\$\{[^}]*\}|\\(.)", lambda found: found[1] or UNKNOWN, text)
 
 
@@ -309,7 +308,7 @@ def _deleted(call: Call, code: str) -> None:
 
 
 def _removed(call: Call, code: str, bare: str) -> None:
-    """Words that may mean files do so when a place outside of the project is told."""
+    """Ambiguous words for deletion count when a path outside the project is named."""
     if not REMOVES.search(bare):
         return
     if REMOVES_HOME.search(bare):
@@ -319,7 +318,7 @@ def _removed(call: Call, code: str, bare: str) -> None:
 
 
 def _all_near(code: str) -> bool:
-    """Every address in the code is this machine's."""
+    """Whether every address in the code is local."""
     urls = [text for text in strings(code) if "://" in text]
     return (
         bool(urls)

@@ -13,7 +13,7 @@ _SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
 
 
 def check_steps(call: Call) -> Stream | None:
-    """For records that need no code of their own: what is left after the steps is the output."""
+    """The check of records that need only steps; returns the record's output."""
     match call.record.output:
         case "some":
             return Stream(text=SOME)
@@ -31,7 +31,7 @@ def check_steps(call: Call) -> Stream | None:
 
 
 def apply_steps(call: Call) -> bool:
-    """True when a step says that nothing else counts."""
+    """Applies the steps of the record. True when a step with `stop` applied."""
     options = call.options(call.record.values, permute=not call.record.command)
     for step in call.record.steps:
         if _holds(step, call, options):

@@ -1,4 +1,4 @@
-"""Judges programs by their subcommands and by flags that make them only look."""
+"""Judges programs by their subcommands and read-only flags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.records import Program
 from hermes.policy.shell.state import UNKNOWN, Stream
 
-# Subcommands that only look, whatever the program is.
+# Subcommands that only read, for any program.
 LOOKS = frozenset(
     """
     list ls show get describe status info version help view cat search find query diff validate
@@ -22,14 +22,14 @@ LOOKS = frozenset(
     completions size checksum hash compare trace profile monitor synth symbols outline
     """.split()
 )
-# Alone, or at the end, these ask for a list.
+# As the last word, these ask for a list.
 THINGS = frozenset(
     """
     images services projects apps regions zones stacks tasks recipes providers resources ps
     containers volumes networks nodes pods contexts releases branches issues machines sites
     """.split()
 )
-# Subcommands that change, end or hand out something that is not only ours.
+# Subcommands that change shared state.
 CHANGES = frozenset(
     """
     delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill
@@ -51,16 +51,16 @@ SECRET = regex(
     r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
     r"|private-?keys?|kubeconfig|cookies?|variables?|vars|envs?|environments?)\b"
 )
-# Nothing comes back after these.
+# Verbs that destroy data.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
-# Options by which a tool that works here also sends out what it has made.
+# Options that also send out what a tool makes.
 SENDS = regex(
     r"^--?(?!(?:no|skip|dont|without|disable|allow|before|after|pre|post)-)(?:\w+-){0,2}?"
     r"(?:upload|publish|deploy|submit|notarize|push)"
     r"(?!-(?:dir|path|url|size|limit|timeout|folder|profile|port|target|rate|prefix|format|mode)\b)"
     r"(?:-[\w-]+)?(?:=(?!false|no|0)|$)"
 )
-# Options that make a program do something else than its work.
+# Options that rule out a read-only call.
 TURNED = regex(
     r"^--?(exec|execute|command|cmd|eval|shell|run-cmd|upload|send|push|post|publish|deploy|delete"
     r"|remove|destroy|purge|wipe|force|kill|listen|bind|host|proxy|remote|server|password|token"
@@ -69,7 +69,7 @@ TURNED = regex(
 
 
 def only_looks(words: Sequence[str]) -> bool:
-    """Whether subcommands that no table names surely only look: the first verb decides."""
+    """Whether unlisted subcommands of a known program only read: the first verb decides."""
     for word in words[:4]:
         if SECRET.search(word) or UNKNOWN in word:
             return False
@@ -88,7 +88,7 @@ def only_looks(words: Sequence[str]) -> bool:
 
 
 def find_destroying_verb(words: Sequence[str]) -> str:
-    """The first order that ends something for good, as a word or as a part: `schema:drop`."""
+    """The first argument that names a destroying verb, such as `schema:drop`."""
     for word in words:
         parts = re.split(r"[:_-]", word.lower())
         if not set(word) & set("./= ") and not DESTROYS.isdisjoint(parts):
@@ -96,19 +96,19 @@ def find_destroying_verb(words: Sequence[str]) -> str:
     return ""
 
 
-# Long options that ask, whatever the program is.
+# Long options that only read, for any program.
 ASKING = regex(
     r"^--?(list|status|show|verify|check|dry-run|dryrun|detail|print|query|examine|describe|info|state"
     r"|get-(active|default|zones|services)|validate|simulate|just-print|no-act)($|[-=])"
 )
-# What they print may be the secrets themselves, so only names and states may be asked for.
+# Stores of secrets: only names and states may be listed.
 NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l"))
 TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
 
 
 def only_reads(call: Call, *, ordered: bool = False) -> bool:
-    """The words make it look at the machine, at a cluster or at a database, and at no more.
-    `ordered` are programs whose first words are orders."""
+    """Whether a program that changes a machine, cluster or database is only asked to read.
+    `ordered`: its first words are subcommands."""
     words = call.options().operands
     if any(UNKNOWN in word or TURNED.match(word) for word in call.arguments):
         return False
@@ -122,7 +122,7 @@ def only_reads(call: Call, *, ordered: bool = False) -> bool:
 
 
 def names_only(call: Call) -> bool:
-    """A store of secrets is asked for their names, a key for its fingerprint or a signature."""
+    """Whether only names of secrets, fingerprints or signatures are asked for."""
     words = call.options().operands
     if call.name == "keytool" and call.arguments[:1] in (["-printcert"], ["-printcrl"]):
         return True

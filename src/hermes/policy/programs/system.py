@@ -12,7 +12,7 @@ from hermes.policy.programs.running import own_program
 from hermes.policy.programs.subcommands import names_only, only_reads
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
-# What these programs tell is free to know.
+# Categories whose programs may be asked for information.
 TELLING = frozenset(
     ("system_config", "disk", "privilege", "persistence", "permissions", "package_install")
 ) | {"container", "process_kill"}
@@ -21,7 +21,7 @@ TURNS_OFF = regex(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
 
 
 def check_disk_tool(call: Call) -> Stream | None:
-    """Partition tables: listing is reading, everything else is the end of data."""
+    """Partition tools: listing is allowed, everything else destroys data."""
     options = call.options()
     reading = options.has("-l", "--list", "-p", "--print", "--version", "--help", "-V", "-v")
     if reading or "print" in call.arguments:
@@ -40,7 +40,7 @@ def check_ssh_keygen(call: Call) -> Stream | None:
     call.reads(*options.values("-f"))
     names = options.values("-f")
     if names and options.has("-t") and options.has("-N") and all(map(call.here, names)):
-        # A new key without a history: ssh-keygen asks before it overwrites one.
+        # A new key; ssh-keygen asks before it overwrites one.
         call.writes(*names)
     elif not options.has("-l", "-F", "-B"):
         call.ask("credentials", "It makes, shows or changes a key.")
@@ -48,7 +48,7 @@ def check_ssh_keygen(call: Call) -> Stream | None:
 
 
 def check_asked(call: Call) -> Stream | None:
-    """Asks as the record says, unless the program is only told to look."""
+    """Asks as the record says, unless the call only reads."""
     record, text = call.record, " ".join(call.arguments)
     for word in call.arguments:
         if DISK.match(word) and ("wipes" in record.flags or WIPES.search(text)):
@@ -72,7 +72,7 @@ SHOWN_FILE = regex(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[
 
 
 def check_open(call: Call) -> Stream | None:
-    """open, xdg-open: a page or a picture of the project is only shown."""
+    """open and xdg-open may show a document of the project."""
     names = call.options().operands
     if (
         names
@@ -86,7 +86,7 @@ def check_open(call: Call) -> Stream | None:
 
 
 def check_hermes(call: Call) -> Stream | None:
-    """Hermes itself: looking is free, changing its own rules is not."""
+    """Hermes itself: reading is allowed, changing its rules is denied."""
     words = call.options("-m --model --provider -z --resume -c").operands
     reading = {"sessions", "cost", "trace", "doctor", "logs", "prompt-size"}
     changing = {"prune", "import", "delete", "fork", "fix"}
@@ -102,7 +102,7 @@ def check_hermes(call: Call) -> Stream | None:
     return None
 
 
-# When a line of a crontab is to run.
+# The schedule of a crontab line.
 PLANNED = regex(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
 DEBUGGER_RUNS = regex(
     r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL

@@ -16,7 +16,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rba
 RUN_BY_WRAPPERS = frozenset(
     (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
 )
-# Names of tools for another machine begin with the name of that machine.
+# Cross tools begin with the name of their target.
 CROSS = regex(r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-")
 ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["-version"], ["-h"])
 
@@ -57,13 +57,13 @@ def _sibling(call: Call) -> list[str]:
 
 
 def _perhaps_wrapper(call: Call) -> None:
-    """What is not known may run another command, so the worst of that counts too."""
+    """Follows the command that an unknown program may run."""
     if words := _wrapped(call):
         call.runs(words)
 
 
 def _wrapped(call: Call) -> list[str]:
-    """A command among the words of another one: behind `--`, or one that others often run."""
+    """A command among the arguments: behind `--`, or one that wrappers often run."""
     behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
     if behind and call.follower.knows(behind[0].rpartition("/")[2]):
         return behind

@@ -1,4 +1,4 @@
-"""Commands of Windows and PowerShell, known by their words even where they cannot run."""
+"""Commands of Windows and PowerShell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.policy.shell.state import Stream
 DRIVE = regex(
     r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
 )
-# A place below the current folder.
+# A path below the current folder.
 HERE = regex(r"(?:\.?\\)?(?!\.\.)[\w.-]+(?:[\\/](?!\.\.)[\w.-]+)*")
 NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
@@ -81,7 +81,7 @@ ASKED: dict[str, tuple[str, str]] = {
 }
 
 
-# Cmdlets say in their first word what they do. These only look, or change how it is shown.
+# Cmdlets that only read or format, by their verb.
 LOOKING_VERBS = regex(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
     r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
@@ -92,21 +92,21 @@ WRITTEN = regex(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
 
 
 def only_shows(text: str) -> bool:
-    """Every part of a line of PowerShell is a cmdlet that only looks."""
+    """Whether every part of a line of PowerShell only reads."""
     parts = [part.split() for part in re.split(r"[|;\n]", text)]
     words = [part[0] for part in parts if part]
     return bool(words) and all(map(LOOKING_VERBS.match, words)) and not WRITTEN.search(text)
 
 
 def check_shows(call: Call) -> Stream | None:
-    """A cmdlet where a command stands: Get-Process, Sort-Object."""
+    """A read-only cmdlet as a command: Get-Process, Sort-Object."""
     call.reads(*(word for word in call.arguments if not word.startswith("-")))
     call.work(reason="It only looks.")
     return None
 
 
 def check_text(call: Call, text: str) -> None:
-    """A line of another shell, looked at as text."""
+    """Checks a line of another shell as text."""
     for pattern, category, reason in NEVER:
         if re.search(pattern, text):
             call.never(category, reason)

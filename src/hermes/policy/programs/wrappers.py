@@ -11,7 +11,7 @@ from hermes.policy.programs.running import check_title, run_stream
 from hermes.policy.redirections import check_variable
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 
-# Commands that may stand behind options which take more words than one.
+# Commands that may follow options with several values.
 GIVEN = frozenset("sh bash rm dd mkfs shutdown reboot".split())
 
 
@@ -39,7 +39,7 @@ def check_wrapper(call: Call) -> Stream | None:
 
 
 def _given(call: Call, words: list[str]) -> Stream | None:
-    """Words with blanks in them, alone behind the options, are a script for a shell."""
+    """A single operand with blanks is a script for a shell."""
     if len(words) == 1 and " " in words[0].strip():
         return call.runs_text(words[0])
     return call.runs(words) if words else None
@@ -68,7 +68,7 @@ def check_rights(call: Call) -> Stream | None:
 
 
 def _enter(call: Call, folder: str | None) -> None:
-    """The command inside works in another folder."""
+    """Sets the folder of the inner command."""
     if folder is not None:
         call.state = call.state.copy()
         call.state.cwd = call.path(folder)
@@ -150,7 +150,7 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
     if stdin.text.strip() == UNKNOWN:
         return [UNKNOWN]
     if nulls:
-        # What find prints stands in lines here.
+        # The output of find is line-based here.
         found = re.split(r"[\0\n]", stdin.text)
     else:
         found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
@@ -193,7 +193,7 @@ def _filled(word: str, value: str) -> str:
 def check_watch(call: Call) -> Stream | None:
     options = call.options("-n -q -s --interval --equexit --shotsdir", permute=False)
     words = options.operands
-    # Without -x the words become one text, in which quotes around a script are gone.
+    # Without -x the words are joined, and quotes around a script are lost.
     quoted = len(words) > 1 and any(" " in word for word in words)
     out = call.runs(words) if words and (quoted or options.has("-x", "--exec")) else None
     if words and not options.has("-x", "--exec"):
@@ -202,7 +202,7 @@ def check_watch(call: Call) -> Stream | None:
 
 
 def check_cargo_watch(call: Call) -> Stream | None:
-    """Behind `--` and -s stands a command, behind -x one of cargo."""
+    """`--` and -s take a command, -x a subcommand of cargo."""
     options = call.options("-x -s -w -i -d -C --exec --shell --watch --ignore --delay --workdir")
     for text in options.values("-s", "--shell"):
         call.runs_text(text)
@@ -246,7 +246,7 @@ def check_perf(call: Call) -> Stream | None:
 
 
 def check_nix(call: Call) -> Stream | None:
-    """What is built or run from the project's own flake is the project's business."""
+    """The project's own flake may be built and run."""
     words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
     at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))

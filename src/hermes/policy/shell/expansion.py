@@ -1,4 +1,4 @@
-"""Works out what the words of a command stand for, as far as the text tells."""
+"""Expands the words of a command as far as the text tells."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Expander:
         self._receive = receive
 
     def commands(self, words: Iterable[Word]) -> list[Fields]:
-        """Every list of words that the command may turn out to be, most likely first."""
+        """Every list of words that the command may expand to, most likely first."""
         whole: list[list[str]] = [[]]
         for word in words:
             choices = self.fields(word)
@@ -79,7 +79,7 @@ class Expander:
         return limit_values(found)
 
     def _split(self, word: Word) -> list[Fields]:
-        """Fields made so far, and the one that is being made (None: not begun)."""
+        """Splits a word into fields; states are finished fields and the open one, if any."""
         states: list[tuple[Fields, str | None]] = [((), None)]
         for number, part in enumerate(word):
             if isinstance(part, Text):
@@ -201,7 +201,7 @@ def _length(fields: Fields) -> int:
 
 
 def _few(choices: list[Fields]) -> list[Fields]:
-    """Not more than can be followed; what looks worst stays, the rest becomes unknown."""
+    """At most `MOST_VALUES` choices: the worst-looking stay, the rest becomes unknown."""
     kept = list(dict.fromkeys(choices))
     if len(kept) <= MOST_VALUES:
         return kept
@@ -291,7 +291,7 @@ def braces(word: Word) -> list[Word]:
     if not any(isinstance(part, Text) and not part.quoted and "{" in part.text for part in word):
         return [word]
     if any(_names_another(one, two) for one, two in pairwise(word)):
-        # What is run inside still is.
+        # Commands inside still run.
         rest = (part for part in word if not isinstance(part, Text))
         return [(Text(text=UNKNOWN), *rest, Text(text=UNKNOWN))]
     if sum(part.text.count("{") for part in word if isinstance(part, Text)) > MOST_BRACES:

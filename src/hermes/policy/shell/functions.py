@@ -20,14 +20,14 @@ from hermes.policy.shell.tree import (
     Unclear,
 )
 
-# As it is handed on, often without the blanks that a shell would need.
+# As it is usually quoted, often without the blanks that a shell needs.
 BOMB = regex(
     r"(?<![\w.:-])(?P<name>[\w.:-]{1,40})\s?\(\s?\)\s{0,4}\{\s{0,4}(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
 )
 
 
 def is_fork_bomb(name: str, body: Command) -> bool:
-    """It calls itself in a pipe or in the background, as a fork bomb does."""
+    """Whether a function calls itself in a pipe or in the background."""
     calls = list(_calls(name, body, loose=False))
     return any(calls) and (len(calls) > 1 or calls[0])
 
@@ -55,7 +55,7 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
 
 
 def spawns_endlessly(block: Block) -> bool:
-    """A loop without an end whose every round leaves something running beside it."""
+    """Whether an endless loop starts a background process in every round."""
     if block.kind != "loop" or len(block.bodies) != 2:
         return False
     condition, body = block.bodies
@@ -63,7 +63,7 @@ def spawns_endlessly(block: Block) -> bool:
 
 
 def _slow(script: Script) -> bool:
-    """A round that waits for something, or that may be the last one."""
+    """Whether a round waits for something or may end the loop."""
     return not _names(script, loose=False).isdisjoint(
         ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep")
     )
@@ -91,13 +91,13 @@ def _names(script: Script, *, loose: bool = True) -> set[str]:
 # As `declare -f` and `alias -p` write them.
 _FUNCTION = regex(r"^(?:function )?(\S+) \(\) *\n(\{ *\n.*?^\}[^\n]*)$", re.MULTILINE | re.DOTALL)
 _ALIAS = regex(r"^alias (?:-- )?([^=\n]+)='((?:[^']|'\\'')*)'$", re.MULTILINE)
-# In the place of a command, it stands for anything.
+# As a command, it may be anything.
 _ANYTHING = '"$unclear"'
 _MOST = 60
 
 
 class ShellDefinitions:
-    """By name, everything that may be meant: text inside a function can look like another one."""
+    """Definitions by name. Text inside a function can look like another definition."""
 
     def __init__(self, text: str) -> None:
         self.functions: dict[str, list[str]] = {}
@@ -114,8 +114,8 @@ def _read(text: str) -> ShellDefinitions:
 
 
 def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
-    """Put what the script may use into the state. What the person's own start files define is
-    trusted to do what its name says."""
+    """Loads the definitions that the script may use into the state. Those of the person's own start
+    files are trusted."""
     if not setup.definitions or setup.definitions == setup.own:
         return
     found, own = _read(setup.definitions), _read(setup.own)

@@ -1,4 +1,4 @@
-"""Reads what holds the words of a script together: blanks, ends of lines, redirections."""
+"""Reads blanks, line ends, here-documents and redirections of a script."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REDIRECT = regex(
     r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>|&>)", re.ASCII
 )
 JOINERS = ("&&", "||", ";", "&", "\n")
-# What these can begin with.
+# First characters of these tokens.
 BLANK = frozenset(" \t\\#")
 JOINING = frozenset("&|;\n")
 REDIRECTING = frozenset("<>&{0123456789")
@@ -41,14 +41,14 @@ class Lines(Words):
         return ""
 
     def _blanks(self) -> None:
-        """With a comment at their end."""
+        """Skips blanks and a comment."""
         if self._text[self._at : self._at + 1] in BLANK and (
             found := BLANKS.match(self._text, self._at)
         ):
             self._at = found.end()
 
     def _lines(self) -> None:
-        """Over blanks, comments and empty lines."""
+        """Skips blanks, comments and empty lines."""
         while True:
             self._blanks()
             if not self._starts("\n"):

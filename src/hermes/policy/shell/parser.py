@@ -1,4 +1,4 @@
-"""Reads a shell script into a tree, as bash would; what it cannot read for certain is Unclear."""
+"""Parses a shell script into a tree, as bash would, or raises Unclear."""
 
 from __future__ import annotations
 

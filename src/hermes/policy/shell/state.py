@@ -1,4 +1,4 @@
-"""What is known while a script is followed: variables, functions, the folder, written files."""
+"""The state of a followed script: variables, functions, the folder, written files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR"
 
 
 def limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """Not more values than can be followed: what looks worst stays, the rest becomes unknown."""
+    """At most `MOST_VALUES` values: the worst-looking stay, the rest becomes unknown."""
     kept = tuple(dict.fromkeys(values))
     if len(kept) <= MOST_VALUES:
         return kept
@@ -43,8 +43,8 @@ ANYTHING = Stream()
 
 
 class Budget:
-    """How much text a script may still make. Values that double with each line would otherwise
-    fill the memory long before there are too many commands."""
+    """Limits the text that a script may produce: values that double with each line would fill the
+    memory."""
 
     __slots__ = ("_left",)
 
@@ -91,7 +91,7 @@ class State:
         self.budget = Budget()
 
     def copy(self) -> State:
-        """For a subshell: what it changes is not seen outside, but for files and links."""
+        """A copy for a subshell, which shares only files and links."""
         other = State(self.cwd, dict(self.variables))
         other.arrays = dict(self.arrays)
         other.functions = dict(self.functions)
@@ -116,13 +116,13 @@ class State:
                 self.variables[name] = value
 
     def forget(self) -> None:
-        """After code that is not known has run in this shell: any variable may be another."""
+        """Any variable may have changed: unknown code ran in this shell."""
         for name, values in self.variables.items():
             if name not in LASTING:
                 self.variables[name] = limit_values((*values, UNKNOWN))
 
     def join(self, other: State) -> None:
-        """After a branch that may or may not have run: both outcomes are possible."""
+        """Adds the outcome of a branch that may have run."""
         for name in {*self.variables, *other.variables}:
             mine = self.variables.get(name, (UNKNOWN, ""))
             theirs = other.variables.get(name, (UNKNOWN, ""))

@@ -34,14 +34,14 @@ class Substitution(Value):
 
 
 class ProcessSubstitution(Value):
-    """`<(…)` or `>(…)`: a script in the place of a file."""
+    """`<(…)` or `>(…)`: a script in place of a file."""
 
     script: Script
     direction: Literal["<", ">"]
 
 
 class Arithmetic(Value):
-    """A number that is worked out. `parts` are the expansions inside."""
+    """An arithmetic expansion. `parts` are the expansions inside."""
 
     parts: Word
 
@@ -51,7 +51,7 @@ Word: TypeAlias = tuple[Part, ...]
 
 
 class HereDocument:
-    """The text of a here-document, which comes after the line that asks for it."""
+    """A here-document, whose text follows the line that names it."""
 
     __slots__ = ("body", "delimiter", "quoted", "tabs")
 
@@ -122,4 +122,4 @@ class Script(Value):
 
 
 class Unclear(Exception):
-    """The text cannot be read for certain as a shell would read it."""
+    """The text cannot be parsed with certainty."""

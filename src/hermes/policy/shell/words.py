@@ -60,7 +60,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 class Words:
-    """A place in a text, and how to read words from there."""
+    """Reads words from a position in a text."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
         self._text = text
@@ -69,11 +69,11 @@ class Words:
 
     @abstractmethod
     def _nested(self, end: str) -> Script:
-        """The script from here to the closing sign, which is passed."""
+        """Parses the script up to the closing sign and skips the sign."""
 
     @abstractmethod
     def _inner(self, text: str) -> Script:
-        """A script that stands in a text of its own."""
+        """Parses a script in a text of its own."""
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -87,7 +87,7 @@ class Words:
         return self._text[self._at : self._at + 1]
 
     def _word(self) -> Word:
-        """A word, possibly empty when nothing of a word stands here."""
+        """A word; empty if none begins here."""
         parts: list[Part] = []
         while self._at < len(self._text):
             char = self._text[self._at]
@@ -235,7 +235,7 @@ class Words:
         return Substitution(script=self._nested(")"), quoted=quoted)
 
     def _arithmetic_end(self, start: int) -> int:
-        """Where the `))` stands that ends an arithmetic expression begun here, or 0."""
+        """The position of the `))` that ends an arithmetic expression, or 0."""
         depth, at = 0, start
         while 0 <= at < len(self._text):
             char = self._text[at]

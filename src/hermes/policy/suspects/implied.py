@@ -1,5 +1,4 @@
-"""What a program runs without naming it: the suspects among the files of a project, and what they
-hold that strangers must not cause."""
+"""Finds tainted files that a program runs without naming them, and judges their content."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.records import language_of
 from hermes.policy.session_files import SessionFiles
 
-# What a stranger's file must not do in a program that runs it among others. Of much else that code
-# does it cannot be told whether it is done at all.
+# What a tainted file must not do. Whether other code runs at all is not known.
 SERIOUS = OUTWARD | {"credentials", "remote_code", "obfuscated", "own_state"}
 MOST_FILES = 100
 _CODE = {
@@ -37,14 +35,14 @@ _CODE = {
         *(".swift", ".hs", ".zig"),
     ),
 }
-# How compiled languages reach other machines; nothing follows their code.
+# Network access of compiled languages, whose code is not followed.
 _REACHES = regex(
     r"\b(net/http|net\.Dial\w*|reqwest|ureq|hyper::|TcpStream|UdpSocket|HttpClient|URLConnection"
     r"|openConnection|java\.net|okhttp|libcurl|curl_easy|curl/curl\.h|sys/socket\.h|WebRequest"
     r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
 )
 SHELLS = frozenset("bash sh dash zsh ksh".split())
-# What comes after the name of a program that only tells something then.
+# Words after a program that make it only report.
 TELLS = frozenset(
     """
     ls list show view info tree freeze outdated why search help version config --version -V -v
@@ -53,7 +51,7 @@ TELLS = frozenset(
 )
 SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
 _VERSIONED = regex(r"^(python|pypy|pip)\d[\d.]*$")
-# Files that are run because of where they lie, found also where nobody wrote down who made them.
+# Files that run because of their name and place.
 USUAL = (
     "Makefile makefile GNUmakefile justfile package.json conftest.py setup.py noxfile.py tasks.py "
     "dodo.py fabfile.py sitecustomize.py usercustomize.py manage.py tests/conftest.py "
@@ -63,7 +61,7 @@ USUAL = (
     ".pnpmfile.cjs"
 ).split()
 HOOK_FOLDERS = (".git/hooks", ".husky", ".githooks")
-# Of git's commands those after which hooks run.
+# Commands of git that run hooks.
 HOOKED = frozenset(
     "commit merge rebase push pull checkout switch am cherry-pick revert worktree gc clone".split()
 )
@@ -76,8 +74,8 @@ Follow = Callable[[str, str], tuple[Finding, ...]]
 
 
 class ImpliedFiles:
-    """For one session. `follow` gives what is found about a script in a folder. What was found in a
-    file is kept as long as the file stays the same."""
+    """For one session. `follow` returns the findings about a script in a folder. Findings about a
+    file are cached while its content stays the same."""
 
     def __init__(self, written: SessionFiles, root: str, follow: Follow) -> None:
         self._session_files = written
@@ -86,7 +84,7 @@ class ImpliedFiles:
         self._looked: dict[tuple[str, int, int], tuple[Finding, ...]] = {}
 
     def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-        """What is found in suspects that these commands run, and in which files."""
+        """Findings in tainted files that these commands run, and the files."""
         if not self._session_files.has_suspects():
             return (), ()
         given = tuple(dict.fromkeys(commands))
@@ -121,7 +119,7 @@ class ImpliedFiles:
         return self._looked[stamp]
 
     def _judged(self, path: str) -> tuple[Finding, ...]:
-        """As if a command ran the file alone."""
+        """Judges the file as if a command ran it."""
         kind = next(iter(_kinds_of(path)))
         if kind == "compiled":
             return (_TALKS,) if _REACHES.search(self._session_files.text(path) or "") else ()
@@ -140,7 +138,7 @@ def _is_serious(finding: Finding) -> bool:
 
 
 def _sent(finding: Finding) -> Finding:
-    """A fetch by a stranger's code says something to whom the stranger likes."""
+    """A fetch by tainted code sends data to a host of the stranger's choice."""
     return replace(finding, category="network_out") if finding.category == "network" else finding
 
 

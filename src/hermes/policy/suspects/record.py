@@ -1,5 +1,5 @@
-"""The record of a home that says when strangers' words could have had a file written: one file of
-lines that only grows, shared by all processes."""
+"""The append-only record of a home that says when untrusted text could have caused a file to be
+written, shared by all processes, and copies of such files on other machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.codec.values import Value
 
 
 class Began(Value, tag="began"):
-    """Something began that may write files below `root` and those of `names`, with the words of
+    """Something began that may write files below `root` and those in `names`, with the text of
     `by` in view. It lasts until it is said to have ended, or until the process `owner` is gone.
     Times are nanoseconds since 1970, as file systems tell them."""
 
@@ -38,14 +38,14 @@ class Ended(Value, tag="ended"):
 
 
 class Held(Value, tag="held"):
-    """What files of periods held that are not told one by one any more."""
+    """Digests of files from periods that were merged."""
 
     by: tuple[str, ...]
     prints: tuple[tuple[int, str], ...]
 
 
 class Cleared(Value, tag="cleared"):
-    """A person takes files with this content for their own."""
+    """A person trusts files with this content."""
 
     digest: str
 
@@ -92,8 +92,8 @@ class Record(Generic[L]):
         return afresh, list(self._lines(whole[0]))
 
     def add(self, lines: Iterable[L], *, safely: bool = False) -> None:
-        """Blocks; OSError. `safely` means that it is there after the machine has lost its power."""
-        # A line that somebody left unfinished must not swallow this one.
+        """Blocks; OSError. With `safely`, the lines survive a power failure."""
+        # An unfinished line must not swallow this one.
         data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
         with self._locked() as descriptor:
             _write(descriptor, data)
@@ -119,7 +119,7 @@ class Record(Generic[L]):
 
     @property
     def length(self) -> int:
-        """How much of it was read."""
+        """The number of bytes that were read."""
         return self._read
 
     def _lines(self, data: bytes) -> Iterator[L]:
@@ -145,7 +145,7 @@ class Record(Generic[L]):
 
 
 def _is_same(descriptor: int, path: str) -> bool:
-    """Somebody may have replaced the file while its lock was waited for."""
+    """Whether the file was not replaced while waiting for its lock."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))  # noqa: PTH116
     except OSError:
@@ -164,7 +164,7 @@ MOST_FILES = 300
 
 
 class Copied(Value, tag="copied"):
-    """`text` is None where nobody has looked yet, and for what is no text."""
+    """`text` is None before the file was read, and for binary content."""
 
     place: str
     path: str
@@ -173,7 +173,7 @@ class Copied(Value, tag="copied"):
 
 
 class Dropped(Value, tag="dropped"):
-    """The file is gone, or holds something else that no stranger wanted."""
+    """The file is gone, or its content is trusted now."""
 
     place: str
     path: str
@@ -213,10 +213,10 @@ class Copies:
         return None if text is None else (path, hash(text), len(text))
 
     def clear(self, paths: Iterable[str]) -> None:
-        """A person takes them for their own, as they are now."""
+        """A person trusts their current content."""
         self.drop(paths)
 
-    # What is written down. All of it blocks; OSError where the home cannot be written.
+    # Writing. All of it blocks; OSError where the home cannot be written.
 
     def keep(self, texts: Mapping[str, str | None], by: Iterable[str]) -> None:
         """Durable when it returns."""
@@ -244,7 +244,7 @@ class Copies:
                 if news[0]:
                     self._files = {}
                 for line in news[1]:
-                    # What is newest comes last.
+                    # The newest come last.
                     self._files.pop((line.place, line.path), None)
                     if isinstance(line, Copied):
                         self._files[line.place, line.path] = line

@@ -1,4 +1,4 @@
-"""Which files are suspects: written while strangers' words were in view, and not changed since."""
+"""Tracks tainted files: written while untrusted text was in view and not changed since."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hermes.codec.values import replace
 from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
 
 FILE = "suspects.jsonl"
-# File systems note times by a clock that is behind by up to a tick.
+# The clock of file systems is behind by up to a tick.
 TICK_NS = 12_000_000
 LARGEST = 4 * 1024 * 1024
-# From how many bytes on the record is told in fewer lines; how many periods stay as they are, and
-# how many of the older ones become one.
+# The size from which the record is compacted, how many periods stay as they are, and how many of
+# the older ones are merged into one.
 LONG = 512 * 1024
 RECENT = 500
 TOGETHER = 8
@@ -52,10 +52,10 @@ class Suspects:
         self._ended: dict[str, int] = {}
         self._cleared: dict[str, None] = {}
         self._digests: dict[Stamp, str] = {}
-        # What was found out before, as long as nothing is new.
+        # Cached answers, until the record changes.
         self._told: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
         self._near: dict[tuple[str, ...], tuple[str, ...]] = {}
-        # By size: whose words were in view when content with that digest was written.
+        # By size and digest: the sources in view when the content was written.
         self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
         self._open: list[str] = []
         self._mine: dict[str, Began] = {}
@@ -66,13 +66,13 @@ class Suspects:
         self._own = 0
         self._short = 0
 
-    # What is known.
+    # Reading.
 
     def exist(self) -> bool:
         return self._known()
 
     def sources(self, path: str) -> tuple[str, ...]:
-        """Whose words were in view when the file was written; () for files that are no suspects."""
+        """The untrusted sources in view when the file was written; () for other files."""
         if not self._known():
             return ()
         try:
@@ -100,8 +100,8 @@ class Suspects:
         return set(self._prints[seen.st_size].get(self._digest(path, seen), ()))
 
     def names(self, *folders: str) -> tuple[str, ...]:
-        """Files that may lie below the folders and be suspects, newest first: those that were
-        written there, and those that were written elsewhere, as in another worktree."""
+        """Files below the folders that may be tainted, newest first, including copies of tainted
+        files in another worktree."""
         if not self._known():
             return ()
         if folders not in self._near:
@@ -120,7 +120,7 @@ class Suspects:
         return near
 
     def _known(self) -> bool:
-        """Looks whether there is something new. False in a home without any."""
+        """Reads new entries. False when there are no entries."""
         with self._lock:
             news = self._record.news()
             if news is not None:
@@ -135,7 +135,7 @@ class Suspects:
                 if not self._is_alive(self._began[each].owner)
             ]
             if gone:
-                # Whatever was written until now may be its doing; what comes now is not.
+                # It may have written files until now, but not later.
                 self._take(gone)
                 with suppress(OSError):
                     self._record.add(gone)
@@ -172,7 +172,7 @@ class Suspects:
             self._prints.setdefault(size, {})[digest] = by
 
     def _periods(self, at: int) -> Iterator[Began]:
-        """Those in which this moment lies, newest first."""
+        """The periods that contain this moment, newest first."""
         place = bisect_right(self._starts, at) - 1
         while place >= 0 and at <= self._until[place]:
             period = self._ordered[place]
@@ -186,7 +186,7 @@ class Suspects:
             self._digests[stamp] = _digest(path)
         return self._digests[stamp]
 
-    # What is written down. All of it blocks; OSError where the home cannot be written.
+    # Writing. All of it blocks; OSError where the home cannot be written.
 
     def begin(self, root: str, names: Iterable[str], by: Iterable[str], owner: int = 0) -> str:
         """From now on files may be written with these sources in view; for how long is told by
@@ -215,13 +215,12 @@ class Suspects:
         self._shorten()
 
     def clear(self, paths: Iterable[str]) -> None:
-        """A person has taken these files, as they are now, for their own."""
+        """A person trusts the current content of these files."""
         digests = {digest for path in paths if (digest := _digest(path))}
         self._record.add(Cleared(digest=each) for each in sorted(digests))
 
     def _shorten(self) -> None:
-        """Neighbours among the old periods become one, which says more than is known and never
-        less."""
+        """Merges old periods with their neighbours, which taints more files and never fewer."""
         if not self._known() or self._record.length < max(LONG, 2 * self._short):
             return
         with self._lock:
@@ -285,7 +284,7 @@ def _is_alive(owner: int) -> bool:
 
 
 def _print(path: str, since: int) -> tuple[int, str] | None:
-    """Of a file that was written since then and is not empty."""
+    """Size and digest of a file that was written since then and is not empty."""
     try:
         seen = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
@@ -297,11 +296,11 @@ def _print(path: str, since: int) -> tuple[int, str] | None:
 
 
 def _digest(path: str) -> str:
-    """Of the content; "" for what cannot be read or is too large to be somebody's text."""
+    """The digest of the content; "" for unreadable and very large files."""
     import hashlib
 
     try:
-        # A pipe must not keep us waiting for a writer.
+        # Opening a pipe must not wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(LARGEST + 1)
