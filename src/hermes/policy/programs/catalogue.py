@@ -86,9 +86,7 @@ def judge(call: Call) -> Stream | None:
     if record.runs is not None and follow_chosen_command(call):
         return None
     if "builtin" in record.flags:
-        if record.steps:
-            apply_steps(call)
-        return _check(record.check)(call)
+        return judge_record(call)
     if record.setup and prints_shell_setup(call):
         call.work(reason="It sets up the shell as logging in does.")
         return NOTHING
@@ -101,9 +99,14 @@ def judge(call: Call) -> Stream | None:
     if is_dry_run(call):
         call.work("network", "It only shows what it would do.")
         return None
-    if record.steps and apply_steps(call):
+    return judge_record(call)
+
+
+def judge_record(call: Call) -> Stream | None:
+    """Applies the steps of the record, and then its check."""
+    if call.record.steps and apply_steps(call):
         return None
-    return _check(record.check)(call)
+    return _check(call.record.check)(call)
 
 
 def _tells_about_itself(call: Call) -> bool:

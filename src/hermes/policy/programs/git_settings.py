@@ -43,7 +43,8 @@ def check_setting(call: Call, key: str, value: str) -> None:
             call.runs_text(value.removeprefix("!"))
 
 
-def check_config(call: Call, options: Options) -> Stream | None:
+def check_config(call: Call) -> Stream | None:
+    options = call.options(call.record.values)
     words = options.operands
     if words[:1] and words[0] in ("get", "list", "set", "unset", "edit"):
         action, words = words[0], words[1:]
@@ -88,7 +89,8 @@ def _makes(call: Call, name: str) -> None:
         call.writes(name)
 
 
-def check_clone(call: Call, options: Options) -> Stream | None:
+def check_clone(call: Call) -> Stream | None:
+    options = call.options(call.record.values)
     call.work("network", "It fetches a repository.")
     names = options.operands
     for setting in options.values("-c", "--config"):
@@ -104,7 +106,8 @@ def check_clone(call: Call, options: Options) -> Stream | None:
     return None
 
 
-def check_worktree(call: Call, options: Options) -> Stream | None:
+def check_worktree(call: Call) -> Stream | None:
+    options = call.options(call.record.values)
     verb = options.operands[0] if options.operands else "list"
     if verb in ("remove", "prune"):
         if options.has("-f", "--force"):

@@ -131,7 +131,7 @@ def is_known(name: str) -> bool:
 
 
 def known_names() -> Iterator[str]:
-    return iter(_compiled().names)
+    return (name for name in _compiled().names if ":" not in name[1:])
 
 
 @cache
