@@ -8,6 +8,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex
+from hermes.policy.programs.records import record_of
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
 
@@ -26,61 +27,6 @@ NEVER: tuple[tuple[str, str, str], ...] = (
 DELETES = frozenset(
     ("del", "erase", "rd", "rmdir", "remove-item", "ri", "clear-content", "deltree")
 )
-ASKED: dict[str, tuple[str, str]] = {
-    "reg": ("system_config", "It changes the registry."),
-    "regedit": ("system_config", "It changes the registry."),
-    "vssadmin": ("delete", "It deletes the copies that backups rely on."),
-    "wbadmin": ("delete", "It deletes backups."),
-    "wmic": ("system_config", "It changes the system."),
-    "bcdedit": ("system_config", "It changes how the machine starts."),
-    "schtasks": ("persistence", "It leaves a task that runs later."),
-    "sc": ("services", "It changes services."),
-    "net": ("services", "It changes services, users or shares."),
-    "netsh": ("system_config", "It changes the network."),
-    "taskkill": ("process_kill", "It ends processes."),
-    "stop-process": ("process_kill", "It ends processes."),
-    "stop-service": ("services", "It stops a service."),
-    "set-executionpolicy": ("system_config", "It lets any script run."),
-    "invoke-expression": ("remote_code", "It runs text as code."),
-    "iex": ("remote_code", "It runs text as code."),
-    "invoke-webrequest": ("network_out", "It talks to another machine."),
-    "iwr": ("network_out", "It talks to another machine."),
-    "invoke-restmethod": ("network_out", "It talks to another machine."),
-    "start-process": ("unknown_program", "It starts another program."),
-    "new-service": ("persistence", "It leaves a service behind."),
-    "register-scheduledtask": ("persistence", "It leaves a task that runs later."),
-    "certutil": ("remote_code", "It can fetch and decode programs."),
-    "bitsadmin": ("remote_code", "It fetches files in the background."),
-    "mshta": ("remote_code", "It runs code from elsewhere."),
-    "regsvr32": ("remote_code", "It loads code into the system."),
-    "rundll32": ("remote_code", "It loads code into the system."),
-    "wscript": ("remote_code", "It runs a script outside the workspace's rules."),
-    "cscript": ("remote_code", "It runs a script outside the workspace's rules."),
-    "icacls": ("permissions", "It changes who may touch files."),
-    "takeown": ("permissions", "It takes files of others."),
-    "attrib": ("permissions", "It changes the marks of files."),
-    "set-acl": ("permissions", "It changes who may touch files."),
-    "diskpart": ("disk", "It changes disks."),
-    "choco": ("package_install", "It installs packages."),
-    "winget": ("package_install", "It installs packages."),
-    "scoop": ("package_install", "It installs packages."),
-    "mimikatz": ("credentials", "It steals passwords."),
-    "cmdkey": ("credentials", "It shows stored passwords."),
-    "runas": ("privilege", "It runs as somebody else."),
-    "fsutil": ("disk", "It changes disks."),
-    "bootrec": ("system_config", "It changes how the machine starts."),
-    "logoff": ("power", "It ends the session of a person."),
-    "robocopy": ("overwrite", "It copies or mirrors whole folders."),
-    "xcopy": ("overwrite", "It copies whole folders."),
-    "move-item": ("overwrite", "It moves files."),
-    "copy-item": ("overwrite", "It copies files."),
-    "set-content": ("overwrite", "It writes a file."),
-    "out-file": ("overwrite", "It writes a file."),
-    "new-item": ("overwrite", "It makes a file."),
-    "set-itemproperty": ("system_config", "It changes the registry or a file."),
-}
-
-
 # Cmdlets that only read or format, by their verb.
 LOOKING_VERBS = regex(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
@@ -118,10 +64,11 @@ def check_text(call: Call, text: str) -> None:
 
 def _words(call: Call, words: list[str]) -> None:
     name = words[0].lower().removesuffix(".exe")
+    name = "invoke-expression" if name == "iex" else name
     if name in DELETES:
         _deletes(call, words)
-    elif name in ASKED:
-        call.ask(*ASKED[name])
+    elif (record := record_of(name)).check == "windows.windows" and record.category:
+        call.ask(record.category, record.reason)
     elif name in ("powershell", "pwsh", "cmd"):
         _shell_words(call, words[1:])
 
