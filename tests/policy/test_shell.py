@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes.policy.call import Call
 from hermes.policy.findings import Level
-from hermes.policy.paths import Paths
+from hermes.policy.path_effects import Paths
 from hermes.policy.programs.catalogue import judge
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, State, Stream

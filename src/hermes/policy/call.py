@@ -10,12 +10,14 @@ from typing import Protocol
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
 from hermes.policy.path_effects import (
+    HARMLESS_DEVICE,
+    Paths,
     judge_delete,
     judge_read,
     judge_write,
+    normalize,
     spelled_from_home,
 )
-from hermes.policy.paths import HARMLESS_DEVICE, Paths, normalize
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import UNKNOWN_PROGRAM, Program
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream

@@ -10,7 +10,7 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.call import USUAL_PATH
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
-from hermes.policy.paths import Paths
+from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes
 from hermes.policy.session_files import ScriptFiles, SessionFiles
 from hermes.policy.shell.functions import load_definitions

@@ -1,7 +1,9 @@
-"""Judges each kind of effect before people, their rules and strangers' text count."""
+"""Judges each kind of effect before people, their rules and untrusted text count."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, assert_never
 
@@ -30,8 +32,8 @@ from hermes.core.effects import (
 from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy import outgoing
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
+from hermes.policy.patterns import regex
 from hermes.policy.places.places import SafeRoots
-from hermes.policy.process_input import judge_input
 from hermes.policy.programs.records import flagged
 from hermes.policy.session_files import NEVER, FileTexts, SessionFiles, TaintedFiles
 from hermes.policy.shell.state import UNKNOWN
@@ -43,6 +45,44 @@ if TYPE_CHECKING:
     from hermes.policy.rules import PolicySettings
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
+
+Judge = Callable[[RunCommand], Verdict]
+
+# Many programs run the rest of such a line in a shell.
+_ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
+
+
+def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
+    """Findings about what the text makes the program do. The program itself was judged when it
+    was started."""
+    cwd = effect.cwd or UNKNOWN
+    alone = judge(RunCommand(script=effect.command, cwd=cwd))
+    pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
+    verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
+    if any(_program(command) in flagged("holds_a_shell") for command in alone.commands):
+        verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
+    verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
+    return Verdict(
+        findings=tuple(
+            each for verdict in verdicts for each in verdict.findings if each not in alone.findings
+        ),
+        commands=tuple(_new_commands(verdicts, alone)),
+        hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
+        suspects=tuple(each for verdict in verdicts for each in verdict.suspects),
+        sources=tuple({each: None for verdict in verdicts for each in verdict.sources}),
+    )
+
+
+def _new_commands(verdicts: list[Verdict], alone: Verdict) -> Iterator[str]:
+    for number, verdict in enumerate(verdicts):
+        # The first is the `printf` added here.
+        for command in verdict.commands[0 if number else 1 :]:
+            if command not in alone.commands:
+                yield command
+
+
+def _program(command: str) -> str:
+    return command.partition(" ")[0].rpartition("/")[2]
 
 
 class EffectVerdict(Value):
@@ -129,7 +169,7 @@ class EffectJudge:
         if self._commands is None:
             # A session may never run a command.
             from hermes.policy.commands import Commands
-            from hermes.policy.paths import Paths
+            from hermes.policy.path_effects import Paths
 
             paths = Paths(*self._folders, far=self._far, shipped=self._shipped, safe=self._safe)
             self._commands = Commands(paths, self._session_files, self._shell, self._confined)

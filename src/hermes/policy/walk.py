@@ -11,7 +11,7 @@ from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, bare_name, new_program, quote_words
 from hermes.policy.exposure import check_shown_variables, check_words, plain_words
 from hermes.policy.findings import Finding, Level
-from hermes.policy.paths import Paths
+from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes, why_disguised
 from hermes.policy.programs.catalogue import judge as judge_by_record
 from hermes.policy.programs.records import is_known, known_names, record_of

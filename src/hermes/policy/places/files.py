@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.findings import Finding, combined, decision_of
-from hermes.policy.path_effects import judge_delete, judge_read, judge_write
-from hermes.policy.paths import Paths
+from hermes.policy.path_effects import Paths, judge_delete, judge_read, judge_write
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import describe_special
 from hermes.policy.places.places import SafeRoots

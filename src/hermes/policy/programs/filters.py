@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from hermes.policy.call import Call, Options
 from hermes.policy.exposure import SECRET_PATTERN
-from hermes.policy.paths import KEY_FILE, home_stores
+from hermes.policy.path_effects import KEY_FILE, home_stores
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 

@@ -38,7 +38,7 @@ class Step(Value, forbid_unknown_fields=True):
 
     Findings: `ask`, `never` and `work` are categories, with a `reason`; `{name}` and `{word}` stand
     for the program and the word that fits. `reads`, `reads_all`, `writes` and `deletes` select
-    files, `runs` scripts and `runs_words` a command (see `steps`). `stop`: nothing else counts."""
+    files, `runs` scripts, `runs_words` a command (see `catalogue`). `stop`: nothing else counts."""
 
     options: str = ""
     without: str = ""

@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
-from hermes.policy.paths import is_inside
+from hermes.policy.path_effects import is_inside
 from hermes.policy.patterns import regex
 from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream

@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.findings import READS_ONLY
-from hermes.policy.paths import DISK
+from hermes.policy.path_effects import DISK
 from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.subcommands import names_only, only_reads
