@@ -1,4 +1,4 @@
-"""Compile the policy's data: programs.json and places.json from the TOML beside them."""
+"""Compile the policy's data: programs.json, places.json and words.json from TOML."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hermes.policy.places.places import COMPILED as PLACES
 from hermes.policy.places.places import Lists
 from hermes.policy.programs.records import COMPILED as PROGRAMS
 from hermes.policy.programs.records import Program
+from hermes.policy.words import COMPILED as WORDS
 
 # For people and for tests; the policy does not need them.
 EXAMPLES = ("allow", "ask", "deny")
@@ -62,11 +63,16 @@ def places() -> str:
     return _packed(value)
 
 
+def words() -> str:
+    lists = tomllib.loads(WORDS.with_suffix(".toml").read_text(encoding="utf-8"))
+    return _packed({name: text.split() for name, text in lists.items()})
+
+
 def _packed(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 if __name__ == "__main__":
-    for path, text in ((PROGRAMS, programs()), (PLACES, places())):
+    for path, text in ((PROGRAMS, programs()), (PLACES, places()), (WORDS, words())):
         path.write_text(text, encoding="utf-8")
         print(f"{path}: {len(text)} bytes")

@@ -12,7 +12,8 @@ from hermes.policy.findings import CATEGORIES
 from hermes.policy.places.places import COMPILED as PLACES
 from hermes.policy.programs.records import COMPILED as PROGRAMS
 from hermes.policy.programs.records import is_known, record_of
-from scripts.generate_policy import places, programs, records
+from hermes.policy.words import COMPILED as WORDS
+from scripts.generate_policy import places, programs, records, words
 from tests.policy.deciding import decide, rules
 
 RECORDS = records()
@@ -20,7 +21,7 @@ KINDS: dict[str, type[Decision]] = {"allow": Allow, "ask": Ask, "deny": Deny}
 
 
 def test_the_compiled_form_is_up_to_date() -> None:
-    for path, text in ((PROGRAMS, programs()), (PLACES, places())):
+    for path, text in ((PROGRAMS, programs()), (PLACES, places()), (WORDS, words())):
         assert path.read_text(encoding="utf-8") == text, "run `make generate`"
 
 

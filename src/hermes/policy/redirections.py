@@ -12,33 +12,8 @@ from hermes.policy.patterns import regex
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Assignment, Redirect
+from hermes.policy.words import word_set
 
-# Programs run the commands in these variables.
-RUN_BY_OTHERS = frozenset(
-    """
-    PROMPT_COMMAND GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_EDITOR GIT_SEQUENCE_EDITOR
-    GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS EDITOR VISUAL PAGER GIT_PAGER MANPAGER
-    BROWSER LESSOPEN LESSCLOSE RSYNC_RSH RSYNC_CONNECT_PROG CVS_RSH SVN_SSH FCEDIT TAR_OPTIONS
-    RUSTC_WRAPPER CARGO_BUILD_RUSTC_WRAPPER PS4 GIT_TEMPLATE_DIR
-    """.split()
-)
-# Programs load code from the places named in these variables.
-LOADED_BY_OTHERS = frozenset(
-    """
-    LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH BASH_ENV ENV
-    PYTHONSTARTUP PYTHONHOME PYTHONINSPECT PERL5LIB PERL5OPT RUBYOPT RUBYLIB NODE_OPTIONS
-    NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS GIT_EXEC_PATH GIT_CONFIG_GLOBAL GIT_CONFIG
-    GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS PYTHONPATH PATH CLASSPATH GCONV_PATH SHELLOPTS
-    npm_config_script_shell npm_config_prefix PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS
-    """.split()
-)
-# Never ordinary: they affect every program that starts.
-ALWAYS = frozenset(
-    """
-    LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PERL5OPT RUBYOPT PYTHONSTARTUP
-    GCONV_PATH GIT_EXEC_PATH GIT_CONFIG_PARAMETERS SHELLOPTS
-    """.split()
-)
 # More variables that hold commands, recognised by the end of their names.
 RUN_NAMES = regex(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
 # Sources of packages, endpoints and proxies.
@@ -96,7 +71,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         _say(follower, "network_out", f"{name} switches a protection of connections off.")
     elif SOURCES.search(name) and any(is_remote(value) or UNKNOWN in value for value in values):
         _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
-    elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
+    elif name in word_set("command_variables") or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
     elif BUILT_WITH.match(name):
@@ -105,7 +80,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
             place = call.paths.place(call.path(value)) if value[:1] in ("/", "~") else "system"
             if place in ("scratch", "outside", "home"):
                 _say(follower, "shell_escape", f"{name} makes builds run {value}.")
-    elif name in LOADED_BY_OTHERS:
+    elif name in word_set("code_path_variables"):
         call = Call(name, (), state, ANYTHING, follower)
         for value in values:
             _check_places(call, name, value)
@@ -142,9 +117,11 @@ def _check_places(call: Call, name: str, value: str) -> None:
             continue
         known = place in call.state.variables.get("PATH", ("",))[0].split(":")
         options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
-        if options and name not in ALWAYS and not _loads(value):
+        if options and name not in word_set("injecting_variables") and not _loads(value):
             continue
-        allowed = name not in ALWAYS and (place != "." or name in ("PYTHONPATH", "NODE_PATH"))
+        allowed = name not in word_set("injecting_variables") and (
+            place != "." or name in ("PYTHONPATH", "NODE_PATH")
+        )
         known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(place)))
         if not (known or (allowed and call.here(place) and "://" not in place and not options)):
             _say(call.follower, "shell_escape", f"{name} makes programs load code from `{place}`.")

@@ -10,26 +10,10 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from hermes.policy.shell.state import Stream
+from hermes.policy.words import word_list
 
 LARGEST = 256 * 1024
 NEVER = math.inf
-# Files that list the dependencies of a project.
-MANIFESTS = (
-    "package.json",
-    "requirements.txt",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "Pipfile",
-    "Cargo.toml",
-    "go.mod",
-    "Gemfile",
-    "composer.json",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "environment.yml",
-)
 T = TypeVar("T")
 
 
@@ -125,7 +109,11 @@ class SessionFiles:
         """New or tainted dependency lists in one of these folders."""
         if self._since == NEVER and not self.has_suspects():
             return ()
-        paths = [f"{folder}/{name}" for folder in dict.fromkeys(folders) for name in MANIFESTS]
+        paths = [
+            f"{folder}/{name}"
+            for folder in dict.fromkeys(folders)
+            for name in word_list("dependency_lists")
+        ]
         return tuple(path for path in paths if self.is_new(path) or self.sources(path))
 
 

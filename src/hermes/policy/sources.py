@@ -10,28 +10,12 @@ from hermes.policy.findings import Verdict
 from hermes.policy.outgoing import host_of, is_local, urls_in
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import flagged
+from hermes.policy.words import word_list
 
 # How effects name plugins; open ones may pass data on.
 PLUGIN, OPEN = "plugin:", " (open)"
 TRUSTED = frozenset(("user", "workspace", "hermes"))
 MAIL = (".eml", ".mbox", ".msg", ".emlx", ".ics", ".vcf")
-# Written by others and sent around, unlike the text files of a project.
-DOCUMENTS = (
-    ".pdf",
-    ".doc",
-    ".docx",
-    ".odt",
-    ".rtf",
-    ".ppt",
-    ".pptx",
-    ".odp",
-    ".xls",
-    ".xlsx",
-    ".ods",
-    ".epub",
-    ".mhtml",
-    ".webarchive",
-)
 _WORD = regex(r"'((?:[^']|'\\'')*)'|(\S+)")
 
 
@@ -76,7 +60,7 @@ class Sources:
         name = posixpath.basename(path)
         if name.lower().endswith(MAIL):
             return f"mail:{name}"
-        if name.lower().endswith(DOCUMENTS):
+        if name.lower().endswith(word_list("document_suffixes")):
             return f"document:{name}"
         if _inside(path, self._downloads):
             return f"download:{name}"
@@ -98,7 +82,7 @@ class Sources:
     def _of_word(self, word: str) -> str:
         if word.startswith("-"):
             return ""
-        if word.startswith("/") or word.lower().endswith((*MAIL, *DOCUMENTS)):
+        if word.startswith("/") or word.lower().endswith((*MAIL, *word_list("document_suffixes"))):
             return self.of_path(word)
         return ""
 

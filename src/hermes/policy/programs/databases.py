@@ -14,6 +14,7 @@ from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.subcommands import only_reads
 from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.words import word_set
 
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
 # Targets of an export.
@@ -123,13 +124,6 @@ ESCAPES = regex(
 DOT_FILES = regex(
     r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"
     r"('[^']*'|\"[^\"]*\"|\|.*|\S+).*$"
-)
-REDIS_READS = frozenset(
-    """
-    get mget keys scan info ping ttl pttl type exists hget hgetall hmget hkeys hlen lrange llen
-    smembers scard zrange zcard dbsize strlen memory client slowlog monitor time echo command
-    lastsave xlen xrange object randomkey --version
-    """.split()
 )
 
 
@@ -261,7 +255,7 @@ def check_redis(call: Call) -> Stream | None:
     order = [word.lower() for word in words[:3]]
     if order[:2] == ["config", "get"] and not re.search(r"pass|auth|\*", " ".join(order[2:])):
         call.work(reason="It reads a database.")
-    elif not order or order[0] not in REDIS_READS:
+    elif not order or order[0] not in word_set("redis_reads"):
         call.ask("database", f"It changes or deletes data: {' '.join(words[:1]) or 'unknown'}.")
     return None
 

@@ -9,13 +9,8 @@ from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import find_stores, looks_like_key
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
+from hermes.policy.words import word_set
 
-FILTERED = frozenset(
-    """
-    -name -iname -path -ipath -wholename -regex -iregex -lname -empty -newer -mtime -mmin -ctime
-    -cmin -atime -amin -size -user -group -perm -inum -samefile -links -newermt
-    """.split()
-)
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
@@ -265,7 +260,8 @@ def _acting(terms: list[str], action: int) -> list[str]:
 
 def _is_filtered(terms: list[str]) -> bool:
     return any(
-        term in FILTERED and terms[place + 1 : place + 2] not in (["*"], ["*.*"], [".*"])
+        term in word_set("find_filters")
+        and terms[place + 1 : place + 2] not in (["*"], ["*.*"], [".*"])
         for place, term in enumerate(terms)
         if place == 0 or terms[place - 1] not in ("!", "-not")
     )

@@ -11,6 +11,7 @@ from hermes.policy.programs.python_code import judge_python
 from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.words import word_set
 
 TAKING = """-c --config --import-map --lock --ext --cwd -L --log-level --cert --location --seed
     --v8-flags --env-file --output -o --root -n --name"""
@@ -61,22 +62,6 @@ def _file(call: Call, names: list[str]) -> None:
             own_program(call, name)
 
 
-# Modules of `python -m` that are judged like the program of the same name.
-AS_PROGRAM = frozenset(
-    """
-    pip pytest unittest mypy ruff black isort flake8 pylint coverage tox nox twine poetry
-    pipenv uvicorn gunicorn flask celery alembic sphinx mkdocs jupyter notebook pre_commit
-    ipython pyright bandit pdm hatch virtualenv django streamlit uv hermes
-    """.split()
-)
-PLAIN_MODULES = frozenset(
-    """
-    venv json.tool timeit cProfile profile pdb compileall py_compile dis ast tokenize doctest
-    zipfile tarfile calendar this platform site sysconfig trace pydoc ensurepip pstats gzip
-    base64 textwrap inspect tabnanny symtable pickletools unittest pyclbr lib2to3 asyncio
-    """.split()
-)
-
 # A line that IPython runs in a shell.
 SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
 
@@ -116,13 +101,13 @@ def _module(call: Call, module: str, words: list[str]) -> Stream | None:
     name = module.partition(".")[0]
     if module in ("http.server", "SimpleHTTPServer"):
         _http_server(call, words)
-    elif name in AS_PROGRAM and module != "unittest":
+    elif name in word_set("python_module_programs") and module != "unittest":
         return call.runs([name.replace("pre_commit", "pre-commit"), *words])
     elif module in ("venv", "virtualenv"):
         folders = [word for word in words if not word.startswith("-")]
         call.writes(*folders)
         call.state.own.update(call.path(folder) for folder in folders)
-    elif module in PLAIN_MODULES or name in PLAIN_MODULES:
+    elif module in word_set("python_plain_modules") or name in word_set("python_plain_modules"):
         call.work(reason=f"It runs Python's {module}.")
         call.reads(*(each for each in words if each[:1] in "/~."))
         if module in ("cProfile", "pdb", "trace", "profile", "timeit"):

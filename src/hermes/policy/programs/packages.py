@@ -17,6 +17,7 @@ from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.programs.wrappers import check_cargo_watch
 from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.words import word_set
 
 PIP_TAKING = """
     -w --wheel-dir -d --dest -r -c -e -i -f -t --requirement --constraint --editable --index-url
@@ -25,28 +26,6 @@ PIP_TAKING = """
     --config-settings --group --log --build-option --upgrade-strategy --src --timeout --retries
     --format --path
 """
-KNOWN_TOOLS = frozenset(
-    """tsc jest eslint prettier vitest playwright mocha webpack vite rollup esbuild tsx ts-node
-    next ng nuxt astro cypress prisma drizzle-kit typeorm knex sequelize turbo nx lerna
-    nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
-    typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
-    nuxi svelte-check vue-tsc mkdirp docusaurus expo react-native lighthouse eleventy vuepress
-    vitepress hugo-bin esbuild-runner sequelize-cli ts-node-dev gatsby nest cdk serverless sls
-    wrangler supabase sst amplify newman artillery autocannon plop hygen
-    sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
-    dotenv-cli wait-on start-server-and-test
-    tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
-    markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
-    http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
-    mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
-)
-# `npm create NAME` starts a project.
-SCAFFOLDS = frozenset(
-    """next-app react-app vite vite-app astro svelte vue nuxt-app nuxt expo-app remix react-router
-    t3-app turbo solid qwik hono docusaurus electron-app electron-vite tauri-app strapi-app gatsby
-    preact next react-native-app react-native-library nx-workspace storybook playwright eslint
-    tanstack cloudflare payload-app redwood-app vitepress wxt llama rsbuild rspack""".split()
-)
 NEW = "package_install"
 
 
@@ -194,11 +173,11 @@ def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stre
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
     making = making or bare.startswith("create-")
     bare = bare.removeprefix("@angular/").replace("create-", "", 1) if making else bare
-    if making and bare in SCAFFOLDS:
+    if making and bare in word_set("npm_create_templates"):
         call.work("network", f"It begins a project with {name}.")
         call.writes(*(word for word in words[1:2] if not word.startswith("-")))
         return None
-    if bare in KNOWN_TOOLS or (bare and is_project_tool(call, bare)):
+    if bare in word_set("npx_tools") or (bare and is_project_tool(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
         if not call.follower.knows(bare):
             return check_worker(call.part(words[1:], name=bare))

@@ -13,20 +13,17 @@ from hermes.policy.programs.python_names import (
     DECODERS,
     DELETES,
     FETCHES,
-    HIDDEN,
     LISTENS,
-    NETWORK,
     OTHERS,
     PATH_DELETES,
     PATH_WRITES,
     PATHS,
-    RUN_TEXT,
-    RUN_WORDS,
     SILENT,
     TEMPORARY,
     WRITES,
 )
 from hermes.policy.shell.state import SOME, UNKNOWN
+from hermes.policy.words import word_set
 
 
 def judge_python(call: Call, code: str) -> bool:
@@ -121,7 +118,12 @@ class _Reader:
                 self._listed(node.target, node.iter)
 
     def _star(self, module: str) -> None:
-        for full in (*RUN_TEXT, *RUN_WORDS, *DELETES, *WRITES):
+        for full in (
+            *word_set("python_runs_text"),
+            *word_set("python_runs_words"),
+            *DELETES,
+            *WRITES,
+        ):
             if full.startswith(module + "."):
                 self._names[full.rpartition(".")[2]] = full
 
@@ -175,11 +177,11 @@ class _Reader:
             )
             if not constant and len(node.args) < 3:
                 self._call.ask("obfuscated", "Its code picks functions by names it makes up.")
-        elif name in HIDDEN:
+        elif name in word_set("python_runs_code"):
             self._hidden(node, name)
-        elif name in RUN_TEXT:
+        elif name in word_set("python_runs_text"):
             self._runs_text(self._text(node.args[0]) if node.args else UNKNOWN)
-        elif name in RUN_WORDS or re.match(r"os\.(exec|spawn)", name):
+        elif name in word_set("python_runs_words") or re.match(r"os\.(exec|spawn)", name):
             self._runs_words(node, name)
         elif name in OTHERS:
             self._call.ask(*OTHERS[name])
@@ -214,7 +216,7 @@ class _Reader:
         call = self._call
         if _is_among(name, LISTENS):
             call.ask("network_listen", "Its code opens a port for others.")
-        elif _is_among(name, NETWORK):
+        elif _is_among(name, word_set("python_network_modules")):
             if SILENT.match(name):
                 return
             plain = len(node.args) == 1 and {each.arg for each in node.keywords} <= {"timeout"}

@@ -8,18 +8,6 @@ from collections.abc import Callable
 
 from hermes.policy.patterns import regex
 
-RUN_TEXT = frozenset(
-    """
-    os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput
-    asyncio.create_subprocess_shell pexpect.spawn pexpect.run
-    """.split()
-)
-RUN_WORDS = frozenset(
-    """
-    subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
-    asyncio.create_subprocess_exec pty.spawn os.posix_spawn os.posix_spawnp sh.Command
-    """.split()
-)
 DELETES = frozenset(
     "os.remove os.unlink os.rmdir os.removedirs shutil.rmtree pathlib.unlink".split()
 )
@@ -48,13 +36,6 @@ PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_
 # Endings of expressions that are paths.
 PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
 PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
-NETWORK = frozenset(
-    """
-    socket urllib.request urllib2 http.client httplib requests httpx aiohttp ftplib smtplib
-    telnetlib paramiko websocket websockets xmlrpc urllib3 boto3 botocore fabric pycurl
-    webbrowser ssl asyncssh scapy poplib imaplib nntplib
-    """.split()
-)
 LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
 FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
 # Functions of network modules that contact nobody.
@@ -63,13 +44,6 @@ SILENT = regex(
     r"|ssl\.(create_default_context|get_default_verify_paths|OPENSSL_VERSION)"
 )
 TEMPORARY = frozenset(("tempfile.mkdtemp", "tempfile.TemporaryDirectory", "tempfile.mktemp"))
-HIDDEN = frozenset(
-    """
-    eval exec compile marshal.loads pickle.loads pickle.load dill.loads ctypes.CDLL ctypes.cdll
-    code.interact runpy.run_path runpy.run_module cffi.FFI types.FunctionType builtins.exec
-    builtins.eval
-    """.split()
-)
 DECODERS: dict[str, Callable[[str], str]] = {
     "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
     "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(

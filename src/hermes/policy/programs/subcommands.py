@@ -9,43 +9,8 @@ from hermes.policy.call import Call
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import Program
 from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.words import word_set
 
-# Subcommands that only read, for any program.
-LOOKS = frozenset(
-    """
-    list ls show get describe status info version help view cat search find query diff validate
-    lint check verify plan preview inspect whoami logs log history tail doctor explain top stats
-    stat whatis which where tree graph lookup head scan read print dump-config outdated audit
-    count summary summarize report analyze analyse health ping test-connection dry-run template
-    render docs doc about env contexts current-context why wait watch events usage df man completion
-    lsd lsl lsf lsjson listremotes members health-check ready snapshots
-    completions size checksum hash compare trace profile monitor synth symbols outline
-    """.split()
-)
-# As the last word, these ask for a list.
-THINGS = frozenset(
-    """
-    images services projects apps regions zones stacks tasks recipes providers resources ps
-    containers volumes networks nodes pods contexts releases branches issues machines sites
-    """.split()
-)
-# Subcommands that change shared state.
-CHANGES = frozenset(
-    """
-    delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill
-    stop restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback
-    undo rollout promote demote deploy publish unpublish release upload push sync ship apply
-    create add
-    set put post patch update upgrade edit replace import restore-backup attach detach assign grant
-    bind unbind enable disable activate deactivate register deregister unregister approve reject
-    merge close reopen transfer move mv rename tag untag label annotate lock unlock login logout
-    signin auth authorize exec ssh attach cp copy send invoke call execute trigger run start submit
-    cancel abort retry rotate renew reload reconcile up down provision deprovision teardown prune
-    gc expire invalidate failover switchover impersonate accept invite share expose tunnel forward
-    proxy connect join leave link unlink mount unmount format erase clear force fork transfer-out
-    install uninstall bootstrap bootout adopt abandon archive yank deprecate subscribe publish-all
-    """.split()
-)
 PLURAL = regex(r"[a-z-]{3,}[^sui]s")
 SECRET = regex(
     r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
@@ -78,11 +43,13 @@ def only_looks(words: Sequence[str]) -> bool:
         word = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", word)
         whole = word.lower()
         first = re.split(r"[:_-]", whole)[0] if ":" not in whole else whole.rpartition(":")[2]
-        if whole in LOOKS or (first in LOOKS and whole != first):
+        if whole in word_set("reading_verbs") or (
+            first in word_set("reading_verbs") and whole != first
+        ):
             return True
-        if (whole in THINGS or PLURAL.fullmatch(whole)) and word == words[-1]:
+        if (whole in word_set("listed_things") or PLURAL.fullmatch(whole)) and word == words[-1]:
             return "-" not in word
-        if whole in CHANGES or first in CHANGES:
+        if whole in word_set("changing_verbs") or first in word_set("changing_verbs"):
             return False
     return False
 

@@ -13,6 +13,7 @@ from hermes.policy.findings import OUTWARD, Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.programs.records import language_of
 from hermes.policy.session_files import SessionFiles
+from hermes.policy.words import word_list, word_set
 
 # What a tainted file must not do. Whether other code runs at all is not known.
 SERIOUS = OUTWARD | {"credentials", "remote_code", "obfuscated", "own_state"}
@@ -42,24 +43,8 @@ _REACHES = regex(
     r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
 )
 SHELLS = frozenset("bash sh dash zsh ksh".split())
-# Words after a program that make it only report.
-TELLS = frozenset(
-    """
-    ls list show view info tree freeze outdated why search help version config --version -V -v
-    --help -h -n --dry-run --just-print
-    """.split()
-)
 SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
 _VERSIONED = regex(r"^(python|pypy|pip)\d[\d.]*$")
-# Files that run because of their name and place.
-USUAL = (
-    "Makefile makefile GNUmakefile justfile package.json conftest.py setup.py noxfile.py tasks.py "
-    "dodo.py fabfile.py sitecustomize.py usercustomize.py manage.py tests/conftest.py "
-    "test/conftest.py Rakefile Gemfile build.gradle build.gradle.kts gulpfile.js Gruntfile.js "
-    "webpack.config.js vite.config.js vite.config.ts jest.config.js babel.config.js .eslintrc.js "
-    "eslint.config.js postcss.config.js tailwind.config.js next.config.js rollup.config.js "
-    ".pnpmfile.cjs"
-).split()
 HOOK_FOLDERS = (".git/hooks", ".husky", ".githooks")
 # Commands of git that run hooks.
 HOOKED = frozenset(
@@ -102,7 +87,9 @@ class ImpliedFiles:
     def _candidates(self, kinds: Iterable[str], cwd: str) -> list[str]:
         folders = tuple(dict.fromkeys((cwd, self._root)))
         wanted = frozenset(kinds)
-        usual = [f"{folder}/{name}" for folder in folders for name in USUAL]
+        usual = [
+            f"{folder}/{name}" for folder in folders for name in word_list("implicit_project_files")
+        ]
         if "hooks" in wanted:
             usual += _hooks(folders)
         named = self._session_files.suspects(*folders)
@@ -151,7 +138,9 @@ def _kinds(command: str) -> frozenset[str]:
     second = words[1] if len(words) > 1 else ""
     if program == "git":
         return frozenset({"hooks"}) if HOOKED.intersection(words[1:]) else frozenset()
-    if second in TELLS or (program in SHELLS and (not second or second.startswith("-"))):
+    if second in word_set("reporting_words") or (
+        program in SHELLS and (not second or second.startswith("-"))
+    ):
         return frozenset()
     kind = language_of(program)
     if kind == "any" or ("/" in words[0] and "bin/" not in words[0]):
