@@ -1,4 +1,4 @@
-"""Whatever the text is, a decision comes soon, and what is too much is a question."""
+"""Every text gets a decision quickly; what exceeds a limit is asked about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hermes.core.effects import Allow, Ask, Deny
 from tests.policy.corpora import load
-from tests.policy.deciding import decide, rules
+from tests.policy.decisions import decide, rules
 
 # Seconds of this process's own work. Far above what is needed, far below a hang.
 SOON = 5.0

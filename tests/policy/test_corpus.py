@@ -10,7 +10,7 @@ from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.findings import CATEGORIES
 from hermes.policy.rules import Rules
 from tests.policy.corpora import Sample, load
-from tests.policy.deciding import ROOT, decide, rules
+from tests.policy.decisions import ROOT, decide, rules
 
 DANGEROUS = ("dangerous", "dangerous_held", "dangerous_rounds", "dangerous_blind")
 BENIGN = ("benign", "benign_held", "benign_rounds", "benign_blind")

@@ -1,11 +1,11 @@
-"""A workspace may be the whole home, or lie beside it: the person's own files stay theirs."""
+"""The person's own files stay protected when the workspace is the whole home."""
 
 from __future__ import annotations
 
 import pytest
 
 from hermes.core.effects import Allow, Ask, Deny
-from tests.policy.deciding import command, decide, rules
+from tests.policy.decisions import command, decide, rules
 
 
 @pytest.mark.parametrize("script", ["rm -f ~/thesis.tex", "truncate -s 0 $HOME/journal.txt"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.effects import DeletePath, ReadPath, WritePath
-from tests.policy.deciding import HOME, decide, rules
+from tests.policy.decisions import HOME, decide, rules
 
 READ = [
     "README.md",

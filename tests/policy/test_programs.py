@@ -14,7 +14,7 @@ from hermes.policy.programs.records import COMPILED as PROGRAMS
 from hermes.policy.programs.records import is_known, record_of
 from hermes.policy.words import COMPILED as WORDS
 from scripts.generate_policy import places, programs, records, words
-from tests.policy.deciding import decide, rules
+from tests.policy.decisions import decide, rules
 
 RECORDS = records()
 KINDS: dict[str, type[Decision]] = {"allow": Allow, "ask": Ask, "deny": Deny}

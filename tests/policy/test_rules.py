@@ -22,7 +22,7 @@ from hermes.core.effects import (
 from hermes.policy.owner_rules import Rule
 from hermes.policy.rules import PolicySettings, Rules
 from tests.policy.corpora import load
-from tests.policy.deciding import HOME, ROOT, USER, command, decide, rules
+from tests.policy.decisions import HOME, ROOT, USER, command, decide, rules
 
 NEVER = [sample.script for sample in load("dangerous") if sample.category == "never"]
 # What changes nothing may run beside other calls.

@@ -1,4 +1,4 @@
-"""The reader of scripts, held against bash itself: what bash runs, the reader has seen."""
+"""The parser against bash itself: whatever bash runs, the parser has seen."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.effects import Allow, Ask, Deny
-from tests.policy.deciding import decide, rules
+from tests.policy.decisions import decide, rules
 
 UNKNOWN = [
     "zork src/main.py",

@@ -1,4 +1,4 @@
-"""A model that obeys whatever it reads, and the documents that tell it what to do."""
+"""A model that obeys every text it reads, and hostile documents for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that must not run unasked, whichever way they take."""
+"""Commands that must not run without approval, on any route."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.testing.steps import ScriptedCall, Step, call, says
 from tests.safety.dangers import OWN_PATHS
-from tests.safety.house import HERMES, House
+from tests.safety.installation import HERMES, House
 from tests.surfaces.acp.editor import Editor, editor
 from tests.surfaces.api.serving import Serving
 

@@ -22,7 +22,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
 from tests.mcp.conftest import LITTLE
 from tests.safety.adversary import ATTACKS, Attack, Obedient, Order, document
-from tests.safety.house import House
+from tests.safety.installation import House
 from tests.safety.stage import end_all
 from tests.web.site import Site
 

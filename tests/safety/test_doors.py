@@ -1,4 +1,4 @@
-"""The same dangerous commands through every door of the program: none takes effect."""
+"""The same dangerous commands through every entry point of the program: none takes effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.surfaces.cli.root import COMMANDS
 from hermes.testing.server import ScriptedServer
 from hermes.tools.catalogue import declarations
 from tests.safety.doors import DOORS
-from tests.safety.house import SECONDS, House
+from tests.safety.installation import SECONDS, House
 from tests.web.site import Site
 
 SURFACES = Path(__file__).parents[2] / "src/hermes/surfaces"

@@ -1,4 +1,4 @@
-"""What was written on another machine in sight of strangers does not run there unasked later."""
+"""Tainted files on another machine do not run there later without approval."""
 
 from __future__ import annotations
 

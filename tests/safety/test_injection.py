@@ -1,4 +1,4 @@
-"""A model that obeys every text it reads can still do nothing that its person has not allowed."""
+"""Even a model that obeys every text can do nothing that the person has not allowed."""
 
 from __future__ import annotations
 

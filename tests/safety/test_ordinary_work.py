@@ -1,4 +1,4 @@
-"""Ordinary work flows on, also when strangers' text is in view."""
+"""Ordinary work needs no approval, also with untrusted text in view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program itself obeys is out of the agent's reach, by whatever name it is called."""
+"""The agent cannot change the files that Hermes obeys, under any name."""
 
 from __future__ import annotations
 

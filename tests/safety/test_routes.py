@@ -1,4 +1,4 @@
-"""The same dangerous commands by every way that there is: none takes effect unasked."""
+"""The same dangerous commands on every route: none takes effect without approval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import Obedient, Order
 from tests.safety.dangers import dangers
-from tests.safety.house import House, calls_of
+from tests.safety.installation import House, calls_of
 from tests.safety.stage import Stage
 from tests.web.site import Site
 

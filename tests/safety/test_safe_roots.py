@@ -1,4 +1,4 @@
-"""Where a person has named the only folders that may be written, no way leads out of them."""
+"""With safe roots configured, nothing is written elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hermes.policy.safe_roots import safe_roots
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from hermes.workspaces.confinement.sandbox import Wanted
-from tests.policy.deciding import ROOT, decide, rules
+from tests.policy.decisions import ROOT, decide, rules
 from tests.workspaces.places import confined_missing
 
 SAFE = f"{ROOT}/out"

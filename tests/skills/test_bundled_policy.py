@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.effects import Allow, Deny
-from tests.policy.deciding import ROOT, decide
+from tests.policy.decisions import ROOT, decide
 from tests.skills.test_bundled_blocks import CASES, blocks
 from tests.skills.test_bundled_programs import CASES as OPTIONAL_CASES
 

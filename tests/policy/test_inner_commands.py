@@ -1,4 +1,4 @@
-"""What programs are told to run is followed, wherever among their words it stands."""
+"""Commands among the arguments of a program are followed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hermes.core.effects import Allow, Ask
 from hermes.policy.programs.code_texts import usual_quotes
 from hermes.policy.programs.editors import commands_in
-from tests.policy.deciding import decide
+from tests.policy.decisions import decide
 
 
 @pytest.mark.parametrize(

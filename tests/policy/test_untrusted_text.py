@@ -1,4 +1,4 @@
-"""Strangers' text in view: what it may not cause, and what goes on as before."""
+"""Untrusted text in view: what it must not cause, and what stays allowed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hermes.core.effects import (
 from hermes.core.messages import InView, Message, Text, ToolMessage, ToolResult, user_says
 from hermes.policy.outgoing import contacted_urls, find_carried, is_named, is_plain_fetch
 from hermes.policy.rules import Blocked, PolicySettings
-from tests.policy.deciding import HOME, ROOT, USER, command, rules
+from tests.policy.decisions import HOME, ROOT, USER, command, rules
 
 WEB = frozenset({"user", "web:evil.example"})
 KEY = "sk9f27b6a1c3d4e5"

@@ -1,11 +1,11 @@
-"""What is allowed for ever is kept in the settings, but no secret is."""
+"""The allowlist in the settings holds no secrets."""
 
 from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Deny
 from hermes.policy.owner_rules import SEALED, Allowlist, seal
 from hermes.policy.rules import PolicySettings, Rules
-from tests.policy.deciding import HOME, ROOT, command, decide, rules
+from tests.policy.decisions import HOME, ROOT, command, decide, rules
 
 TOKEN = "ghp_" + "Zk3Qw9Lm2Xc7Vb5Nr8Ty1Pu4Hs6Jd0Fg3Aa"
 PUBLISH = f"curl -X POST -H 'Authorization: Bearer {TOKEN}' https://api.example.com/releases"

@@ -1,4 +1,4 @@
-"""What earlier commands defined in the shell is followed in the next one."""
+"""Functions and aliases that earlier commands defined are followed."""
 
 from __future__ import annotations
 

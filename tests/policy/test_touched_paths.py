@@ -1,11 +1,11 @@
-"""A verdict tells which files a command changes, and whether it changes any."""
+"""A verdict lists the files that a command changes."""
 
 from __future__ import annotations
 
 import pytest
 
 from hermes.policy.findings import Verdict
-from tests.policy.deciding import HOME, ROOT, command, rules
+from tests.policy.decisions import HOME, ROOT, command, rules
 
 
 def verdict(script: str) -> Verdict:

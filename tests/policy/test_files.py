@@ -1,4 +1,4 @@
-"""Files: credentials, our own state, devices and start files are guarded in every spelling."""
+"""Credentials, own state, devices and start files are guarded in every spelling."""
 
 from __future__ import annotations
 

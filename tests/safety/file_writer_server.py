@@ -1,4 +1,4 @@
-"""A foreign server with one tool, which writes what it is told."""
+"""An MCP server with one tool that writes files."""
 
 from __future__ import annotations
 

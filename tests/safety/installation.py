@@ -1,4 +1,4 @@
-"""A whole installation with canaries around it: a home, its settings, the real program."""
+"""A complete installation with canaries: a home, its settings, the real program."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What commands reach through others: launchers, statements, searches, code in a word."""
+"""Effects through other programs: launchers, statements, searches, inline code."""
 
 from __future__ import annotations
 
 import pytest
 
 from hermes.core.effects import Allow, Ask, Deny
-from tests.policy.deciding import decide, rules
+from tests.policy.decisions import decide, rules
 
 HOME = "/home/person"
 

@@ -1,4 +1,4 @@
-"""The owner's standing rules: for effects, people and surfaces."""
+"""The owner's rules for effects, people and surfaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.core.effects import Allow, Ask, Deny, ReadPath, WritePath
 from hermes.core.errors import ConfigError
 from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import PolicySettings
-from tests.policy.deciding import ROOT, decide, rules
+from tests.policy.decisions import ROOT, decide, rules
 
 FILE = """
 [[rule]]

@@ -1,4 +1,4 @@
-"""However a command is wrapped, quoted or hidden, the decision does not become milder."""
+"""Wrapping, quoting or hiding a command never makes the decision milder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hermes.policy.rules import Rules
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.tree import Unclear
 from tests.policy.corpora import load
-from tests.policy.deciding import decide, rules
+from tests.policy.decisions import decide, rules
 
 Wrapper = Callable[[str], str]
 
