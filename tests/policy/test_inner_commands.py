@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.effects import Allow, Ask
-from hermes.policy.programs.code_texts import usual_quotes
+from hermes.policy.programs.script_code import usual_quotes
 from hermes.policy.programs.editors import commands_in
 from tests.policy.decisions import decide
 

@@ -238,32 +238,3 @@ def check_terraform(call: Call) -> Stream | None:
         call.ask("remote_code", "It takes in a module that comes from elsewhere.")
     words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
     return check_subcommands(call.part(words))
-
-
-def check_ansible(call: Call) -> Stream | None:
-    options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
-    if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
-        return None
-    if call.name == "ansible-playbook" and options.has("-C", "--check"):
-        call.work("network", "It only shows what it would do.")
-        return None
-    module = options.value("-m", "--module-name")
-    if call.name == "ansible" and module in ("ping", "setup", "debug", "stat", "gather_facts"):
-        call.work("network", "It looks at other machines.")
-        return None
-    call.ask("remote_state", "It works on other machines.")
-    if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):
-        for text in options.values("-a", "--args"):
-            call.runs_text(text)
-    return None
-
-
-# Names of settings that hold no password.
-PLAIN_SETTING = regex(r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)")
-
-
-def check_heroku(call: Call) -> Stream | None:
-    words = call.options("-a -r --app --remote").operands
-    if words[:1] == ["config:get"] and not all(map(PLAIN_SETTING.fullmatch, words[1:])):
-        call.ask("credentials", "It shows a setting that may hold a password.")
-    return check_subcommands(call)

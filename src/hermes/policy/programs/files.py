@@ -1,15 +1,114 @@
-"""Programs that create, change, move and delete files."""
+"""Programs that create, change, move, delete, pack and unpack files."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 
-from hermes.policy.call import Call
+from hermes.policy.call import Call, Options
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import find_stores, looks_like_key
+from hermes.policy.programs.running import is_fetched
+from hermes.policy.redirections import PLAIN_VIEWERS
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 from hermes.policy.words import word_set
+
+RUNS = (
+    "--to-command --checkpoint-action --use-compress-program -I --rsh-command --rmt-command "
+    "--info-script --new-volume-script -F"
+).split()
+PACKERS = regex(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
+
+
+def check_tar(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    if words and words[0][:1] not in ("-", "") and re.fullmatch(r"[A-Za-z]+", words[0]):
+        words = _old_style(words)
+    options = Options(words, call.record.values)
+    for program in options.values(*RUNS):
+        if not PACKERS.match(program) and not program.startswith(
+            ("dot", "echo", "sleep", "ttyout")
+        ):
+            call.ask("shell_escape", "It makes tar run another program.")
+            call.runs_text(program.removeprefix("exec="))
+    folder = options.value("-C", "--directory")
+    archive = options.value("-f", "--file") or "-"
+    if options.has("-x", "--extract", "--get"):
+        return _extract(call, options, folder or ".", archive)
+    if options.has("-t", "--list", "-d", "--diff"):
+        call.reads(archive)
+        return None
+    call.reads_all(*options.operands, *options.values("-T", "--files-from"))
+    if folder:
+        call.reads_all(folder)
+    if "--remove-files" in words:
+        names = [posixpath.join(folder or "", each) for each in options.operands]
+        call.deletes(*names, recursive=True)
+    if archive != "-":
+        call.writes(archive)
+        return NOTHING
+    return Stream(text=UNKNOWN, origin="file")
+
+
+def _old_style(words: list[str]) -> list[str]:
+    """`tar xzf a -C b`: the letters first, then the values in their order."""
+    letters, rest = words[0], words[1:]
+    out: list[str] = []
+    for letter in letters:
+        if letter in "fCTXIbKNVHg" and rest:
+            out += [f"-{letter}", rest.pop(0)]
+        else:
+            out.append(f"-{letter}")
+    return out + rest
+
+
+def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream | None:
+    if archive != "-":
+        call.reads(archive)
+    if options.has("-O", "--to-stdout"):
+        return Stream(text=UNKNOWN, origin=call.stdin.origin)
+    if options.has("-P", "--absolute-names"):
+        call.ask("overwrite", "It may write anywhere the archive says.")
+    call.writes(folder)
+    if call.stdin.origin == "network" or is_fetched(call, call.path(archive)):
+        call.state.files[call.path(folder)] = Stream(origin="network")
+    return NOTHING
+
+
+def check_unzip(call: Call) -> Stream | None:
+    options = call.options("-d -x -P -O")
+    call.reads(*options.operands[:1])
+    if options.has("-K", "-:"):
+        call.ask("privilege", "It keeps marks that give others rights, or leaves its folder.")
+    if options.has("-l", "-t", "-v", "-Z"):
+        return None
+    if options.has("-p", "-c"):
+        return Stream(text=UNKNOWN, origin="file")
+    folder = options.value("-d") or "."
+    call.writes(folder)
+    if options.operands and is_fetched(call, call.path(options.operands[0])):
+        call.state.files[call.path(folder)] = Stream(origin="network")
+    return NOTHING
+
+
+def check_man(call: Call) -> Stream | None:
+    options = call.options("-P -H -M -S -s -m -C -L -p -r --pager --html --config-file")
+    for program in options.values("-P", "--pager", "-H", "--html"):
+        viewer, _, told = program.partition(" ")
+        if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
+            call.ask("shell_escape", "It makes man run another program.")
+            call.runs_text(program)
+    return None
+
+
+def check_pager(call: Call) -> Stream | None:
+    for word in call.arguments:
+        if word.startswith("+") and "!" in word:
+            call.ask("shell_escape", "It makes a pager run a command.")
+            call.runs_text(word.partition("!")[2])
+    call.reads(*(word for word in call.arguments if word[:1] not in "-+"))
+    return Stream(text=UNKNOWN, origin="file")
+
 
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))

@@ -124,13 +124,8 @@ def check_worktree(call: Call) -> Stream | None:
     return None
 
 
-RUN_OPTIONS = (
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "--ext-diff",
-    "--textconv",
-    "--open-files-in-pager",
+RUN_OPTIONS = tuple(
+    ("--upload-pack --receive-pack --exec --ext-diff --textconv --open-files-in-pager").split()
 )
 # Common aliases.
 USUAL_ALIASES = {"st": "status", "co": "checkout", "ci": "commit", "br": "branch", "df": "diff"}

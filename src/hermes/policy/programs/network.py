@@ -67,19 +67,11 @@ CURL_TAKING = """
     --unix-socket --interface --limit-rate --trace --trace-ascii --stderr --netrc-file --capath
     --retry-max-time --connect-to --dns-servers --ciphers --tls-max --engine --socks5
 """.replace(" -h ", " ")
-SENDS = (
-    "-d",
-    "--data",
-    "--data-raw",
-    "--data-binary",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "-F",
-    "--form",
-    "--form-string",
-    "-T",
-    "--upload-file",
+SENDS = tuple(
+    (
+        "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form "
+        "--form-string -T --upload-file"
+    ).split()
 )
 
 

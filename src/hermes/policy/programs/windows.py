@@ -130,10 +130,3 @@ def check_windows(call: Call) -> Stream | None:
     check_text(call, " ".join(words))
     _words(call, words)
     return None
-
-
-def check_format(call: Call) -> Stream | None:
-    if any(re.match(r"(?i)^[a-z]:$", word) for word in call.arguments):
-        call.never("disk", "it formats a drive")
-    call.ask("disk", "It formats a drive.")
-    return None
