@@ -224,7 +224,7 @@ def check_jq(call: Call) -> Stream | None:
     for found in ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
             call.ask("credentials", f"It shows the secret that ${found[1]} holds.")
-    options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
+    options = call.options(call.record.values)
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
     if in_place:

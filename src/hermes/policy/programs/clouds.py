@@ -203,7 +203,7 @@ NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
 
 def check_cloud(call: Call) -> Stream | None:
     """gcloud, az, doctl and others: the verb follows the nouns."""
-    words = call.options("--project --format --filter --zone --region -o -g -n -q").operands
+    words = call.options(call.record.values).operands
     text = " ".join(words)
     if NAMES_OF_SECRETS.match(text):
         call.work("network", "It looks at the cloud.")

@@ -200,7 +200,7 @@ def _sqlite_files(call: Call, text: str) -> None:
 
 def check_sqlite(call: Call) -> Stream | None:
     names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
-    options = call.options("-cmd -init -separator -newline -nullvalue")
+    options = call.options(call.record.values)
     if options.has("--version", "-v") and not names:
         return None
     if names:
@@ -224,7 +224,7 @@ def check_sqlite(call: Call) -> Stream | None:
 
 
 def check_engine(call: Call) -> Stream | None:
-    options = call.options("-c -s -f -cmd -init -separator -nullvalue -q -d --query --queries-file")
+    options = call.options(call.record.values)
     names = [word for word in options.operands if word != "local"]
     asked = options.values("-c", "-s", "-cmd", "-q", "--query")
     texts = asked or (names if call.name in ASKED_DIRECTLY else names[1:])
@@ -246,7 +246,7 @@ ASKED_DIRECTLY = frozenset(("octosql", "dsq", "trdsql", "textql", "q"))
 
 
 def check_redis(call: Call) -> Stream | None:
-    options = call.options("-h -p -a -n -u -s --user --pass -r -i --pattern --count --eval")
+    options = call.options(call.record.values)
     words = options.operands
     if options.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--version"):
         return None
@@ -261,7 +261,7 @@ def check_redis(call: Call) -> Stream | None:
 
 
 def check_mongo(call: Call) -> Stream | None:
-    options = call.options("--eval --host --port -u -p --username --password --db --file -f")
+    options = call.options(call.record.values)
     for text in options.values("--eval"):
         check_code(call, text, backticks=False)
         if LOSES.search(text) or re.search(
@@ -278,7 +278,7 @@ def check_mongo(call: Call) -> Stream | None:
 
 
 def check_bq(call: Call) -> Stream | None:
-    words = call.options("--project_id --dataset_id --format --location -n").operands
+    words = call.options(call.record.values).operands
     if words[:1] and words[0] in ("ls", "show", "head", "version", "help", "info"):
         call.work("network", "It looks at the cloud.")
     elif words[:1] == ["query"]:

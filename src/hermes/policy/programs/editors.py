@@ -21,7 +21,7 @@ GETLINE = regex(
 
 
 def check_awk(call: Call) -> Stream | None:
-    options = call.options("-F -v -f -i --field-separator --assign --file --include", permute=False)
+    options = call.options(call.record.values, permute=False)
     files = options.operands
     for name in options.values("-f", "--file"):
         own_program(call, name)

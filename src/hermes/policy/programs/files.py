@@ -92,7 +92,7 @@ def check_unzip(call: Call) -> Stream | None:
 
 
 def check_man(call: Call) -> Stream | None:
-    options = call.options("-P -H -M -S -s -m -C -L -p -r --pager --html --config-file")
+    options = call.options(call.record.values)
     for program in options.values("-P", "--pager", "-H", "--html"):
         viewer, _, told = program.partition(" ")
         if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
@@ -137,7 +137,7 @@ def check_rmdir(call: Call) -> Stream | None:
 
 
 def check_shred(call: Call) -> Stream:
-    names = call.options("-n -s --iterations --size --random-source").operands
+    names = call.options(call.record.values).operands
     call.writes(*names)
     call.deletes(*names, recursive=call.name in ("srm", "wipe", "scrub"))
     return NOTHING
@@ -214,7 +214,7 @@ def check_mv(call: Call) -> Stream:
 
 
 def check_ln(call: Call) -> Stream:
-    options = call.options("-t --target-directory -S --suffix")
+    options = call.options(call.record.values)
     names = options.operands
     if not names:
         return NOTHING
@@ -243,7 +243,7 @@ def check_make(call: Call) -> Stream:
 
 
 def check_install(call: Call) -> Stream:
-    options = call.options("-m -o -g -t -S --mode --owner --group --target-directory --suffix")
+    options = call.options(call.record.values)
     for mode in options.values("-m", "--mode"):
         if SPECIAL_MODE.match(mode) or re.search(r"[+=][rwxX]*s", mode):
             call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")

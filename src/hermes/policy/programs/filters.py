@@ -15,12 +15,6 @@ from hermes.policy.path_effects import KEY_FILE, home_stores
 from hermes.policy.patterns import regex
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
-GREP_VALUES = """
-    -e -f -m -A -B -C -g -t -T -d -D -j --include --exclude --exclude-dir --type --glob --regexp
-    --file --max-count --after-context --before-context --color --colour --type-not
-"""
-
-
 # Name patterns of keys and passwords.
 KEY_PATTERN = regex(
     r"(?i)^\*?\.(pem|key|env|kdbx|ovpn|p12|pfx|jks|keystore|ppk|asc|gpg|htpasswd|netrc|pgpass)\*?$"
@@ -82,7 +76,7 @@ def check_turned(call: Call) -> Stream:
 
 
 def check_grep(call: Call) -> Stream:
-    options = call.options(GREP_VALUES)
+    options = call.options(call.record.values)
     if options.has("--pre", "--hostname-bin"):
         call.ask("shell_escape", "It runs a program on each file that it searches.")
     patterned = options.values("-e", "-f", "--regexp", "--file")
@@ -110,7 +104,7 @@ def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
 
 
 def check_ls(call: Call) -> Stream:
-    options = call.options("-I -T -w --color --sort --time --ignore --hide")
+    options = call.options(call.record.values)
     names = options.operands
     if any(sign in name for name in names for sign in "*?["):
         return Stream(text="\n".join(names))
@@ -270,7 +264,7 @@ def check_dirname(call: Call) -> Stream:
 
 
 def check_realpath(call: Call) -> Stream:
-    names = call.options("--relative-to --relative-base").operands
+    names = call.options(call.record.values).operands
     return Stream(text="\n".join(call.path(each) for each in names))
 
 
@@ -286,7 +280,7 @@ def check_mktemp(call: Call) -> Stream:
 
 
 def check_sort(call: Call) -> Stream:
-    options = call.options("-k -t -S -T -o --output --key --field-separator --compress-program")
+    options = call.options(call.record.values)
     call.writes(*options.values("-o", "--output"))
     if programs := options.values("--compress-program"):
         call.ask("shell_escape", f"It runs `{programs[0]}`.")

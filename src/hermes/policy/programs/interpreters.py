@@ -13,8 +13,6 @@ from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
 from hermes.policy.words import word_set
 
-TAKING = """-c --config --import-map --lock --ext --cwd -L --log-level --cert --location --seed
-    --v8-flags --env-file --output -o --root -n --name"""
 CODE = frozenset(("eval", "repl"))
 NEW = frozenset("add install i uninstall remove upgrade".split())
 SHARED = frozenset(("publish", "deploy", "jupyter"))
@@ -22,7 +20,7 @@ RUNS = frozenset(("run", "serve", "test", "bench", "compile", "check"))
 
 
 def check_deno(call: Call) -> Stream | None:
-    options = call.options(TAKING)
+    options = call.options(call.record.values)
     verb, names = (options.operands[:1] or [""])[0], options.operands[1:]
     named = names[1:] if verb in CODE else names
     if any("://" in word or word.startswith(("npm:", "jsr:")) for word in named):

@@ -58,15 +58,6 @@ LOOPBACK = regex(
 # Ports of databases and registries with an HTTP interface.
 STORES = regex(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
 METADATA = regex(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
-CURL_TAKING = """
-    -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data
-    --data-raw --data-binary --data-urlencode --data-ascii --json --form --form-string --header
-    --user-agent --cookie --cookie-jar --output --output-dir --request --upload-file --user
-    --proxy --url --max-time --connect-timeout --retry --retry-delay --referer --range --cacert
-    --cert --key --config --write-out --resolve --dump-header --proxy-user --oauth2-bearer
-    --unix-socket --interface --limit-rate --trace --trace-ascii --stderr --netrc-file --capath
-    --retry-max-time --connect-to --dns-servers --ciphers --tls-max --engine --socks5
-""".replace(" -h ", " ")
 SENDS = tuple(
     (
         "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form "
@@ -76,7 +67,7 @@ SENDS = tuple(
 
 
 def check_curl(call: Call) -> Stream | None:
-    options = call.options(CURL_TAKING)
+    options = call.options(call.record.values)
     urls = [*options.operands, *options.values("--url")]
     local = bool(urls) and all(LOOPBACK.match(each) for each in urls)
     bodies = options.values(*SENDS)
@@ -144,11 +135,7 @@ def _plain(call: Call, word: str) -> bool:
 
 
 def check_wget(call: Call) -> Stream | None:
-    options = call.options(
-        "-O -o -a -P -i -U -t -T -e -D -A -R -l -Q -w --output-document --directory-prefix "
-        "--post-data --post-file --method --body-data --body-file --header --user-agent --user "
-        "--password --input-file --tries --timeout --execute --referer --limit-rate"
-    )
+    options = call.options(call.record.values)
     urls = options.operands
     local = bool(urls) and all(LOOPBACK.match(each) for each in urls)
     bodies = options.values("--post-data", "--body-data")
@@ -176,7 +163,7 @@ def check_wget(call: Call) -> Stream | None:
 
 
 def check_httpie(call: Call) -> Stream | None:
-    words = call.options("-a -A -o --auth --output --session --timeout").operands
+    words = call.options(call.record.values).operands
     method = words[0].upper() if words and words[0].isupper() else ""
     urls = words[1:2] if method else words[:1]
     items = words[2:] if method else words[1:]
@@ -200,9 +187,7 @@ def check_out(call: Call) -> Stream:
 
 
 def check_nc(call: Call) -> Stream:
-    options = call.options(
-        "-p -w -e -c -s -x -X -i -q -g -G --exec --sh-exec --lua-exec", permute=True
-    )
+    options = call.options(call.record.values, permute=True)
     for program in options.values("-e", "-c", "--exec", "--sh-exec", "--lua-exec"):
         call.ask("shell_escape", "It gives others a command of this machine.")
         call.runs_text(program)
@@ -226,11 +211,10 @@ def check_socat(call: Call) -> Stream:
 
 
 FORGE = regex(r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$")
-SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 
 def check_ssh(call: Call) -> Stream:
-    options = call.options(SSH_TAKING, permute=False)
+    options = call.options(call.record.values, permute=False)
     if options.has("-V", "-G", "-Q") and not options.values("-o", "-F"):
         return NOTHING
     _ssh_settings(call, options)
@@ -268,7 +252,7 @@ def _ssh_settings(call: Call, options: Options) -> None:
 
 
 def check_scp(call: Call) -> Stream:
-    options = call.options("-c -F -i -J -l -o -P -S -D")
+    options = call.options(call.record.values)
     _ssh_settings(call, options)
     for program in options.values("-S"):
         call.ask("shell_escape", f"It uses `{program}` for its connections.")
@@ -282,10 +266,7 @@ def check_scp(call: Call) -> Stream:
 
 
 def check_rsync(call: Call) -> Stream:
-    options = call.options(
-        "-e -f -B -T -M --rsh --rsync-path --exclude --include --filter --files-from --log-file "
-        "--bwlimit --exclude-from --include-from --temp-dir --backup-dir --port --password-file"
-    )
+    options = call.options(call.record.values)
     for program in options.values("-e", "--rsh", "--rsync-path"):
         if not re.fullmatch(r"ssh( -[\w]+( [\w./~-]+)?)*", program):
             call.ask("shell_escape", f"It uses `{program}` for its connections.")
@@ -318,7 +299,7 @@ RUNS_MORE = regex(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netr
 
 def check_fetcher(call: Call) -> Stream | None:
     """aria2c, yt-dlp, lynx -dump: they fetch and write files."""
-    options = call.options("-o -O -d -P -f -x -s -j -i -c --dir --out --output --paths --format")
+    options = call.options(call.record.values)
     if any(RUNS_MORE.match(word) for word in call.arguments):
         call.ask("shell_escape", "It makes what it fetches the business of another program.")
     if options.values("-i", "-c"):

@@ -187,9 +187,7 @@ def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stre
 
 
 def check_npx(call: Call) -> Stream | None:
-    options = call.options(
-        "-p -c --package --call --registry --from --with --python", permute=False
-    )
+    options = call.options(call.record.values, permute=False)
     for text in options.values("-c", "--call"):
         call.ask("remote_code", "It fetches packages to run a command with.")
         call.runs_text(text)
@@ -202,7 +200,7 @@ def check_npx(call: Call) -> Stream | None:
 
 
 def check_pipx(call: Call) -> Stream | None:
-    words = call.options("--spec --python --index-url").operands
+    words = call.options(call.record.values).operands
     if words[:1] == ["run"]:
         return _fetched_tool(call, words[1:])
     if words[:1] not in (["list"], ["environment"], []):

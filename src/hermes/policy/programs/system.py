@@ -36,7 +36,7 @@ def check_disk_tool(call: Call) -> Stream | None:
 
 
 def check_ssh_keygen(call: Call) -> Stream | None:
-    options = call.options("-f -t -b -C -N -P -I -n -O -s -w -Y")
+    options = call.options(call.record.values)
     call.reads(*options.values("-f"))
     names = options.values("-f")
     if names and options.has("-t") and options.has("-N") and all(map(call.here, names)):
@@ -87,7 +87,7 @@ def check_open(call: Call) -> Stream | None:
 
 def check_hermes(call: Call) -> Stream | None:
     """Hermes itself: reading is allowed, changing its rules is denied."""
-    words = call.options("-m --model --provider -z --resume -c").operands
+    words = call.options(call.record.values).operands
     reading = {"sessions", "cost", "trace", "doctor", "logs", "prompt-size"}
     changing = {"prune", "import", "delete", "fork", "fix"}
     text = " ".join(call.arguments)
@@ -129,9 +129,7 @@ def check_kill(call: Call) -> Stream | None:
 
 
 def check_gdb(call: Call) -> Stream | None:
-    options = call.options(
-        "-p -x -ex -iex -ix -c -s -d --pid --command --eval-command", permute=False
-    )
+    options = call.options(call.record.values, permute=False)
     words = call.arguments
     if options.values("-p", "--pid") or any("attach" in word for word in words):
         call.ask("process_kill", "It reaches into another process.")

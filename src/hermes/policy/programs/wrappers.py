@@ -75,7 +75,7 @@ def _enter(call: Call, folder: str | None) -> None:
 
 
 def check_su(call: Call) -> Stream | None:
-    options = call.options("-c -s -g -G -w --command --shell --group --session-command")
+    options = call.options(call.record.values)
     call.ask("privilege", "`su` runs it as somebody else.")
     for text in options.values("-c", "--command", "--session-command"):
         call.runs_text(text)
@@ -127,8 +127,7 @@ def _words(text: str) -> list[str]:
 
 def check_xargs(call: Call) -> Stream | None:
     options = call.options(
-        "-a -E -I -J -L -n -P -s -d --arg-file --delimiter --replace --max-args --max-procs "
-        "--max-lines --max-chars --process-slot-var",
+        call.record.values,
         permute=False,
     )
     stdin = call.stdin
@@ -159,9 +158,7 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
 
 
 def check_parallel(call: Call) -> Stream | None:
-    words = call.options(
-        "-j -a -N -n -S --jobs --delay --timeout --arg-file", permute=False
-    ).operands
+    words = call.options(call.record.values, permute=False).operands
     at = next((i for i, each in enumerate(words) if re.fullmatch(r":{3,4}\+?", each)), len(words))
     command, given = words[:at], [each for each in words[at:] if not each.startswith(":::")]
     values = (
@@ -191,7 +188,7 @@ def _filled(word: str, value: str) -> str:
 
 
 def check_watch(call: Call) -> Stream | None:
-    options = call.options("-n -q -s --interval --equexit --shotsdir", permute=False)
+    options = call.options(call.record.values, permute=False)
     words = options.operands
     # Without -x the words are joined, and quotes around a script are lost.
     quoted = len(words) > 1 and any(" " in word for word in words)
@@ -214,7 +211,7 @@ def check_cargo_watch(call: Call) -> Stream | None:
 
 
 def check_flock(call: Call) -> Stream | None:
-    options = call.options("-w -E -c --timeout --command", permute=False)
+    options = call.options(call.record.values, permute=False)
     words = options.operands[1:]
     if words[:1] == ["-c"] or options.value("-c", "--command"):
         return call.runs_text(options.value("-c", "--command") or " ".join(words[1:]))
@@ -247,7 +244,7 @@ def check_perf(call: Call) -> Stream | None:
 
 def check_nix(call: Call) -> Stream | None:
     """The project's own flake may be built and run."""
-    words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
+    words = call.options(call.record.values, permute=False)
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
     at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))
     named = [word for word in rest[:at] if not word.startswith("-")]
