@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.effects import Allow, Ask
-from hermes.policy.programs.script_code import usual_quotes
 from hermes.policy.programs.editors import commands_in
+from hermes.policy.programs.script_code import usual_quotes
 from tests.policy.decisions import decide
 
 

@@ -27,12 +27,12 @@ MOST_TURNS = 5
 INSTALLS = regex(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
-def check_targets(call: Call) -> Stream | None:
+def check_targets(call: Call) -> None:
     """make and other task runners: targets with outward names are asked about."""
     dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
     if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
         call.work(reason="It only shows what it would do.")
-        return None
+        return
     check_worker(call)
     options = call.options(
         "-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E --justfile -d "
@@ -71,7 +71,6 @@ def check_targets(call: Call) -> Stream | None:
             "just",
         ):
             _installed(call, word, options.operands)
-    return None
 
 
 def _installed(call: Call, target: str, words: list[str]) -> None:
@@ -127,7 +126,7 @@ def _for_shell(line: str, known: dict[str, str]) -> str:
     return line.replace("$$", "$")
 
 
-def check_cmake(call: Call) -> Stream | None:
+def check_cmake(call: Call) -> None:
     check_worker(call)
     words = call.arguments
     if "--install" in words and "--prefix" not in " ".join(words):
@@ -142,10 +141,9 @@ def check_cmake(call: Call) -> Stream | None:
             call.writes(*inner[-1:])
     if words[:1] == ["-P"]:
         own_program(call, (words[1:2] or [""])[0])
-    return None
 
 
-def check_java(call: Call) -> Stream | None:
+def check_java(call: Call) -> None:
     options = call.arguments
     for place, word in enumerate(options):
         following = (options[place + 1 : place + 2] or [""])[0]
@@ -158,10 +156,9 @@ def check_java(call: Call) -> Stream | None:
         if word == "-jar" and place + 1 < len(options):
             own_program(call, options[place + 1])
     call.work(reason="It runs a program of the project.")
-    return None
 
 
-def check_rake(call: Call) -> Stream | None:
+def check_rake(call: Call) -> None:
     testing = targets_tests(call)
     kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
     check_worker(call.part(kept))
@@ -188,14 +185,13 @@ def check_rake(call: Call) -> Stream | None:
         call.stdin.text.replace(UNKNOWN, "").strip() or "production" in call.arguments
     ):
         call.ask("database", "It runs code on the project's database.")
-    return None
 
 
 # They choose the database by the stage.
 STAGED = ("knex", "sequelize")
 
 
-def check_migrations(call: Call) -> Stream | None:
+def check_migrations(call: Call) -> None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
     testing = call.name in STAGED and targets_tests(call)
@@ -204,7 +200,6 @@ def check_migrations(call: Call) -> Stream | None:
     ):
         call.ask("database", "It takes changes of the database back, and data with them.")
     call.work(reason="It works on the project's database.")
-    return None
 
 
 def check_php_tool(call: Call) -> Stream | None:
@@ -254,24 +249,23 @@ def check_reader(call: Call) -> Stream | None:
     return None
 
 
-def check_code_view(call: Call) -> Stream | None:
+def check_code_view(call: Call) -> None:
     """Editors with a window."""
     options = call.options()
     if options.has("--version", "-v", "--help", "--list-extensions"):
-        return None
+        return
     opening = options.operands[:1] and options.operands[0] in ("tunnel", "serve-web", "serve")
     if not options.pairs and not opening and all(map(call.here, options.operands)):
         call.work(reason="It opens files of the workspace in an editor.")
-        return None
+        return
     if opening:
         call.ask("network_listen", "It opens a way in from outside.")
     if "--install-extension" in " ".join(call.arguments):
         call.ask("package_install", "It installs an extension.")
     call.ask("shell_escape", "It opens a window on this machine.")
-    return None
 
 
-def check_little_language(call: Call) -> Stream | None:
+def check_little_language(call: Call) -> None:
     """dc and m4 can start programs."""
     check_worker(call)
     texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
@@ -279,4 +273,3 @@ def check_little_language(call: Call) -> Stream | None:
         for found in re.finditer(r"(?:^|\s)!\s*(\S.*)|\be?syscmd\(`?([^')]*)", text):
             call.ask("shell_escape", f"It makes `{call.name}` run another program.")
             call.runs_text(found[1] or found[2])
-    return None

@@ -166,7 +166,7 @@ def check_kubectl(call: Call) -> Stream | None:
     return check_subcommands(call)
 
 
-def check_aws(call: Call) -> Stream | None:
+def check_aws(call: Call) -> None:
     words = call.options(
         "--region --profile --output --query --endpoint-url --cli-input-json --filters"
     ).operands
@@ -174,7 +174,7 @@ def check_aws(call: Call) -> Stream | None:
     options = call.options("--endpoint-url --region --profile")
     if call.name == "awslocal" or NEAR.match(options.value("--endpoint-url") or ""):
         call.work(reason="It works on a likeness of the cloud on this machine.")
-        return None
+        return
     secret = re.search(
         r"secret|password|token(?!ize)|login|decrypt|credential|access-key|export|get-parameter",
         f"{service} {verb}",
@@ -194,14 +194,13 @@ def check_aws(call: Call) -> Stream | None:
         call.work("network", "It looks at the cloud.")
     else:
         call.ask("remote_state", "It changes something in the cloud.")
-    return None
 
 
 # Lists names of secrets only.
 NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
 
 
-def check_cloud(call: Call) -> Stream | None:
+def check_cloud(call: Call) -> None:
     """gcloud, az, doctl and others: the verb follows the nouns."""
     words = call.options(call.record.values).operands
     text = " ".join(words)
@@ -215,7 +214,6 @@ def check_cloud(call: Call) -> Stream | None:
         call.work("network", "It looks at the cloud.")
     else:
         call.ask("remote_state", "It changes something in the cloud.")
-    return None
 
 
 def check_gh(call: Call) -> Stream | None:

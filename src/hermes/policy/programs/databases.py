@@ -13,7 +13,7 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.subcommands import only_reads
-from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.words import word_set
 
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
@@ -159,7 +159,7 @@ def _attached(call: Call, lost: str, text: str) -> bool:
     return lost.lower().startswith("attach") and bool(names) and all(map(call.here, names))
 
 
-def check_client(call: Call) -> Stream | None:
+def check_client(call: Call) -> None:
     """`code_options` of the record hold statements, `file_options` files with statements."""
     record = call.record
     # A password follows its letter directly; it is not a group of options.
@@ -173,14 +173,13 @@ def check_client(call: Call) -> Stream | None:
     for text in texts:
         check_sql(call, text, own=False)
     if texts or files or options.has("--version", "-V", "--help", "-l", "--list"):
-        return None
+        return
     if call.name == "influx" and only_reads(call, ordered=True):
-        return None
+        return
     if call.stdin.known:
         check_sql(call, call.stdin.text, own=False)
     else:
         call.ask("database", "It opens a database for statements that are not known yet.")
-    return None
 
 
 def _sqlite_files(call: Call, text: str) -> None:
@@ -198,11 +197,11 @@ def _sqlite_files(call: Call, text: str) -> None:
             call.writes(name)
 
 
-def check_sqlite(call: Call) -> Stream | None:
+def check_sqlite(call: Call) -> None:
     names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
     options = call.options(call.record.values)
     if options.has("--version", "-v") and not names:
-        return None
+        return
     if names:
         call.reads(names[0])
         own = call.here(names[0]) or names[0] == ":memory:"
@@ -220,10 +219,9 @@ def check_sqlite(call: Call) -> Stream | None:
     for place, word in enumerate(call.arguments[:-1]):
         if word in ("-cmd", "-init"):
             check_sql(call, call.arguments[place + 1], own=False)
-    return None
 
 
-def check_engine(call: Call) -> Stream | None:
+def check_engine(call: Call) -> None:
     options = call.options(call.record.values)
     names = [word for word in options.operands if word != "local"]
     asked = options.values("-c", "-s", "-cmd", "-q", "--query")
@@ -232,24 +230,23 @@ def check_engine(call: Call) -> Stream | None:
     if files := options.values("-f", "-init", "--queries-file"):
         for name in files:
             own_program(call, name)
-        return None
+        return
     if not texts and call.stdin.origin == "own":
         call.work(reason="It runs statements of the project.")
-        return None
+        return
     for text in texts or [call.stdin.text]:
         check_sql(call, text, own=True)
-    return None
 
 
 # Their first operand is a statement.
 ASKED_DIRECTLY = frozenset(("octosql", "dsq", "trdsql", "textql", "q"))
 
 
-def check_redis(call: Call) -> Stream | None:
+def check_redis(call: Call) -> None:
     options = call.options(call.record.values)
     words = options.operands
     if options.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--version"):
-        return None
+        return
     if not words and call.stdin.known:
         words = call.stdin.text.split()
     order = [word.lower() for word in words[:3]]
@@ -257,10 +254,9 @@ def check_redis(call: Call) -> Stream | None:
         call.work(reason="It reads a database.")
     elif not order or order[0] not in word_set("redis_reads"):
         call.ask("database", f"It changes or deletes data: {' '.join(words[:1]) or 'unknown'}.")
-    return None
 
 
-def check_mongo(call: Call) -> Stream | None:
+def check_mongo(call: Call) -> None:
     options = call.options(call.record.values)
     for text in options.values("--eval"):
         check_code(call, text, backticks=False)
@@ -274,10 +270,9 @@ def check_mongo(call: Call) -> Stream | None:
             call.work(reason="It reads a database.")
     if not options.values("--eval") and not options.has("--version", "--help"):
         call.ask("database", "It opens a database for statements that are not known yet.")
-    return None
 
 
-def check_bq(call: Call) -> Stream | None:
+def check_bq(call: Call) -> None:
     words = call.options(call.record.values).operands
     if words[:1] and words[0] in ("ls", "show", "head", "version", "help", "info"):
         call.work("network", "It looks at the cloud.")
@@ -286,12 +281,10 @@ def check_bq(call: Call) -> Stream | None:
             check_sql(call, text, own=False)
     else:
         call.ask("database", "It changes or deletes databases.")
-    return None
 
 
-def check_server(call: Call) -> Stream | None:
+def check_server(call: Call) -> None:
     if only_reads(call, ordered=True):
         call.work("network", "It looks at a database or a cluster.")
     else:
         call.ask("database", call.record.reason)
-    return None

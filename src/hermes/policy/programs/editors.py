@@ -139,7 +139,7 @@ STARTS = regex(
 )
 
 
-def check_editor(call: Call) -> Stream | None:
+def check_editor(call: Call) -> None:
     # For ed and ex, -s means silent.
     quiet = call.name in ("ed", "ex")
     words = [word for word in call.arguments if not (quiet and word == "-s")]
@@ -150,7 +150,6 @@ def check_editor(call: Call) -> Stream | None:
     if call.stdin.known:
         for lines, command in commands_in(call.stdin.text):
             _runs(call, command, filters=lines)
-    return None
 
 
 def _order(call: Call, text: str) -> None:

@@ -91,14 +91,13 @@ def check_unzip(call: Call) -> Stream | None:
     return NOTHING
 
 
-def check_man(call: Call) -> Stream | None:
+def check_man(call: Call) -> None:
     options = call.options(call.record.values)
     for program in options.values("-P", "--pager", "-H", "--html"):
         viewer, _, told = program.partition(" ")
         if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
             call.ask("shell_escape", "It makes man run another program.")
             call.runs_text(program)
-    return None
 
 
 def check_pager(call: Call) -> Stream | None:

@@ -93,7 +93,7 @@ def _makes(call: Call, name: str) -> None:
         call.writes(name)
 
 
-def check_clone(call: Call) -> Stream | None:
+def check_clone(call: Call) -> None:
     options = call.options(call.record.values)
     call.work("network", "It fetches a repository.")
     names = options.operands
@@ -107,10 +107,9 @@ def check_clone(call: Call) -> Stream | None:
         target = last.removesuffix(".git") or UNKNOWN
         _makes(call, target)
         call.state.files[call.path(target)] = Stream(origin="network")
-    return None
 
 
-def check_worktree(call: Call) -> Stream | None:
+def check_worktree(call: Call) -> None:
     options = call.options(call.record.values)
     verb = options.operands[0] if options.operands else "list"
     if verb in ("remove", "prune"):
@@ -121,7 +120,6 @@ def check_worktree(call: Call) -> Stream | None:
         call.work()
         for name in options.operands[1:2]:
             _makes(call, name)
-    return None
 
 
 RUN_OPTIONS = tuple(
@@ -168,9 +166,8 @@ def _verb(call: Call, verb: str) -> Stream | None:
     return judge_record(call)
 
 
-def check_working(call: Call) -> Stream | None:
+def check_working(call: Call) -> None:
     call.work(reason="It works in this repository.")
-    return None
 
 
 def check_listing(call: Call) -> Stream | None:
@@ -203,16 +200,15 @@ def _run_option(call: Call, verb: str, option: str) -> None:
             call.runs_text(value)
 
 
-def check_clean(call: Call) -> Stream | None:
+def check_clean(call: Call) -> None:
     options = call.options(call.record.values)
     if options.has("-n", "--dry-run"):
-        return None
+        return
     ignored = options.has("-X") and not options.has("-x")
     if ignored and options.operands and all(map(_made_again, options.operands)):
         call.deletes(*options.operands, recursive=True)
-        return None
+        return
     call.ask(LOST, "It deletes files that git does not know, for good.")
-    return None
 
 
 def _made_again(path: str) -> bool:
@@ -220,13 +216,12 @@ def _made_again(path: str) -> bool:
     return bool(REGENERABLE.match(path.rstrip("/").rpartition("/")[2]))
 
 
-def check_submodule(call: Call) -> Stream | None:
+def check_submodule(call: Call) -> None:
     words = [word for word in call.arguments if word not in ("--recursive", "--quiet", "-q")]
     if words[:1] == ["foreach"]:
         call.runs_text(" ".join(words[1:]))
     elif words[:1] and words[0] in ("deinit",):
         call.ask(LOST, "It deletes the files of submodules.")
     elif words[:1] and words[0] in ("status", "summary"):
-        return None
+        return
     call.work("network", "It may fetch submodules.")
-    return None

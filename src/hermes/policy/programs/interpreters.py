@@ -19,7 +19,7 @@ SHARED = frozenset(("publish", "deploy", "jupyter"))
 RUNS = frozenset(("run", "serve", "test", "bench", "compile", "check"))
 
 
-def check_deno(call: Call) -> Stream | None:
+def check_deno(call: Call) -> None:
     options = call.options(call.record.values)
     verb, names = (options.operands[:1] or [""])[0], options.operands[1:]
     named = names[1:] if verb in CODE else names
@@ -40,7 +40,6 @@ def check_deno(call: Call) -> Stream | None:
             call.ask("remote_state", f"`{names[0]}` sounds as if it changes something elsewhere.")
     elif verb in RUNS or "." in verb:
         _file(call, names[:1] if verb in RUNS else [verb])
-    return None
 
 
 def _code(call: Call, code: str) -> None:
@@ -257,11 +256,10 @@ def check_compiled(call: Call) -> Stream | None:
     return None if codes else check_worker(call)
 
 
-def check_osascript(call: Call) -> Stream | None:
+def check_osascript(call: Call) -> None:
     call.ask("shell_escape", "It drives other programs of this machine.")
     for text in call.options("-e -l").values("-e"):
         check_code(call, text, backticks=False)
-    return None
 
 
 def check_r(call: Call) -> Stream | None:

@@ -270,7 +270,7 @@ def check_cargo(call: Call) -> Stream | None:
     return check_subcommands(call.part(words, name="cargo"))
 
 
-def check_go(call: Call) -> Stream | None:
+def check_go(call: Call) -> None:
     words = call.arguments
     verb, rest = (words[0], words[1:]) if words else ("", [])
     if any(re.match(r"-(toolexec|exec|overlay|modfile|ldflags=.*-extld)", word) for word in rest):
@@ -292,14 +292,13 @@ def check_go(call: Call) -> Stream | None:
         if word == "-o":
             call.writes(rest[place + 1])
     if verb in ("version", "env", "list", "doc", "help", "vet", "bug"):
-        return None
+        return
     known = "build test run fmt mod generate clean tool work get install fix telemetry"
     if verb in known.split():
         ask_if_foreign_folder(call)
         call.work("network", "It builds or fetches what the project names.")
     elif verb:
         call.ask("unknown_program", f"`go {verb}` is not known.")
-    return None
 
 
 def check_conda(call: Call) -> Stream | None:
@@ -337,9 +336,8 @@ def check_mix(call: Call) -> Stream | None:
     return check_subcommands(call)
 
 
-def check_query(call: Call) -> Stream | None:
+def check_query(call: Call) -> None:
     """dpkg -l, rpm -qa, pacman -Q: the first option decides."""
     first = next((word for word in call.arguments if word.startswith("-")), "")
     if not first.startswith(tuple(call.record.looks.split())):
         call.ask(NEW, "It installs or removes packages.")
-    return None

@@ -20,22 +20,21 @@ WIPES = regex(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|
 TURNS_OFF = regex(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
 
 
-def check_disk_tool(call: Call) -> Stream | None:
+def check_disk_tool(call: Call) -> None:
     """Partition tools: listing is allowed, everything else destroys data."""
     options = call.options()
     reading = options.has("-l", "--list", "-p", "--print", "--version", "--help", "-V", "-v")
     if reading or "print" in call.arguments:
-        return None
+        return
     device = any(DISK.match(call.path(word)) for word in options.operands)
     given = call.stdin.known and bool(call.stdin.text.strip())
     typed = given and (call.name == "sfdisk" or "w" in call.stdin.text.split())
     if device and (len(call.arguments) > 1 or typed):
         call.never("disk", "it changes the partitions of a disk")
     call.ask("disk", "It changes the partitions of a disk.")
-    return None
 
 
-def check_ssh_keygen(call: Call) -> Stream | None:
+def check_ssh_keygen(call: Call) -> None:
     options = call.options(call.record.values)
     call.reads(*options.values("-f"))
     names = options.values("-f")
@@ -44,10 +43,9 @@ def check_ssh_keygen(call: Call) -> Stream | None:
         call.writes(*names)
     elif not options.has("-l", "-F", "-B"):
         call.ask("credentials", "It makes, shows or changes a key.")
-    return None
 
 
-def check_asked(call: Call) -> Stream | None:
+def check_asked(call: Call) -> None:
     """Asks as the record says, unless the call only reads."""
     record, text = call.record, " ".join(call.arguments)
     for word in call.arguments:
@@ -58,20 +56,19 @@ def check_asked(call: Call) -> Stream | None:
     if call.name == "kexec" and call.options().has("-e", "--exec"):
         call.never("power", "it starts another system at once")
     if call.arguments in (["-D"], ["--list-interfaces"], ["-L"]) and "captures" in record.flags:
-        return None
+        return
     names = record.category == "credentials" and names_only(call)
     tells = record.category in TELLING and "wipes" not in record.flags
     if names or (tells and only_reads(call)):
         call.work(reason=READS_ONLY)
     else:
         call.ask(record.category, record.reason)
-    return None
 
 
 SHOWN_FILE = regex(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
 
 
-def check_open(call: Call) -> Stream | None:
+def check_open(call: Call) -> None:
     """open and xdg-open may show a document of the project."""
     names = call.options().operands
     if (
@@ -82,10 +79,9 @@ def check_open(call: Call) -> Stream | None:
         call.work(reason="It shows a file of the workspace.")
     else:
         call.ask("shell_escape", "It drives other programs of this machine.")
-    return None
 
 
-def check_hermes(call: Call) -> Stream | None:
+def check_hermes(call: Call) -> None:
     """Hermes itself: reading is allowed, changing its rules is denied."""
     words = call.options(call.record.values).operands
     reading = {"sessions", "cost", "trace", "doctor", "logs", "prompt-size"}
@@ -96,10 +92,9 @@ def check_hermes(call: Call) -> Stream | None:
     elif (not words and call.options().has("--version", "-V", "--help")) or (
         words[:1] and words[0] in reading and not changing & set(words)
     ):
-        return None
+        return
     else:
         call.ask("own_state", "It starts or changes Hermes itself.")
-    return None
 
 
 # The schedule of a crontab line.
@@ -109,10 +104,10 @@ DEBUGGER_RUNS = regex(
 )
 
 
-def check_kill(call: Call) -> Stream | None:
+def check_kill(call: Call) -> None:
     words = list(call.arguments)
     if words[:1] in (["-l"], ["-L"], ["--list"]) or words[:2] == ["-s", "0"]:
-        return None
+        return
     test_only = words[:1] == ["-0"]
     targets = words[1:] if words[:1] and words[0][:1] == "-" else words
     if words[:1] and words[0] in ("-s", "-n", "--signal") and len(words) > 1:
@@ -125,10 +120,9 @@ def check_kill(call: Call) -> Stream | None:
     own = all(word.startswith("%") for word in targets)
     if not own and not test_only:
         call.ask("process_kill", "It ends or changes processes that this session may not own.")
-    return None
 
 
-def check_gdb(call: Call) -> Stream | None:
+def check_gdb(call: Call) -> None:
     options = call.options(call.record.values, permute=False)
     words = call.arguments
     if options.values("-p", "--pid") or any("attach" in word for word in words):
@@ -142,7 +136,6 @@ def check_gdb(call: Call) -> Stream | None:
     for name in (*options.operands[:1], *options.values("-x", "--command", "-ix")):
         own_program(call, name)
     call.work(reason="It runs a program of the project in a debugger.")
-    return None
 
 
 def check_crontab(call: Call) -> Stream | None:

@@ -44,11 +44,10 @@ def only_shows(text: str) -> bool:
     return bool(words) and all(map(LOOKING_VERBS.match, words)) and not WRITTEN.search(text)
 
 
-def check_shows(call: Call) -> Stream | None:
+def check_shows(call: Call) -> None:
     """A read-only cmdlet as a command: Get-Process, Sort-Object."""
     call.reads(*(word for word in call.arguments if not word.startswith("-")))
     call.work(reason="It only looks.")
-    return None
 
 
 def check_text(call: Call, text: str) -> None:
@@ -125,8 +124,7 @@ def check_shell(call: Call) -> Stream | None:
     return None
 
 
-def check_windows(call: Call) -> Stream | None:
+def check_windows(call: Call) -> None:
     words = [call.name, *call.arguments]
     check_text(call, " ".join(words))
     _words(call, words)
-    return None

@@ -74,12 +74,11 @@ def _enter(call: Call, folder: str | None) -> None:
         call.state.cwd = call.path(folder)
 
 
-def check_su(call: Call) -> Stream | None:
+def check_su(call: Call) -> None:
     options = call.options(call.record.values)
     call.ask("privilege", "`su` runs it as somebody else.")
     for text in options.values("-c", "--command", "--session-command"):
         call.runs_text(text)
-    return None
 
 
 def check_env(call: Call) -> Stream | None:
@@ -157,7 +156,7 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
     return [*found[:20], UNKNOWN] if len(found) > 20 else found
 
 
-def check_parallel(call: Call) -> Stream | None:
+def check_parallel(call: Call) -> None:
     words = call.options(call.record.values, permute=False).operands
     at = next((i for i, each in enumerate(words) if re.fullmatch(r":{3,4}\+?", each)), len(words))
     command, given = words[:at], [each for each in words[at:] if not each.startswith(":::")]
@@ -171,7 +170,7 @@ def check_parallel(call: Call) -> Stream | None:
     if not command:
         for value in values:
             call.runs_text(value)
-        return None
+        return
     marked = any("{" in each for each in command)
     for value in values[:20] or [UNKNOWN]:
         filled = [_filled(each, value) for each in command]
@@ -180,7 +179,6 @@ def check_parallel(call: Call) -> Stream | None:
             call.runs(text.split())
         else:
             call.runs_text(text)
-    return None
 
 
 def _filled(word: str, value: str) -> str:
@@ -270,21 +268,20 @@ def check_nix_shell(call: Call) -> Stream | None:
     return None
 
 
-def check_expect(call: Call) -> Stream | None:
+def check_expect(call: Call) -> None:
     call.ask("shell_escape", "It drives other programs by a script of its own.")
     for text in call.options("-c -f").values("-c"):
         for found in re.finditer(r"\bspawn\s+([^\n;]+)", text):
             call.runs_text(found[1])
-    return None
 
 
-def check_tmux(call: Call) -> Stream | None:
+def check_tmux(call: Call) -> None:
     reading = {"ls", "list-sessions", "list-windows", "capture-pane", "display-message", "-V"}
     words = list(call.arguments)
     while words and words[0] in ("-L", "-S", "-f") and len(words) > 1:
         del words[:2]
     if words and words[0] in reading:
-        return None
+        return
     if words[:1] and words[0] in ("send-keys", "send"):
         call.ask("shell_escape", "It types into another terminal.")
     _last_texts(call, words[1:])
@@ -292,7 +289,6 @@ def check_tmux(call: Call) -> Stream | None:
         call.work(reason="It runs a command in a terminal of its own.")
     else:
         call.ask("persistence", "What it starts goes on by itself.")
-    return None
 
 
 def _last_texts(call: Call, words: Sequence[str]) -> None:
