@@ -6,7 +6,7 @@ from hermes.core.delegating import GatedProcesses, GatedWorkspace
 from hermes.core.ports import Processes, Workspace
 
 # These tell where things are, or keep a tool's own bytes outside the project.
-TELLING = {"root", "cwd", "far", "shell", "resolve", "scratch"}
+TELLING = {"root", "cwd", "is_remote", "shell", "resolve", "scratch"}
 LOOKING = {"list", "poll", "log", "wait", "notices"}
 
 

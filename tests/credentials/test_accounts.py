@@ -27,11 +27,11 @@ from hermes.credentials.accounts import Accounts
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.net.http import Http
+from hermes.net.http import HttpClient
 from hermes.providers.catalogue import shipped
 
 config = load(Home(Path(sys.argv[1])), env={"OPENROUTER_API_KEY": "sk-or-1234"})
-accounts = Accounts(config, world=World(), http=Http(), env={})
+accounts = Accounts(config, world=World(), http=HttpClient(), env={})
 keys = accounts.keys_for("openrouter", shipped().vendors["openrouter"])
 assert keys.credential.key == "sk-or-1234"
 print(*[name for name in sys.modules if name.startswith("hermes.credentials")])

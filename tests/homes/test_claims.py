@@ -17,12 +17,12 @@ TOKEN = "a token that two homes have"
 HOLD = """
 import sys
 from pathlib import Path
-from hermes.homes.token_claims import claimed
+from hermes.homes.token_claims import hold_claim
 from hermes.config.home import Home
 
 home, folder, token = sys.argv[1:]
 env = {"HERMES_GATEWAY_LOCK_DIR": folder}
-with claimed("api", token, remedy="", home=Home(Path(home)), env=env):
+with hold_claim("api", token, remedy="", home=Home(Path(home)), env=env):
     print("held", flush=True)
     sys.stdin.read()
 """

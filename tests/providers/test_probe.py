@@ -110,9 +110,9 @@ async def test_an_endpoint_without_models_is_a_matter_of_settings(http: HttpClie
 def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
     code = (
         "import asyncio, sys\n"
-        "from hermes.net.http import Http\n"
-        "from hermes.providers.local_discovery import Place, find_local\n"
-        "from hermes.providers.catalogue import shipped\n"
+        "from hermes.net.http import HttpClient\n"
+        "from hermes.providers.local_discovery import LocalPort, find_local\n"
+        "from hermes.providers.catalogue import shipped_catalogue\n"
         "places = (Place('vLLM', 9, '/v1/models'),)\n"
         "print(asyncio.run(find_local(Http(), shipped(), places=places)))\n"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"

@@ -70,7 +70,7 @@ class RunShared:
 
     async def on_session_closed(self, session_id: str) -> None:
         """A session is closed."""
-        if "mirrors" in self.__dict__:
+        if "json_snapshots" in self.__dict__:
             await self.json_snapshots.leave(session_id)
 
     @cached_property

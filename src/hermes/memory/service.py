@@ -153,7 +153,7 @@ class MemoryService:
             self.user_model.notify_change(session_id, target, wishes, source)
 
     async def detach(self, session_id: str) -> None:
-        if "modelling" in self.__dict__:
+        if "user_model" in self.__dict__:
             await self.user_model.detach(session_id)
 
     def close(self) -> None:

@@ -84,8 +84,8 @@ async def test_the_process_ends_with_ours(played: Played, tmp_path: Path) -> Non
     code = (
         "import asyncio, os, signal\n"
         "from pathlib import Path\n"
-        "from hermes.providers.embedded.engines import Engines\n"
-        "from hermes.providers.embedded.model_file import describe\n"
+        "from hermes.providers.embedded.engines import EnginePool\n"
+        "from hermes.providers.embedded.model_file import describe_model_file\n"
         "async def main():\n"
         f"    engine = await Engines().start(describe(Path({str(tmp_path / 'model.gguf')!r})))\n"
         "    print(engine.pid, flush=True)\n"
