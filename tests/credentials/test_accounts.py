@@ -28,13 +28,14 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import shipped
+from hermes.providers.catalogue import shipped_catalogue
 
 config = load(Home(Path(sys.argv[1])), env={"OPENROUTER_API_KEY": "sk-or-1234"})
 accounts = Accounts(config, world=World(), http=HttpClient(), env={})
-keys = accounts.keys_for("openrouter", shipped().vendors["openrouter"])
+keys = accounts.keys_for("openrouter", shipped_catalogue().vendors["openrouter"])
 assert keys.credential.key == "sk-or-1234"
-print(*[name for name in sys.modules if name.startswith("hermes.credentials")])
+loaded = [name for name in sys.modules if name.startswith("hermes.credentials.")]
+print(*[name for name in loaded if name != "hermes.credentials.accounts"])
 """
 
 

@@ -76,7 +76,7 @@ def test_an_export_has_the_whole_story(hermes: Hermes, tmp_path: Path) -> None:
 
 def test_everything_waits_for_a_word_when_wanted(hermes: Hermes) -> None:
     hermes("config", "set", "memory.write_approval", "true")
-    assert "waits until a person accepts it" in hermes("-z", f"remember that {SECRET}")
+    assert "waits for approval" in hermes("-z", f"remember that {SECRET}")
     assert SECRET in hermes("memory", "pending")
     assert "Accepted" in hermes("memory", "accept", "c1")
     assert "m1" in hermes("memory", "list")

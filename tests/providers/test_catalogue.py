@@ -228,7 +228,8 @@ def test_the_packed_catalogue_is_what_the_files_say() -> None:
 
 def test_the_shipped_catalogue_is_read_without_a_toml_parser() -> None:
     code = (
-        "import sys; from hermes.providers.catalogue import shipped_catalogue; shipped_catalogue(); print(*sys.modules)"
+        "import sys; from hermes.providers.catalogue import shipped_catalogue; "
+        "shipped_catalogue(); print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120

@@ -113,8 +113,8 @@ def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
         "from hermes.net.http import HttpClient\n"
         "from hermes.providers.local_discovery import LocalPort, find_local\n"
         "from hermes.providers.catalogue import shipped_catalogue\n"
-        "places = (Place('vLLM', 9, '/v1/models'),)\n"
-        "print(asyncio.run(find_local(Http(), shipped(), places=places)))\n"
+        "places = (LocalPort('vLLM', 9, '/v1/models'),)\n"
+        "print(asyncio.run(find_local(HttpClient(), shipped_catalogue(), ports=places)))\n"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"
     )
     found = subprocess.run(

@@ -22,13 +22,13 @@ from hermes.core.world import World
 from hermes.testing.observers import EffectLog
 from hermes.testing.kill import kill_points
 
-world = World(reach=kill_points(sys.argv[1]))
+world = World(kill_point=kill_points(sys.argv[1]))
 effects = EffectLog(Path(sys.argv[2]))
 for _ in range(2):
-    world.reach("intended")
+    world.kill_point("intended")
     effects.add("sent")
-    world.reach("finished")
-world.reach("ended")
+    world.kill_point("finished")
+world.kill_point("ended")
 """
 
 

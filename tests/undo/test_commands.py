@@ -85,7 +85,7 @@ def test_undo_and_undo_again(place: Agent) -> None:
     assert (place.root / "b").read_text() == "b\n"
     assert call(undo.undo_command).splitlines()[0] == "1 restored, 0 deleted, 0 kept."
     assert (place.root / "a").read_text() == "one\n"
-    with pytest.raises(HermesError, match="nothing to take back"):
+    with pytest.raises(HermesError, match="nothing to undo"):
         call(undo.undo_command)
 
 

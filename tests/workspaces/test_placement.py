@@ -271,7 +271,7 @@ async def test_a_session_in_a_worktree_leaves_the_project_alone(stage: Stage) ->
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         await app.close_session(session)
-        assert app.parting[0].endswith("had nothing new and is removed.")
+        assert app.parting[0].endswith("had nothing new and was removed.")
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         opened = session.transcript.opened

@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
 from typing import TextIO
 
 from hermes.config.environment import MIN_MASKED_LENGTH, mask
 from hermes.config.home import Home
 from hermes.config.load import Config
+
+_REPORTED = (EACCES, EDQUOT, ENOSPC, EPERM, EROFS)
 
 
 class RotatingFile(logging.Handler):
@@ -60,7 +63,9 @@ class RotatingFile(logging.Handler):
         cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
         reason = cause.strerror if isinstance(cause, OSError) else None
         is_first, self._failure = not self._failure, reason or type(error).__name__
-        if is_first and sys.stderr is not None:
+        # A read-only home or a full disk is reported where something has to be stored.
+        is_reported = isinstance(cause, OSError) and cause.errno in _REPORTED
+        if is_first and not is_reported and sys.stderr is not None:
             with suppress(OSError, ValueError):
                 sys.stderr.write(
                     f"hermes: cannot write the log {self._path} ({self._failure}); "

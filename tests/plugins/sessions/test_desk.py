@@ -47,13 +47,13 @@ def listed(talk: Talk) -> dict[str, dict[str, object]]:
 
 def test_install_enable_update_and_remove(talk: Talk, repository: Path) -> None:
     said = talk.hermes("plugins", "install", f"file://{repository}")
-    assert "nothing of it has run" in said
+    assert "none of its code has run" in said
     assert "conftest.py is a file that other tools run" in said
     assert listed(talk)["weather"]["state"] == "off"
     assert not (talk.home / "plugins" / "weather" / ".git").exists()
-    assert "brings tools: weather_now" in talk.hermes("plugins", "enable", "weather")
+    assert "provides tools: weather_now" in talk.hermes("plugins", "enable", "weather")
     assert listed(talk)["weather"]["state"] == "on"
-    assert "is as it was" in talk.hermes("plugins", "update")
+    assert "is unchanged" in talk.hermes("plugins", "update")
 
     (repository / "__init__.py").write_text("def register(ctx): pass\n")
     git(repository, "commit", "-qam", "Second")

@@ -33,7 +33,7 @@ def test_a_job_is_kept_and_nobody_is_said_to_run_it(api: Serving, client: httpx2
     assert isinstance(job, dict)
     assert isinstance(scheduler, dict)
     assert scheduler["running"] is False
-    assert "nothing starts them" in scheduler["note"]
+    assert "stored but not started" in scheduler["note"]
     assert (job["name"], job["state"], job["schedule_display"]) == (
         "Tidy", "scheduled", "every 2h",
     )  # fmt: skip

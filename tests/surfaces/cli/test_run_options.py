@@ -61,7 +61,7 @@ def test_a_zone_that_there_is_not_is_told_and_changes_nothing(program: Program) 
     program.write("timezone: Mars/Olympus\nmodel: {provider: offline}\n")
     result = program("-z", "calculate 6*7")
     assert (result.code, result.out) == (0, "6*7 = 42\n")
-    assert "there is no 'Mars/Olympus'" in result.err
+    assert "unknown zone 'Mars/Olympus'" in result.err
 
 
 def test_requests_begin_with_the_messages_of_a_file(
