@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,9 @@ async def _talk(options: Mapping[str, Any]) -> int:
     return 128 + ended_by[0] if ended_by else 0
 
 
+RunSession = Callable[[Mapping[str, Any], ChatState, ChatScreen], Awaitable[str]]
+
+
 async def _converse(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
     """The closing text; empty when the user quit before there was a session."""
     work = asyncio.create_task(_open_and_run(options, desk, screen))
@@ -77,11 +79,14 @@ async def _converse(options: Mapping[str, Any], desk: ChatState, screen: ChatScr
 
 async def _open_and_run(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
     # In a thread, so that the prompt stays responsive while modules load.
-    module = await asyncio.to_thread(
-        importlib.import_module, "hermes.surfaces.cli.chat.session_start"
-    )
-    words: str = await module.converse(options, desk, screen)
-    return words
+    run_session = await asyncio.to_thread(_load_session)
+    return await run_session(options, desk, screen)
+
+
+def _load_session() -> RunSession:
+    from hermes.surfaces.cli.chat.session_start import run_session
+
+    return run_session
 
 
 def _screen(env: Mapping[str, str], desk: ChatState, home: Home) -> ChatScreen:
