@@ -60,6 +60,9 @@ def _belongs(text: str, at: int) -> bool:
 
 
 def _weight(letter: str, text: str) -> str:
+    # Typesetting programs leave soft hyphens behind, and folding removes them.
+    if letter == "\u00ad":
+        return "weak"
     if letter in _BIDI and any("\u0590" <= each <= "\u08ff" for each in text):
         return "weak"
     return "strong"

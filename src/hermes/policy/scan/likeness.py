@@ -27,12 +27,14 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 3
-# Families of features that consist of several stems.
-_ROWS = frozenset("bkc")
+# The family of features that consist of two stems.
+_PAIRS = "b"
 BIAS = "bias"
 LIKENESS = "resembles_injection"
-# From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.7, "skill": 0.8, "context": 0.3, "tool_description": 0.7}
+# Scores from which a passage is suspicious and dangerous, above the threshold of its kind.
+CAUTION, DANGEROUS = 0.0, 0.5
+_THRESHOLDS = {"memory": 1.0, "skill": 1.0, "context": 1.0, "tool_description": 1.0}
+# Of many passages one is like an injection by chance: a longer text needs more.
 _CHANCE, _USUAL = 0.5, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
@@ -56,13 +58,11 @@ class Told(Value):
 
 
 class Likeness(Value):
-    """Where a passage stands in the text, and how much more like an injection it is than a text
-    of this kind and length may be; below zero it is not. `alone` is the same for a short text."""
+    """A passage and its score above the threshold for its kind of text and its length."""
 
     start: int
     end: int
-    excess: float
-    alone: float
+    score: float
 
 
 def passages(ideas: str) -> Iterator[tuple[int, int]]:
@@ -79,8 +79,7 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
 
 
 def features(row: Row, first: int, last: int, kind: str) -> Features:
-    """Every idea, every two of which one follows the other, every stem, and every two and three
-    stems in a row; ideas and stems again for the kind of text."""
+    """Ideas, pairs of ideas, stems and pairs of stems; ideas and stems again by kind of text."""
     passage = row.ideas[first:last]
     said = row.words[first - 1 : last - 1]
     words = stems(said)
@@ -94,8 +93,6 @@ def features(row: Row, first: int, last: int, kind: str) -> Features:
         "p": set(_followers(passage)),
         "s": set(_beginnings(passage, said)),
         "b": set(pairwise(words)),
-        "k": set(zip(words, words[2:], strict=False)),
-        "c": set(zip(words, words[1:], words[2:], strict=False)),
     }
     if group := _KINDS.get(kind):
         told |= {f"{group}.i": ideas, f"{group}.w": single, "kind": {group}}
@@ -132,7 +129,7 @@ def _weights() -> dict[str, dict[Key, float]]:
         name, tab, weight = line.rpartition("\t")
         if tab:
             family, _, key = name.partition(":")
-            named = tuple(key.split(" ")) if family in _ROWS else key
+            named = tuple(key.split(" ")) if family == _PAIRS else key
             found.setdefault(family, {})[named] = int(weight) / 100
     return found
 
@@ -197,9 +194,7 @@ def resembling(
     plain: str, rows: list[tuple[int, Row]], signs: Sequence[Told], kind: str
 ) -> Iterator[Likeness]:
     """How much each passage of a text is like an injection, in any order."""
-    by_chance = _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
-    needed = _STRONG[kind] + by_chance
+    needed = _THRESHOLDS[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
     lacking = _HOPELESS + _SAID * bool(signs)
     for start, end, told in weighed(plain, rows, signs, kind, needed - lacking):
-        excess = likeness(told) - needed
-        yield Likeness(start=start, end=end, excess=excess, alone=excess + by_chance)
+        yield Likeness(start=start, end=end, score=likeness(told) - needed)

@@ -14,7 +14,7 @@ from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
 from hermes.policy.scan.interest import Spans, is_dull, parts
-from hermes.policy.scan.likeness import LIKENESS, Likeness, Told, resembling
+from hermes.policy.scan.likeness import CAUTION, DANGEROUS, LIKENESS, Likeness, Told, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, readings
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
@@ -36,26 +36,6 @@ _ORDINARY = frozenset(("risky_command", *CIRCUMSTANCE))
 # Weak families that speak to whoever is no person.
 _TOLD = frozenset(("addressed_to_ai", "new_authority", "guard_removed"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
-# How close two weak signs must stand to count together.
-NEAR = 200
-# Weak families that say the same in other words: two of them are one sign.
-_GROUPS = {
-    name: group
-    for group, names in {
-        "whose word": "new_authority fake_conversation fake_update fake_tool_call addressed_to_ai",
-        "another self": "role_pretend unrestricted",
-        "set aside": "rules_set_aside rules_void prompt_injection identity_override",
-        "told": "leak_system_prompt answer_hijacked",
-        "done": "risky_command destructive forced_action c2_obey",
-        "taken": "sent_away read_secrets secrets_named",
-        "unguarded": "guard_removed bypass_restrictions env_var_unset_agent",
-        "unseen": "secrecy silent_action anti_forensic_history anti_forensic_logs",
-    }.items()
-    for name in names.split()
-}
-# Honest texts have the words of every family, too: a sign counts if the passage around it is so
-# much less like an injection, at most, than it takes without the sign.
-_NEARLY = 0.2
 # In a script this is a finding; a text that explains something names such places, too.
 _PLACE = "foothold"
 # No honest text has as many; looking at more would take too long.
@@ -136,7 +116,8 @@ class Scanner:
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
                     for each in _judged(reading, parts(reading), scope, kind)
-                    if each.severity == "critical" or (name in _MASKS and each.id not in open_signs)
+                    if each.severity == "critical"
+                    or (each.severity == "high" and name in _MASKS and each.id not in open_signs)
                 ]
         if own != plain:
             found += _judged(own, parts(own), scope, kind, meaning_only=True)
@@ -198,6 +179,8 @@ def _hidden(text: str) -> Iterator[Found]:
 def _judged(
     plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
 ) -> Iterator[Found]:
+    """A strong rule decides alone. A weak one is a feature of the classifier, and takes the
+    severity of the passage that it matches in."""
     read = list(rows(plain, spans))
     phrased = () if meaning_only else signs(plain, scope, kind, spans)
     seen = [
@@ -206,26 +189,29 @@ def _judged(
     ]
     if len(seen) == MOST_SIGNS:
         yield Found(id="too_many_signs", line=1, severity="high")
-    likely = sorted(resembling(plain, read, seen, kind), key=lambda each: -each.excess)
-    told = [each.sign for each in seen if not each.mentioned]
-    for sign in told:
+    likely = [each for each in resembling(plain, read, seen, kind) if each.score >= CAUTION]
+    for sign in (each.sign for each in seen if not each.mentioned):
         if sign.id == "remote_code" and is_known_installer(plain[sign.start : sign.end]):
             continue
-        grave = (sign.strong or _together(sign, told)) and _agreed(sign, likely)
-        yield _found(plain, sign.id, sign.start, sign.end, "critical" if grave else "low")
-    yield from (
-        _found(plain, LIKENESS, each.start, each.end, "critical") for each in _apart(likely)
-    )
+        around = max((each.score for each in likely if _overlap(sign, each)), default=-1.0)
+        severity = "critical" if sign.strong else _severity(around)
+        yield _found(plain, sign.id, sign.start, sign.end, severity)
+    for each in _apart(likely):
+        yield _found(plain, LIKENESS, each.start, each.end, _severity(each.score))
+
+
+def _severity(score: float) -> Severity:
+    return "critical" if score >= DANGEROUS else "high" if score >= CAUTION else "low"
 
 
 def _apart(likely: list[Likeness]) -> Iterator[Likeness]:
-    """Of passages that lie over each other and are like an injection the one that begins last:
-    its first line is nearest to the order."""
-    enough = [each for each in likely if each.excess >= 0]
-    while enough:
-        group = [each for each in enough if _overlap(each, enough[0])]
-        yield max(group, key=lambda each: each.start)
-        enough = [each for each in enough if each not in group]
+    """Of overlapping passages the one that begins last: its first line is nearest to the order."""
+    rest = sorted(likely, key=lambda each: -each.score)
+    while rest:
+        group = [each for each in rest if _overlap(each, rest[0])]
+        last = max(group, key=lambda each: each.start)
+        yield replace(last, score=rest[0].score)
+        rest = [each for each in rest if each not in group]
 
 
 def _found(plain: str, name: str, start: int, end: int, severity: Severity) -> Found:
@@ -240,31 +226,9 @@ def _overlap(one: Sign | Likeness, other: Sign | Likeness) -> bool:
     return one.start < other.end and one.end > other.start
 
 
-def _agreed(sign: Sign, likely: list[Likeness]) -> bool:
-    """What a rule says counts in a passage that is nearly like an injection: the passage was not
-    chosen among many, the rule points at it."""
-    around = next((each for each in likely if _overlap(sign, each)), None)
-    return around is not None and around.alone >= -_NEARLY
-
-
 def _meant(read: list[tuple[int, Row]], scope: Scope, kind: str) -> Iterator[Sign]:
     for start, row in read:
         yield from in_sense(row, start, scope, kind)
-
-
-def _together(sign: Sign, told: list[Sign]) -> bool:
-    """Two weak signs of different families close together; for what every description of a
-    distributed system says, two more that it does not say."""
-    group = _GROUPS.get(sign.id, sign.id)
-    near = {
-        _GROUPS.get(other.id, other.id)
-        for other in told
-        if abs(other.start - sign.start) <= NEAR and not _overlap(other, sign)
-    } - {group}
-    telling = near - CIRCUMSTANCE
-    if sign.id in CIRCUMSTANCE:
-        return len(telling) >= 2
-    return bool(telling) or len(near) >= 2
 
 
 def _unseen(plain: str, spans: Spans) -> Iterator[Found]:
