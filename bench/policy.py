@@ -16,7 +16,7 @@ from bench.measure import ROOT, report, rounded
 from hermes.core.effects import RunCommand
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.scan.scanner import Scanner
+from hermes.policy.scan.scanner import TextScanner
 
 HOME = "/home/person"
 PROJECT = f"{HOME}/project"
@@ -104,7 +104,7 @@ def _script(name: str, script: str) -> None:
 
 
 def _text(name: str, text: str) -> None:
-    scanner, redactor = Scanner(), Redactor(["sk-live-abcdefghijklmnop1234"])
+    scanner, redactor = TextScanner(), Redactor(["sk-live-abcdefghijklmnop1234"])
     floor = _best(lambda: WORD.findall(text), TIMES)
     scanned = _best(lambda: scanner.scan(text, "context"), TIMES)
     masked = _best(lambda: redactor.redact(text[:MASKED_CHARS], "model"), TIMES)

@@ -27,15 +27,14 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from hermes.codec.values import Value
+from hermes.policy.scan.classifier import BIAS, CheckedMatch, feature_names, passage_features
+from hermes.policy.scan.concepts import match_concepts, read_concepts
 from hermes.policy.scan.disguises import disguises
-from hermes.policy.scan.finding import signs
-from hermes.policy.scan.interest import interest, parts, pieces
-from hermes.policy.scan.likeness import BIAS, Told, names, weighed
-from hermes.policy.scan.mention import mentioned
-from hermes.policy.scan.normal import LONGEST, readings
+from hermes.policy.scan.normal import MAX_LENGTH, readings
+from hermes.policy.scan.quotation import is_quotation
+from hermes.policy.scan.rules import match_rules
 from hermes.policy.scan.scanner import MOST_SIGNS, SCOPES, Kind
-from hermes.policy.scan.sense import in_sense, rows
-from hermes.policy.scan.stems import stems
+from hermes.policy.scan.triage import select_parts, split_pieces, stem_scores, stems
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "training/scan"
@@ -125,7 +124,7 @@ def real_documents(folders: Sequence[Path]) -> Iterator[Source]:
         digest = hashlib.sha256(raw).digest()
         if digest[0] % 2 == 0 and digest not in seen and len(raw) > 40 and b"\0" not in raw:
             seen.add(digest)
-            text = raw.decode("utf-8", "replace")[:LONGEST]
+            text = raw.decode("utf-8", "replace")[:MAX_LENGTH]
             yield Source(corpus="documents", hostile=False, kind="context", text=text)
 
 
@@ -151,8 +150,8 @@ def log_ratios(sources: Sequence[Source]) -> dict[str, float]:
 
 def _stems_of_pieces(text: str) -> Iterator[str]:
     """Each stem once for a piece of the text."""
-    plain = readings(text[:LONGEST])[0]
-    for start, end in pieces(plain, 0, len(plain)):
+    plain = readings(text[:MAX_LENGTH])[0]
+    for start, end in split_pieces(plain, 0, len(plain)):
         words = set(WORD.findall(plain[start:end]))
         yield from {stem for word in words for stem in stems([word])}
 
@@ -160,19 +159,22 @@ def _stems_of_pieces(text: str) -> Iterator[str]:
 def example(source: Source) -> Example:
     """The features of all passages, as written and behind disguises."""
     text, kind = source.text, source.kind
-    plain, own = readings(text[:LONGEST].removeprefix("\ufeff"))
+    plain, own = readings(text[:MAX_LENGTH].removeprefix("\ufeff"))
     found = []
     for reading in dict.fromkeys((plain, own, *(each for _, each in disguises(text, plain)))):
-        spans = parts(reading)
-        read = list(rows(reading, spans))
-        seen = list(signs(reading, SCOPES[kind], kind, spans))
+        spans = select_parts(reading)
+        read = list(read_concepts(reading, spans))
+        seen = list(match_rules(reading, SCOPES[kind], kind, spans))
         for start, row in read:
-            seen += in_sense(row, start, SCOPES[kind], kind)
+            seen += match_concepts(row, start, SCOPES[kind], kind)
         told = [
-            Told(sign=sign, mentioned=mentioned(reading, sign.start, sign.end))
+            CheckedMatch(sign=sign, mentioned=is_quotation(reading, sign.start, sign.end))
             for sign in seen[:MOST_SIGNS]
         ]
-        found += [sorted(names(features)) for _, _, features in weighed(reading, read, told, kind)]
+        found += [
+            sorted(feature_names(features))
+            for _, _, features in passage_features(reading, read, told, kind)
+        ]
     return Example(source=source, passages=found)
 
 
@@ -274,14 +276,14 @@ def main() -> None:
     every = [*corpora(), *lessons(), *own_documents(), *real_documents(options.folders)]
     held = [each for each in every if each.corpus and each.corpus in options.hold_out]
     sources = [each for each in every if each not in held] if held else every
-    table = interest()
+    table = stem_scores()
     table.clear()
     table.stems = ratios = log_ratios(sources)
     trainer = Trainer([example(each) for each in sources])
     if held:
         sys.stdout.writelines(report(trainer, [example(each) for each in held]))
         return
-    write("interest.txt", "a stem, and 10 times its log ratio", ratios, 10, MIN_RATIO)
+    write("triage.txt", "a stem, and 10 times its log ratio", ratios, 10, MIN_RATIO)
     write("weights.txt", "a feature, and 100 times its weight", trainer.weights(), 100, 0.02)
     sys.stdout.write(f"{len(trainer.weights())} features from {len(sources)} texts\n")
 

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.policy.redact.formats import formats
-from hermes.policy.redact.redactor import Redactor
+from hermes.policy.redact.redactor import RedactedStream, Redactor
 from hermes.policy.redact.spans import Channel, Redacted
-from hermes.policy.redact.stream import RedactedStream
 from tests.policy.secret_samples import lines, sample, unescaped
 
 KINDS = [line.split("\t", 1) for line in (*lines("kinds"), *lines("kinds_held"))]

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Deny
-from hermes.policy.urls.addresses import kind_of
-from hermes.policy.urls.blocklist import Blocklist, SharedBlocklist
-from hermes.policy.urls.hosts import RefusedUrl
-from hermes.policy.urls.judging import CATEGORIES, Passage, Urls
-from hermes.policy.urls.parsing import parse_url
-from hermes.policy.urls.resolver import GivenAnswers, SystemResolver
+from hermes.policy.urls.addresses import address_kind
+from hermes.policy.urls.parsing import RefusedUrl, parse_url
+from hermes.policy.urls.resolver import StaticResolver, SystemResolver
+from hermes.policy.urls.url_policy import (
+    CATEGORIES,
+    Blocklist,
+    SharedBlocklist,
+    UrlDecision,
+    UrlPolicy,
+)
 
 CORPUS = Path(__file__).parent / "corpus_urls"
 
@@ -33,9 +37,9 @@ def lines(*names: str) -> list[JsonObject]:
     ]
 
 
-async def judged(line: JsonObject) -> Passage:
-    urls = Urls(
-        GivenAnswers(line.get("dns", {})), allow_private=bool(line.get("allow_private", False))
+async def judged(line: JsonObject) -> UrlDecision:
+    urls = UrlPolicy(
+        StaticResolver(line.get("dns", {})), allow_private=bool(line.get("allow_private", False))
     )
     passage = await urls.judge(line["value"])
     for location in line.get("redirects", []):
@@ -44,8 +48,8 @@ async def judged(line: JsonObject) -> Passage:
     return passage
 
 
-def public(*addresses: str) -> Urls:
-    return Urls(GivenAnswers({"example.com": list(addresses or ("93.184.216.34",))}))
+def public(*addresses: str) -> UrlPolicy:
+    return UrlPolicy(StaticResolver({"example.com": list(addresses or ("93.184.216.34",))}))
 
 
 async def test_no_hostile_url_passes() -> None:
@@ -67,13 +71,13 @@ async def test_every_refusal_has_a_known_category_and_one_sentence() -> None:
 
 
 async def test_the_connection_goes_to_the_address_that_was_checked() -> None:
-    urls = Urls(GivenAnswers({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
+    urls = UrlPolicy(StaticResolver({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
     passage = await urls.judge("http://a.example/")
     assert (passage.allowed, passage.connect) == (True, "93.184.216.34")
 
 
 async def test_an_answer_that_changes_before_a_redirect_is_judged_anew() -> None:
-    urls = Urls(GivenAnswers({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
+    urls = UrlPolicy(StaticResolver({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
     first = await urls.judge("http://a.example/")
     second = await urls.redirect(first, "/next")
     assert second.decision == Deny(
@@ -95,13 +99,13 @@ async def test_a_slow_resolver_is_not_waited_for() -> None:
         async def resolve(self, name: str) -> Sequence[str]:
             raise TimeoutError
 
-    passage = await Urls(Slow()).judge("https://example.com/")
+    passage = await UrlPolicy(Slow()).judge("https://example.com/")
     assert isinstance(passage.decision, Deny)
     assert "took too long" in passage.decision.reason
 
 
 async def test_private_places_open_by_setting_but_metadata_never() -> None:
-    urls = Urls(SystemResolver(), allow_private=True)
+    urls = UrlPolicy(SystemResolver(), allow_private=True)
     assert (await urls.judge("http://127.0.0.1:8080/")).connect == "127.0.0.1"
     metadata = await urls.judge("http://169.254.169.254/")
     assert isinstance(metadata.decision, Deny)
@@ -109,7 +113,7 @@ async def test_private_places_open_by_setting_but_metadata_never() -> None:
 
 
 async def test_the_system_resolves_this_machine() -> None:
-    urls = Urls(SystemResolver(), allow_private=True)
+    urls = UrlPolicy(SystemResolver(), allow_private=True)
     passage = await urls.judge("http://localhost:9000/")
     assert passage.connect in ("127.0.0.1", "::1")
 
@@ -131,13 +135,13 @@ async def test_the_request_says_what_was_parsed() -> None:
 
 def test_the_text_alone_refuses_what_needs_no_resolver() -> None:
     urls = public()
-    assert isinstance(urls.glance("http://2130706433/"), Deny)
-    assert isinstance(urls.glance("http://example.com/"), Allow)
+    assert isinstance(urls.quick_check("http://2130706433/"), Deny)
+    assert isinstance(urls.quick_check("http://example.com/"), Allow)
 
 
 async def test_a_blocked_website_names_its_rule() -> None:
     blocks = Blocklist(["https://www.Bad.example/path  # why", "*.ads.example", ""])
-    urls = Urls(GivenAnswers({"x.bad.example": ["93.184.216.34"]}), blocks=blocks)
+    urls = UrlPolicy(StaticResolver({"x.bad.example": ["93.184.216.34"]}), blocks=blocks)
     assert (await urls.judge("https://x.bad.example/")).decision == Deny(
         reason="x.bad.example is blocked by your rule 'bad.example'.", category="blocklist"
     )
@@ -169,7 +173,7 @@ def test_shared_blocklists_are_read_again_after_a_while(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_has_one_kind(text: str, reach: str) -> None:
-    kind = kind_of(text)
+    kind = address_kind(text)
     assert kind is not None
     assert kind.reach == reach
 

@@ -37,7 +37,7 @@ from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.suspects import Suspects
 from hermes.policy.taint.sight import LocalTaintTracker
 from hermes.policy.taint.witnessed import TaintTrackedWorkspace
-from hermes.policy.urls.resolver import GivenAnswers
+from hermes.policy.urls.resolver import StaticResolver
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch
 from hermes.tools.files.read import read_file
@@ -192,7 +192,7 @@ class Stage:
         return found
 
     def rules(self, shell: Callable[[], ShellSetup] = ShellSetup) -> Rules:
-        answers = GivenAnswers(dict.fromkeys(HOSTS, "127.0.0.1"))
+        answers = StaticResolver(dict.fromkeys(HOSTS, "127.0.0.1"))
         return Rules(
             replace(self.settings, private=True, since=self.world.clock.now()),
             root=str(self.project),

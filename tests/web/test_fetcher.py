@@ -13,18 +13,17 @@ import pytest
 from hermes.core.effects import FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import FetchResponse
-from hermes.policy.urls.blocklist import Blocklist
-from hermes.policy.urls.judging import Urls
-from hermes.policy.urls.resolver import GivenAnswers, Resolver, SystemResolver
+from hermes.policy.urls.resolver import HostResolver, StaticResolver, SystemResolver
+from hermes.policy.urls.url_policy import Blocklist, UrlPolicy
 from hermes.web.fetcher import WebFetcher
 from tests.web.site import Site, moved, page
 
 
 def fetcher(
-    resolver: Resolver | None = None, *, private: bool = True, block: str = ""
+    resolver: HostResolver | None = None, *, private: bool = True, block: str = ""
 ) -> WebFetcher:
     blocks = Blocklist((block,) if block else ())
-    return WebFetcher(Urls(resolver or SystemResolver(), allow_private=private, blocks=blocks))
+    return WebFetcher(UrlPolicy(resolver or SystemResolver(), allow_private=private, blocks=blocks))
 
 
 async def get(url: str, by: WebFetcher | None = None, **limits: float) -> FetchResponse:
@@ -52,7 +51,7 @@ async def test_this_machine_is_closed_unless_the_settings_open_it() -> None:
 async def test_the_connection_goes_to_the_address_that_was_judged() -> None:
     """The name has no meaning to the system: only the answer that was judged leads anywhere."""
     async with Site({"/": page(b"pinned")}) as site:
-        answers = GivenAnswers({"pinned.example": [["127.0.0.1"], ["169.254.169.254"]]})
+        answers = StaticResolver({"pinned.example": [["127.0.0.1"], ["169.254.169.254"]]})
         found = await get(site.url(host="pinned.example"), fetcher(answers))
         assert found.body == b"pinned"
         assert f"host: pinned.example:{site.port}".encode() in site.asked[0]
@@ -60,7 +59,7 @@ async def test_the_connection_goes_to_the_address_that_was_judged() -> None:
 
 async def test_an_answer_that_changes_to_metadata_is_refused_at_the_redirect() -> None:
     async with Site({"/": moved("/again"), "/again": page(b"never")}) as site:
-        answers = GivenAnswers({"turning.example": [["127.0.0.1"], ["169.254.169.254"]]})
+        answers = StaticResolver({"turning.example": [["127.0.0.1"], ["169.254.169.254"]]})
         with pytest.raises(EffectDenied, match=r"metadata|link-local"):
             await get(site.url(host="turning.example"), fetcher(answers))
         assert len(site.asked) == 1
@@ -93,7 +92,7 @@ async def test_other_schemes_are_refused(url: str) -> None:
 
 
 async def test_a_name_with_one_private_answer_among_public_ones_is_refused() -> None:
-    answers = GivenAnswers({"mixed.example": ["93.184.216.34", "10.0.0.1"]})
+    answers = StaticResolver({"mixed.example": ["93.184.216.34", "10.0.0.1"]})
     with pytest.raises(EffectDenied):
         await get("http://mixed.example/", fetcher(answers, private=False))
 
@@ -190,8 +189,8 @@ async def test_a_pinned_server_still_has_to_prove_its_name(certificate: tuple[Pa
     key, public = certificate
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(public, key)
-    answers = GivenAnswers({"pinned.example": "127.0.0.1", "other.example": "127.0.0.1"})
-    urls = Urls(answers, allow_private=True)
+    answers = StaticResolver({"pinned.example": "127.0.0.1", "other.example": "127.0.0.1"})
+    urls = UrlPolicy(answers, allow_private=True)
     informed = WebFetcher(urls, ca_file=str(public))
     async with Site({"/": page(b"secret")}, tls) as site:
         at = f"https://pinned.example:{site.port}/"

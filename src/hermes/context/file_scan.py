@@ -108,15 +108,15 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         if harmless.is_known_safe(text):
             return text
         # Few folders have such files, and fewer have new ones.
-        from hermes.policy.scan.context import judge_context
+        from hermes.policy.scan.scanner import judge_context
 
         found = judge_context(text)
         if not found.suspicious:
             harmless.add(text)
             return text
         if wanted == "block":
-            run.notices.append(found.blocked(name))
-            return found.blocked(name)
+            run.notices.append(found.blocked_text(name))
+            return found.blocked_text(name)
         run.notices.append(found.warning(name))
         return f"{found.warning(name)}\n\n{text}"
 

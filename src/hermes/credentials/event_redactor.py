@@ -36,7 +36,7 @@ from hermes.core.secrets import LABEL
 from hermes.credentials.redaction import SHORTEST, SecretRedactor
 
 if TYPE_CHECKING:
-    from hermes.policy.redact.stream import RedactedStream
+    from hermes.policy.redact.redactor import RedactedStream
 
 S = TypeVar("S", bound=Struct)
 

@@ -17,9 +17,8 @@ from hermes.config.load import Config, find_named_secrets, load
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:
-    from hermes.policy.redact.redactor import Redactor
+    from hermes.policy.redact.redactor import RedactedStream, Redactor
     from hermes.policy.redact.spans import Channel
-    from hermes.policy.redact.stream import RedactedStream
 
 # Shorter texts hold no secret that could be told from an ordinary word.
 SHORTEST = 6
@@ -148,7 +147,7 @@ class SecretRedactor:
         if name in self._harmless:
             return False
         # Hardly any name deserves the proper look, and that takes long to load.
-        from hermes.policy.redact.glance import is_plain
+        from hermes.policy.redact.fast_path import is_plain
 
         look = self.known if is_plain(name) else self.clean
         if look(name) != name:
@@ -168,7 +167,7 @@ class SecretRedactor:
     def stream(self) -> RedactedStream:
         """For a text that comes in pieces."""
         self.refresh()
-        from hermes.policy.redact.stream import RedactedStream
+        from hermes.policy.redact.redactor import RedactedStream
 
         return RedactedStream(self.redactor, "model")
 

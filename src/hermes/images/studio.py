@@ -28,7 +28,7 @@ from hermes.images.storage import (
 )
 from hermes.net.http import HttpClient
 from hermes.policy.rules import Blocked
-from hermes.policy.urls.making import make_urls
+from hermes.policy.urls.url_policy import make_url_policy
 from hermes.providers.endpoint import is_plausible_key
 from hermes.providers.keys import Credential
 from hermes.web.fetcher import WebFetcher
@@ -246,7 +246,7 @@ def plain_studio(
     return Studio(
         cache=ImageCache(folder, world),
         world=world,
-        fetcher=WebFetcher(make_urls(None, private, Blocked(), time.monotonic)),
+        fetcher=WebFetcher(make_url_policy(None, private, Blocked(), time.monotonic)),
         read=_reader(folder),
         secret=lambda name: values.get(name, ""),
         settings=settings,

@@ -141,9 +141,9 @@ async def _complete(
 
 
 def _scan(text: str) -> tuple[str, bool]:
-    from hermes.policy.scan.scanner import Scanner
+    from hermes.policy.scan.scanner import TextScanner
 
-    scanned = Scanner().scan(text, "tool_description")
+    scanned = TextScanner().scan(text, "tool_description")
     if scanned.verdict == "safe":
         return "", False
     return scanned.findings[0].id, scanned.verdict == "dangerous"

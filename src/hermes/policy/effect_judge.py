@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from hermes.policy.commands import Commands
     from hermes.policy.places.files import Files
     from hermes.policy.rules import PolicySettings
-    from hermes.policy.urls.judging import Urls
-    from hermes.policy.urls.resolver import Resolver
+    from hermes.policy.urls.resolver import HostResolver
+    from hermes.policy.urls.url_policy import UrlPolicy
 
 Judge = Callable[[RunCommand], Verdict]
 
@@ -110,7 +110,7 @@ class EffectJudge:
         root: str,
         home: str,
         state: str,
-        resolver: Resolver | None,
+        resolver: HostResolver | None,
         now: Callable[[], float],
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
@@ -133,7 +133,7 @@ class EffectJudge:
         self._session_files = SessionFiles(since, suspects, texts)
         self._commands: Commands | None = None
         self._files: Files | None = None
-        self._urls: Urls | None = None
+        self._urls: UrlPolicy | None = None
 
     @property
     def files(self) -> Files:
@@ -144,11 +144,11 @@ class EffectJudge:
         return self._files
 
     @property
-    def urls(self) -> Urls:
+    def urls(self) -> UrlPolicy:
         if self._urls is None:
-            from hermes.policy.urls.making import make_urls
+            from hermes.policy.urls.url_policy import make_url_policy
 
-            self._urls = make_urls(
+            self._urls = make_url_policy(
                 self._resolver, self._settings.private, self._settings.blocked, self._now
             )
         return self._urls
@@ -218,7 +218,7 @@ class EffectJudge:
         return EffectVerdict(decision=decision)
 
     def _fetch(self, effect: FetchUrl, seen: ConversationText | None) -> EffectVerdict:
-        glance, host = self.urls.glance(effect.url), outgoing.host_of(effect.url)
+        glance, host = self.urls.quick_check(effect.url), outgoing.host_of(effect.url)
         if isinstance(glance, Deny):
             return EffectVerdict(decision=glance)
         if effect.sends_body or effect.method.upper() not in outgoing.SAFE_METHODS:

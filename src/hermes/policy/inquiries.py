@@ -16,9 +16,9 @@ from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
 from hermes.policy.rule_setup import Inquiry, answer_of, decision_fields, rules_for
 from hermes.policy.rules import Rules
-from hermes.policy.scan.scanner import Scanner
-from hermes.policy.urls.judging import Passage, Urls
-from hermes.policy.urls.resolver import GivenAnswers
+from hermes.policy.scan.scanner import TextScanner
+from hermes.policy.urls.resolver import StaticResolver
+from hermes.policy.urls.url_policy import UrlDecision, UrlPolicy
 
 
 class Redaction(Value):
@@ -53,7 +53,7 @@ def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject
     return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
 
 
-async def _follow_redirects(urls: Urls, url: str, redirects: object) -> Passage:
+async def _follow_redirects(urls: UrlPolicy, url: str, redirects: object) -> UrlDecision:
     passage = await urls.judge(url)
     for location in redirects if isinstance(redirects, list) else ():
         if passage.allowed:
@@ -67,7 +67,7 @@ def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
         config,
         inquiry.cwd,
         inquiry.surface,
-        resolver=GivenAnswers(answers) if isinstance(answers, dict) else None,
+        resolver=StaticResolver(answers) if isinstance(answers, dict) else None,
         private=given.get("allow_private") is True,
     )
 
@@ -83,7 +83,7 @@ def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> Json
     if isinstance(decision, Allow):
         for reference in references(inquiry.value):
             if reference.kind == "url" and isinstance(
-                no := rules.urls.glance(reference.target), Deny
+                no := rules.urls.quick_check(reference.target), Deny
             ):
                 decision = no
     return answer_of(inquiry, decision)
@@ -119,7 +119,7 @@ def answer_scan(line: bytes) -> JsonObject:
     except DecodeError as error:
         why = {"id": "unreadable", "line": 0, "severity": "high", "text": str(error)}
         return {"verdict": "caution", "findings": [why]}
-    scanner = Scanner()
+    scanner = TextScanner()
     if given.kind == "skill":
         found = scanner.scan_skill(given.text, given.files)
     else:

@@ -40,7 +40,7 @@ from hermes.policy.safe_roots import safe_roots
 from hermes.policy.suspects.suspects import suspects_of
 
 if TYPE_CHECKING:
-    from hermes.policy.urls.resolver import Resolver
+    from hermes.policy.urls.resolver import HostResolver
 
 RULES_FILE = "policy.toml"
 
@@ -128,7 +128,7 @@ def rules_for(
     cwd: str,
     surface: str = "",
     *,
-    resolver: Resolver | None = None,
+    resolver: HostResolver | None = None,
     private: bool = False,
 ) -> Rules:
     """The rules of a session that would be opened in this folder. What they are told to remember

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hermes.policy.effect_judge import EffectJudge, EffectVerdict
     from hermes.policy.places.files import Files
     from hermes.policy.session_files import FileTexts, TaintedFiles
-    from hermes.policy.urls.judging import Urls
-    from hermes.policy.urls.resolver import Resolver
+    from hermes.policy.urls.resolver import HostResolver
+    from hermes.policy.urls.url_policy import UrlPolicy
 
 MOST_NAMED = 3
 
@@ -88,7 +88,7 @@ class Rules:
         home: str,
         state: str,
         keep: Callable[[str], None],
-        resolver: Resolver | None = None,
+        resolver: HostResolver | None = None,
         now: Callable[[], float] = time.monotonic,
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
@@ -174,7 +174,7 @@ class Rules:
         return self._judge.files
 
     @property
-    def urls(self) -> Urls:
+    def urls(self) -> UrlPolicy:
         """The judge of URLs, for code that connects."""
         return self._judge.urls
 

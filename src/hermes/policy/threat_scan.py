@@ -12,9 +12,9 @@ def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
 def scan_for_threats(text: str) -> str:
     """The first pattern of an order to the model, or of a secret, in a text; "" for none."""
     # Knowing all patterns takes long to load, and most runs change nothing.
-    from hermes.policy.scan.scanner import Scanner
+    from hermes.policy.scan.scanner import TextScanner
 
-    scanned = Scanner().scan(text, "memory")
+    scanned = TextScanner().scan(text, "memory")
     if scanned.verdict != "dangerous":
         return ""
     return next(each.id for each in scanned.findings if each.severity == "critical")

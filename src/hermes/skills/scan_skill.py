@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hermes.policy.scan.scanner import Scanner
+from hermes.policy.scan.scanner import TextScanner
 from hermes.skills.hub.lock import ScanResult, SkillFinding
 
 
 def scan_skill(text: str, files: Mapping[str, str]) -> ScanResult:
-    found = Scanner().scan_skill(text, files)
+    found = TextScanner().scan_skill(text, files)
     findings = tuple(
         SkillFinding(
             id=each.id, severity=each.severity, line=each.line, file=each.file, text=each.text

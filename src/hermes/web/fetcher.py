@@ -25,9 +25,9 @@ from hermes.net.http11 import (
     ProtocolError,
     open_http_connection,
 )
-from hermes.policy.urls.judging import MOST_REDIRECTS, Passage, Urls
 from hermes.policy.urls.parsing import Target
 from hermes.policy.urls.resolver import SystemResolver
+from hermes.policy.urls.url_policy import MOST_REDIRECTS, UrlDecision, UrlPolicy
 from hermes.version import __version__
 
 
@@ -190,7 +190,7 @@ class JudgedHttp:
         self._http = http
         self._own = tuple(url.rstrip("/") + "/" for url in own.values())
         self._proxied = proxied
-        self._urls = Urls(SystemResolver())
+        self._urls = UrlPolicy(SystemResolver())
 
     async def fetch(self, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         for _ in range(MOST_REDIRECTS + 1):
@@ -211,7 +211,7 @@ class JudgedHttp:
         if url.startswith(self._own):
             return
         if self._proxied:
-            decision = self._urls.glance(url)
+            decision = self._urls.quick_check(url)
         else:
             decision = (await self._urls.judge(url)).decision
         if not isinstance(decision, Allow):
@@ -255,7 +255,7 @@ class WebFetcher:
     """With a proxy, names are judged here and resolved again by the proxy."""
 
     def __init__(
-        self, urls: Urls, *, proxy: str = "", no_proxy: str = "", ca_file: str | None = None
+        self, urls: UrlPolicy, *, proxy: str = "", no_proxy: str = "", ca_file: str | None = None
     ) -> None:
         self._urls = urls
         self._proxy = proxy
@@ -286,7 +286,7 @@ class WebFetcher:
 
     async def _follow(
         self,
-        passage: Passage,
+        passage: UrlDecision,
         request: _Request,
         max_bytes: int,
         seconds: float,
@@ -357,7 +357,7 @@ class WebFetcher:
         return self._trust
 
 
-def _open(passage: Passage) -> Target:
+def _open(passage: UrlDecision) -> Target:
     """Return the target of the passage; EffectDenied when it is closed."""
     match passage.decision:
         case Deny(reason=reason) | Ask(reason=reason):

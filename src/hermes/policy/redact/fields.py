@@ -1,14 +1,66 @@
-"""Finds secrets by the name that stands before them: variables, fields, headers, options."""
+"""Finds secrets by the name before them, or by the head of their column."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from hermes.policy.redact.names import Weight, weight
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import is_chosen, is_secret, kind_of_name, looks_random
+from hermes.policy.redact.heuristics import (
+    NameWeight,
+    is_chosen,
+    is_secret,
+    kind_of_name,
+    looks_random,
+    name_weight,
+)
+from hermes.policy.redact.spans import SearchText, SecretSpan
+
+_HEADS = (b"password", b"passwd", b"secret", b"token", b"api_key", b"apikey", b"api key")
+_SIGNS = ("|", ",", ";", "\t")
+_MOST_ROWS = 200
+
+
+def find_in_columns(page: SearchText) -> Iterator[SecretSpan]:
+    done = 0
+    for head in _HEADS:
+        for at in page.places(head):
+            start = page.text.rfind("\n", 0, at) + 1
+            end = page.text.find("\n", at)
+            if end < 0 or end < done or end - start > 400:
+                continue
+            line = page.text[start:end]
+            for sign in _SIGNS:
+                if line.count(sign) and (names := _names(line, sign)):
+                    done = end
+                    yield from _rows(page.text, end + 1, sign, line.count(sign), names)
+
+
+def _names(line: str, sign: str) -> dict[int, str]:
+    """The names that tell, by the number of their column. A head is short words only."""
+    cells = [cell.strip(" \"'*`") for cell in line.split(sign)]
+    if any(len(cell) > 30 or not re.fullmatch(r"[\w .#-]*", cell) for cell in cells):
+        return {}
+    named = {number: cell.replace(" ", "_") for number, cell in enumerate(cells)}
+    return {number: name for number, name in named.items() if name_weight(name) >= NameWeight.TOKEN}
+
+
+def _rows(text: str, at: int, sign: str, count: int, names: dict[int, str]) -> Iterator[SecretSpan]:
+    for _ in range(_MOST_ROWS):
+        end = text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        cells = text[at:end].split(sign)
+        if len(cells) != count + 1:
+            return
+        for number, name in names.items():
+            start = at + sum(len(cell) + 1 for cell in cells[:number])
+            bare = cells[number].strip(" \"'`")
+            start += cells[number].find(bare) if bare else 0
+            if bare and is_secret(bare, name, NameWeight.TOKEN, quoted=True, environment=False):
+                yield SecretSpan(start=start, end=start + len(bare), kind="password")
+        at = end + 1
+        if at >= len(text):
+            return
+
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
@@ -97,7 +149,7 @@ _TABLE = re.compile(r"[ \t]*\|[ \t]*")
 _OPEN = re.compile(r"[ \t]*[\"'`“]?(?P<value>[^\s\"'`”“<>]{1,2048})")
 
 
-def in_fields(page: Page) -> Iterator[Span]:
+def find_by_field_name(page: SearchText) -> Iterator[SecretSpan]:
     done = -1
     for at in sorted(_hits(page)):
         # Two stems in one name are one field.
@@ -105,12 +157,12 @@ def in_fields(page: Page) -> Iterator[Span]:
             continue
         field = _field(page.text, at)
         done = field.end
-        if field.found is not Weight.NONE and (span := field.secret()):
+        if field.found is not NameWeight.NONE and (span := field.secret()):
             done = span.end
             yield span
 
 
-def _hits(page: Page) -> Iterator[int]:
+def _hits(page: SearchText) -> Iterator[int]:
     for stem in _STEMS:
         for at in page.places(stem):
             if _LEADS.match(page.low, at) or _LED.match(page.data, at):
@@ -130,17 +182,17 @@ def _field(text: str, at: int) -> _Field:
     name = text[start:end].rstrip(".-").rpartition(".")[2]
     if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
         # The name of a resource, and not of a field.
-        return _Field(text, name, Weight.NONE, start, end)
+        return _Field(text, name, NameWeight.NONE, start, end)
     if _is_expanded(text, start, end) or _in_template(text, start):
-        return _Field(text, name, Weight.NONE, start, end)
+        return _Field(text, name, NameWeight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
-        return _Field(text, "password", Weight.PASSWORD, start, at + 10)
+        return _Field(text, "password", NameWeight.PASSWORD, start, at + 10)
     if name in ("key", "Key", "token") and (
         word := _WORD_BEFORE.search(text, max(0, start - 24), start)
     ):
         # In a sentence the words of a name stand apart: "the API key is …".
         name = f"{word[1]}_{name}"
-    return _Field(text, name, weight(name), start, end)
+    return _Field(text, name, name_weight(name), start, end)
 
 
 def _is_expanded(text: str, start: int, end: int) -> bool:
@@ -165,65 +217,65 @@ def _end(expression: re.Pattern[str], text: str, at: int) -> int:
 class _Field:
     """A name that may tell, at its place in a text."""
 
-    def __init__(self, text: str, name: str, found: Weight, start: int, end: int) -> None:
+    def __init__(self, text: str, name: str, found: NameWeight, start: int, end: int) -> None:
         self.text = text
         self.name = name
         self.found = found
         self.start = start
         self.end = end
 
-    def secret(self) -> Span | None:
+    def secret(self) -> SecretSpan | None:
         text, end = self.text, self.end
         if following := _NEXT.match(text, end):
-            return self._assigned(following.end())
-        if self.found >= Weight.TOKEN and (inner := _PROPERTY.match(text, end)):
+            return self._assigned_value(following.end())
+        if self.found >= NameWeight.TOKEN and (inner := _PROPERTY.match(text, end)):
             random = _not_any_word(self.found)
-            return self._checked(_OPEN.match(text, inner.end()), quoted=True, found=random)
+            return self._check(_OPEN.match(text, inner.end()), quoted=True, found=random)
         if declared := _DECLARED.match(text, end):
-            return self._checked(_QUOTED.match(text, declared.end()), quoted=True)
-        if (coded := _CODED.match(text, end)) and self.found >= Weight.TOKEN:
-            return self._checked(coded, quoted=True)
+            return self._check(_QUOTED.match(text, declared.end()), quoted=True)
+        if (coded := _CODED.match(text, end)) and self.found >= NameWeight.TOKEN:
+            return self._check(coded, quoted=True)
         if sign := _SIGN.match(text, end):
-            return self._assigned(sign.end()) if self._can_assign(sign) else None
-        if self.found < Weight.TOKEN:
+            return self._assigned_value(sign.end()) if self._can_assign(sign) else None
+        if self.found < NameWeight.TOKEN:
             option = text[self.start : self.start + 2] == "--"
             return self._option() if option and text[end : end + 1] == " " else None
         if table := _TABLE.match(text, end):
             random = _not_any_word(self.found)
-            return self._checked(_OPEN.match(text, table.end()), quoted=True, found=random)
+            return self._check(_OPEN.match(text, table.end()), quoted=True, found=random)
         if text[end : end + 1] == ">" or text[end : end + 1].isspace():
             if self._in_tag() and (tag := _TAG.match(text, end)):
-                return self._checked(_OPEN.match(text, tag.end()), quoted=True)
+                return self._check(_OPEN.match(text, tag.end()), quoted=True)
             if spoken := _SPOKEN.match(text, end):
-                return self._spoken(spoken.end())
+                return self._in_sentence(spoken.end())
             variable = _IMAGE_VARIABLE.search(text, max(0, self.start - 40), self.start)
             if variable or (self.start > 0 and text[self.start] == "-"):
                 return self._option()
             if statement := _STATEMENT.match(text, end):
-                return self._checked(_QUOTED.match(text, statement.end()), quoted=True)
+                return self._check(_QUOTED.match(text, statement.end()), quoted=True)
             if (
                 "_" in self.name
-                and self.found < Weight.PASSWORD
+                and self.found < NameWeight.PASSWORD
                 and (space := _SPACE.match(text, end))
             ):
                 # `aws configure set aws_secret_access_key …`
-                return self._checked(_OPEN.match(text, space.end()), found=Weight.HINT)
+                return self._check(_OPEN.match(text, space.end()), found=NameWeight.HINT)
             if (space := _SPACE.match(text, end)) and self.name.lower() != "bearer":
                 return self._next(space.end())
             if self.name.lower() == "password" and "login " in text[max(0, self.start - 120) : end]:
-                return self._checked(_OPEN.match(text, end), quoted=True)
+                return self._check(_OPEN.match(text, end), quoted=True)
         return None
 
-    def _next(self, at: int) -> Span | None:
+    def _next(self, at: int) -> SecretSpan | None:
         """`use the token 0123…`: long and by chance, or it is the next word of a sentence.
         After `password` it may be shorter if no word looks like it."""
         match = _OPEN.match(self.text, at)
         if match is None:
             return None
         if len(match["value"]) >= 24:
-            return self._checked(match, found=Weight(self.found - 1))
-        if self.found is Weight.PASSWORD and is_chosen(match["value"]):
-            return self._checked(match, quoted=True)
+            return self._check(match, found=NameWeight(self.found - 1))
+        if self.found is NameWeight.PASSWORD and is_chosen(match["value"]):
+            return self._check(match, quoted=True)
         return None
 
     def _can_assign(self, sign: re.Match[str]) -> bool:
@@ -240,26 +292,26 @@ class _Field:
             "/"
         ) == "" and ("<" in self.text[max(0, self.start - 40) : self.start])
 
-    def _option(self) -> Span | None:
+    def _option(self) -> SecretSpan | None:
         space = _SPACE.match(self.text, self.end)
         if space is None or self.text[space.end()] == "-":
             return None
         quoted = _QUOTED.match(self.text, space.end())
-        return self._checked(quoted or _OPEN.match(self.text, space.end()), quoted=True)
+        return self._check(quoted or _OPEN.match(self.text, space.end()), quoted=True)
 
-    def _spoken(self, at: int) -> Span | None:
+    def _in_sentence(self, at: int) -> SecretSpan | None:
         match = _OPEN.match(self.text, at)
         if match is None:
             return None
         value = match["value"].rstrip(".,;:!?)")
         random = _not_any_word(self.found)
-        by_heart = self.found is Weight.PASSWORD and _BY_HEART.fullmatch(value) is not None
+        by_heart = self.found is NameWeight.PASSWORD and _BY_HEART.fullmatch(value) is not None
         if not by_heart and not is_secret(value, self.name, random, quoted=True, environment=False):
             return None
         start = match.start("value")
-        return Span(start=start, end=start + len(value), kind=kind_of_name(self.name))
+        return SecretSpan(start=start, end=start + len(value), kind=kind_of_name(self.name))
 
-    def _assigned(self, at: int) -> Span | None:
+    def _assigned_value(self, at: int) -> SecretSpan | None:
         text = self.text
         if text[at - 1 : at] == ":" and (typed := _TYPE.match(text, at)):
             # Past the type in `password: str = "x"`.
@@ -268,34 +320,34 @@ class _Field:
         header = self.name.lower().endswith("authorization")
         if scheme := (_ANY_SCHEME if header else _SCHEME).match(text, at):
             at = scheme.end()
-            self.found = max(self.found, Weight.TOKEN)
-            return self._checked(_OPEN.match(text, at), quoted=True)
+            self.found = max(self.found, NameWeight.TOKEN)
+            return self._check(_OPEN.match(text, at), quoted=True)
         if wrapped := _WRAPPED.match(text, at):
-            return self._wrapped(wrapped)
+            return self._unwrap(wrapped)
         at = _end(_LIST, text, at)
         environment = self.name.isupper() and at == self.end + 1 and text[at - 1] == "="
         if quoted := _QUOTED.match(text, at):
-            return self._checked(quoted, quoted=True)
+            return self._check(quoted, quoted=True)
         if environment:
-            return self._checked(_ENVIRONMENT.match(text, at), environment=True)
-        return self._checked(_BLOCK.match(text, at) or _BARE.match(text, at))
+            return self._check(_ENVIRONMENT.match(text, at), environment=True)
+        return self._check(_BLOCK.match(text, at) or _BARE.match(text, at))
 
-    def _wrapped(self, call: re.Match[str]) -> Span | None:
+    def _unwrap(self, call: re.Match[str]) -> SecretSpan | None:
         """`SecretStr("…")`, `[]byte("…")`, and what a look-up falls back to."""
         if not _FETCHING.search(call["call"]):
             random = looks_random(call["value"], strict=False)
-            return self._checked(call, quoted=True) if random else None
+            return self._check(call, quoted=True) if random else None
         spare = _OTHERWISE.match(self.text, call.end() - 1)
-        return self._checked(spare, quoted=True) if spare and is_chosen(spare["value"]) else None
+        return self._check(spare, quoted=True) if spare and is_chosen(spare["value"]) else None
 
-    def _checked(
+    def _check(
         self,
         match: re.Match[str] | None,
         *,
         quoted: bool = False,
         environment: bool = False,
-        found: Weight | None = None,
-    ) -> Span | None:
+        found: NameWeight | None = None,
+    ) -> SecretSpan | None:
         if match is None:
             return None
         start, end = match.span("value")
@@ -313,7 +365,7 @@ class _Field:
         weighed = found or self.found
         if not is_secret(value, self.name, weighed, quoted=quoted, environment=environment):
             return None
-        return Span(start=start, end=end, kind=kind_of_name(self.name))
+        return SecretSpan(start=start, end=end, kind=kind_of_name(self.name))
 
 
 def _without_closers(value: str) -> str:
@@ -323,6 +375,6 @@ def _without_closers(value: str) -> str:
     return value
 
 
-def _not_any_word(found: Weight) -> Weight:
+def _not_any_word(found: NameWeight) -> NameWeight:
     """In a sentence or a table even a password must look like one."""
-    return min(found, Weight.TOKEN)
+    return min(found, NameWeight.TOKEN)

@@ -1,4 +1,4 @@
-"""Secrets that tell by their form what they are; the table is in `formats.txt`."""
+"""Finds secrets by their format; the table is formats.txt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,32 @@ from importlib.resources import files
 
 from hermes.codec.expressions import compile_constant
 from hermes.codec.values import Value
-from hermes.policy.redact.lookalikes import is_dummy
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import looks_random
+from hermes.policy.redact.heuristics import is_dummy, looks_random
+from hermes.policy.redact.spans import SearchText, SecretSpan
+
+# Words of which one stands shortly before such a key.
+_STEPS = (b"2fa", b"otp", b"authenticator", b"two-factor", b"two factor", b"mfa", b"setup key")
+_KEY = re.compile(
+    r"[^\n]{0,100}?(?:[:=]|\bis\b|\bkey\b|\bsecret\b|\bcode\b|\bseed\b|\n)[\s\"'`*(]{1,6}"
+    r"(?P<secret>(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}"
+    r"|[A-Z2-7]{16,64})(?![\w-])"
+)
+
+
+def find_otp_keys(page: SearchText) -> Iterator[SecretSpan]:
+    for word in _STEPS:
+        for at in page.places(word):
+            match = _KEY.match(page.text, at + len(word) - 1)
+            if match and _is_key(match["secret"]):
+                yield SecretSpan(
+                    start=match.start("secret"), end=match.end("secret"), kind="otp_key"
+                )
+
+
+def _is_key(secret: str) -> bool:
+    """No row of words has digits in it."""
+    return any(letter.isdigit() for letter in secret) and any(map(str.isalpha, secret))
+
 
 # Characters of which tokens are made, and the shortest run of them that is looked at.
 _TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -68,7 +90,7 @@ def _beginning(pattern: str) -> str:
 
 
 @cache
-def _begun() -> tuple[tuple[bytes, Format], ...]:
+def _by_beginning() -> tuple[tuple[bytes, Format], ...]:
     return tuple((each.beginning.encode(), each) for each in formats() if each.beginning)
 
 
@@ -77,7 +99,7 @@ def _with_beginning() -> tuple[re.Pattern[str], tuple[Format, ...]]:
     """One expression for all of them. It has no groups: so it can tell by the first letter that an
     alternative does not fit."""
     known = tuple(each for each in formats() if not each.part and not each.beginning)
-    return _bounded("|".join(each.pattern for each in known)), known
+    return _compile_bounded("|".join(each.pattern for each in known)), known
 
 
 @cache
@@ -86,51 +108,53 @@ def _others() -> tuple[Format, ...]:
 
 
 @cache
-def _bounded(pattern: str) -> re.Pattern[str]:
+def _compile_bounded(pattern: str) -> re.Pattern[str]:
     """Made when a text may hold such a secret: most runs meet few of the formats, or none."""
     return compile_constant(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
-def in_formats(page: Page) -> Iterator[Span]:
+def find_by_format(page: SearchText) -> Iterator[SecretSpan]:
     """Secrets of known form."""
     yield from _from_beginnings(page)
     expression, known = _with_beginning()
     for start, end in _runs(page.data):
         for match in expression.finditer(page.text, start, end):
             form = next(
-                each for each in known if _bounded(each.pattern).match(page.text, match.start())
+                each
+                for each in known
+                if _compile_bounded(each.pattern).match(page.text, match.start())
             )
             public = _PUBLIC.search(page.text, max(0, match.start() - 8), match.start())
             mixed = not form.mixed or _is_mixed(match[0])
             if mixed and not public and not is_dummy(match[0]):
-                yield Span(start=match.start(), end=match.end(), kind=form.kind)
+                yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
                 yield from _beside(page.text, match.end())
         if end - start >= _LONG:
             yield from _around(page.text, max(0, start - _NEAR), end + _NEAR)
 
 
-def _beside(text: str, at: int) -> Iterator[Span]:
+def _beside(text: str, at: int) -> Iterator[SecretSpan]:
     match = _NEIGHBOUR.match(text, at)
     if match and not is_dummy(match["secret"]) and looks_random(match["secret"], strict=True):
-        yield Span(start=match.start("secret"), end=match.end("secret"), kind="secret")
+        yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="secret")
 
 
-def _from_beginnings(page: Page) -> Iterator[Span]:
-    for beginning, form in _begun():
+def _from_beginnings(page: SearchText) -> Iterator[SecretSpan]:
+    for beginning, form in _by_beginning():
         for at in page.places(beginning, exact=True):
-            match = _bounded(form.pattern).match(page.text, at)
+            match = _compile_bounded(form.pattern).match(page.text, at)
             if match and not is_dummy(match[0]):
-                yield Span(start=match.start(), end=match.end(), kind=form.kind)
+                yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
 
 
-def _around(text: str, start: int, end: int) -> Iterator[Span]:
+def _around(text: str, start: int, end: int) -> Iterator[SecretSpan]:
     """Formats with signs in them that end a run."""
     window = text[start:end]
     for form in _others():
         if form.part in window:
-            for match in _bounded(form.pattern).finditer(text, start, end):
+            for match in _compile_bounded(form.pattern).finditer(text, start, end):
                 if not is_dummy(match[0]):
-                    yield Span(start=match.start(), end=match.end(), kind=form.kind)
+                    yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
 
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:

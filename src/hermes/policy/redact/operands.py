@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hermes.policy.redact.lookalikes import is_no_secret
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import is_chosen, looks_random
+from hermes.policy.redact.heuristics import is_chosen, is_not_secret, looks_random
+from hermes.policy.redact.spans import SearchText, SecretSpan
 
 # Options that bring a password with them in some programs.
 _OPTION = re.compile(rb" -(?:[uawbUAPpXN] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
@@ -130,7 +128,7 @@ _HASH = re.compile(
 )
 
 
-def commands(page: Page) -> Iterator[Span]:
+def commands(page: SearchText) -> Iterator[SecretSpan]:
     """Passwords as operands of programs."""
     done = 0
     for option in _OPTION.finditer(page.data):
@@ -142,22 +140,22 @@ def commands(page: Page) -> Iterator[Span]:
         done = min(at + 300, end if end >= 0 else len(page.data))
         for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
             for group, value in match.groupdict().items():
-                if value and not is_no_secret(value):
+                if value and not is_not_secret(value):
                     yield _to_the_end(page.text, match, group, done)
     if any(port in page.text for port in (":*:", ":543", ":6432:")):
-        yield from _found(_PGPASS, page.text)
+        yield from _make_span(_PGPASS, page.text)
     yield from _pairs(page)
     for word, expression, random in _TOLD:
         for at in page.places(word):
             yield from _around(page, at, expression, random=random)
 
 
-def _pairs(page: Page) -> Iterator[Span]:
+def _pairs(page: SearchText) -> Iterator[SecretSpan]:
     """A name and what proves it in one option."""
     for word in (b"-auth", b"-user", b"-cred"):
         for at in page.places(word):
             match = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
-            if match and not is_no_secret(match["secret"]) and _is_proof(match["secret"]):
+            if match and not is_not_secret(match["secret"]) and _is_proof(match["secret"]):
                 yield _span(match, "secret")
 
 
@@ -166,11 +164,11 @@ def _is_proof(value: str) -> bool:
     return is_chosen(value) or looks_random(value, strict=False)
 
 
-def _to_the_end(text: str, match: re.Match[str], group: str, done: int) -> Span:
+def _to_the_end(text: str, match: re.Match[str], group: str, done: int) -> SecretSpan:
     """A long operand goes on behind the part of the line that was looked at."""
     start, end = match.span(group)
     rest = _REST.match(text, end) if end == done else None
-    return Span(start=start, end=rest.end() if rest else end, kind="password")
+    return SecretSpan(start=start, end=rest.end() if rest else end, kind="password")
 
 
 # A word that a text must hold, and what stands around it.
@@ -200,31 +198,33 @@ _TOLD = (
 )
 
 
-def _around(page: Page, at: int, expression: re.Pattern[str], *, random: bool) -> Iterator[Span]:
+def _around(
+    page: SearchText, at: int, expression: re.Pattern[str], *, random: bool
+) -> Iterator[SecretSpan]:
     match = expression.match(page.text, at)
-    if match is None or is_no_secret(match["secret"]):
+    if match is None or is_not_secret(match["secret"]):
         return
     if not random or looks_random(match["secret"], strict=True):
         yield _span(match, "secret")
 
 
-def devices(page: Page) -> Iterator[Span]:
+def devices(page: SearchText) -> Iterator[SecretSpan]:
     for word in _DEVICES:
         for at in page.places(word):
             start = page.data.rfind(b"\n", max(0, at - 60), at) + 1
             match = _DEVICE.match(page.text, start) if start or at < 60 else None
-            if match and not is_no_secret(match["secret"]):
+            if match and not is_not_secret(match["secret"]):
                 yield _span(match, "secret")
 
 
-def clients(page: Page) -> Iterator[Span]:
+def clients(page: SearchText) -> Iterator[SecretSpan]:
     """What is given to a client by its place alone."""
     for opening in (b'("', b"('"):
         for at in page.places(opening, exact=True):
             if _PROOF.search(page.low, max(0, at - 24), at):
                 yield from _last(page.text, at + 1)
             elif _CLIENT.search(page.low, max(0, at - 24), at):
-                yield from _given(page.text, at + 1)
+                yield from _given_argument(page.text, at + 1)
     for name in _CALLS:
         for at in page.places(name, exact=True):
             yield from _last(page.text, at + len(name))
@@ -234,38 +234,42 @@ def clients(page: Page) -> Iterator[Span]:
             yield _span(match, "secret")
 
 
-def _last(text: str, at: int) -> Iterator[Span]:
+def _last(text: str, at: int) -> Iterator[SecretSpan]:
     given = _GIVEN.match(text, at)
     words = list(_WORD.finditer(text, at, given.end())) if given else []
-    if words and not is_no_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
+    if words and not is_not_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
         yield _span(words[-1], "secret")
 
 
-def _given(text: str, at: int) -> Iterator[Span]:
+def _given_argument(text: str, at: int) -> Iterator[SecretSpan]:
     given = _GIVEN.match(text, at)
     for match in _STRING.finditer(text, at, given.end()) if given else ():
         value = match["secret"]
         mixed = value != value.lower() and value != value.upper()
-        if mixed and not is_no_secret(value) and looks_random(value, strict=True):
+        if mixed and not is_not_secret(value) and looks_random(value, strict=True):
             yield _span(match, "secret")
 
 
-def kept_words(page: Page) -> Iterator[Span]:
+def kept_words(page: SearchText) -> Iterator[SecretSpan]:
     """Words that open a wallet, and passwords as a system keeps them."""
     for word in (b"mnemonic", b"phrase", b"bip39", b"bip-39", b"words", b"word"):
         for at in page.places(word):
             match = _PHRASE.match(page.text, at + len(word))
             if match and _PHRASED.search(page.low, max(0, at - 16), at + len(word)):
-                yield Span(start=match.start("secret"), end=match.end("secret"), kind="seed_phrase")
+                yield SecretSpan(
+                    start=match.start("secret"), end=match.end("secret"), kind="seed_phrase"
+                )
     if ":$" in page.text:
-        yield from _found(_HASH, page.text, kind="password_hash")
+        yield from _make_span(_HASH, page.text, kind="password_hash")
 
 
-def _found(expression: re.Pattern[str], text: str, kind: str = "password") -> Iterator[Span]:
+def _make_span(
+    expression: re.Pattern[str], text: str, kind: str = "password"
+) -> Iterator[SecretSpan]:
     for match in expression.finditer(text):
-        if not is_no_secret(match["secret"]):
-            yield Span(start=match.start("secret"), end=match.end("secret"), kind=kind)
+        if not is_not_secret(match["secret"]):
+            yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind=kind)
 
 
-def _span(match: re.Match[str], group: str) -> Span:
-    return Span(start=match.start(group), end=match.end(group), kind="password")
+def _span(match: re.Match[str], group: str) -> SecretSpan:
+    return SecretSpan(start=match.start(group), end=match.end(group), kind="password")

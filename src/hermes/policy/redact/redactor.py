@@ -1,13 +1,21 @@
-"""The one redactor: every text that leaves passes it, and comes out without secrets."""
+"""Replaces secrets in every text that leaves, whole or as a stream."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
-from hermes.policy.redact.glance import is_plain
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import PLACEHOLDER, Channel, Labels, Redacted, Span, joined
-from hermes.policy.redact.values import KIND, SHORTEST, KnownValues
+from hermes.policy.redact.fast_path import is_plain
+from hermes.policy.redact.known_values import KIND, SHORTEST, KnownValues
+from hermes.policy.redact.spans import (
+    PLACEHOLDER,
+    Channel,
+    Labels,
+    Redacted,
+    SearchText,
+    SecretSpan,
+    join_spans,
+)
 
 
 class Redactor:
@@ -38,7 +46,7 @@ class Redactor:
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
         """Only the configured values: for texts whose other secrets are masked already."""
-        found = joined(self._known(Page(text)))
+        found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
     def is_plain(self, text: str) -> bool:
@@ -48,7 +56,7 @@ class Redactor:
             return False
         return not self._formats or is_plain(text)
 
-    def written(self, text: str, spans: list[Span], channel: Channel) -> Redacted:
+    def written(self, text: str, spans: list[SecretSpan], channel: Channel) -> Redacted:
         """The text with labels in place of the spans, which do not overlap."""
         parts: list[str] = []
         at = 0
@@ -59,34 +67,151 @@ class Redactor:
         kinds = tuple(dict.fromkeys(span.kind.removeprefix("pii_") for span in spans))
         return Redacted(text="".join(parts), found=kinds)
 
-    def spans(self, text: str) -> list[Span]:
+    def spans(self, text: str) -> list[SecretSpan]:
         """Where the secrets are, in order and without overlap."""
-        found = list(self._found(text))
+        found = list(self._find(text))
         if not found:
             return []
         labels = [match.span() for match in PLACEHOLDER.finditer(text)] if "[" in text else []
-        return joined(
+        return join_spans(
             span
             for span in found
             if span.kind == KIND or not any(a < span.end and span.start < b for a, b in labels)
         )
 
-    def label(self, text: str, span: Span, channel: Channel) -> str:
+    def label(self, text: str, span: SecretSpan, channel: Channel) -> str:
         """What stands in place of this span."""
         return self._labels.label(text[span.start : span.end], span.kind, channel)
 
-    def _found(self, text: str) -> Iterator[Span]:
-        page = Page(text)
-        yield from self._known(page)
+    def _find(self, text: str) -> Iterator[SecretSpan]:
+        page = SearchText(text)
+        yield from self._find_known(page)
         if not self._pii and (not self._formats or is_plain(text)):
             return
         # The tables of formats take long to load, and most plain answers never need them.
-        from hermes.policy.redact.finders import looking_secret, numbers, people
+        from hermes.policy.redact.finders import find_numbers, find_people, find_secrets
 
         if self._formats:
-            yield from looking_secret(page)
-        yield from people(text) if self._pii else numbers(text)
+            yield from find_secrets(page)
+        yield from find_people(text) if self._pii else find_numbers(text)
 
-    def _known(self, page: Page) -> Iterator[Span]:
+    def _find_known(self, page: SearchText) -> Iterator[SecretSpan]:
         if self.values and len(page.text) >= SHORTEST:
             yield from self.values.find(page)
+
+
+# What was let through and may be the name of what follows.
+CONTEXT = 256
+NEAR = 64
+LONGEST_HELD = 32_768
+_LAST_WORD = re.compile(r"(?<!\S)\S+\Z")
+# A name, a sign and a part of a value: the value is not complete.
+_OPEN_FIELD = re.compile(
+    r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth|cookie|bearer|basic|identified)[\w.-]*"
+    r"[\"'`\])>\\]{0,3}\s{0,8}(?::=|=>|[=:]|is|was|by|>)?\s*(?:bearer|basic|token)?\s*[\"'`]?\S*\Z"
+)
+_OPEN_QUOTE = re.compile(
+    r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth)[\w.-]*[\"'\]]{0,2}\s*[=:]\s*"
+    r"([\"'`])(?:(?!\1)[^\n]){0,512}\Z"
+)
+_LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
+# What follows in the same line tells whether something before it is secret.
+_LATER_TOLD = re.compile(
+    r"(?i)(?:\|[^\n]*|[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\."
+    r"|getconnection|\bvariable |2fa|otp|authenticator|two.factor|mfa|setup key)[^\n]*)\Z"
+)
+# What the expressions around this look for: it is cheaper to see that nothing of it is there.
+_TELLING = (
+    *("|", "echo ", "printf ", "mnemonic", "phrase", "pass", "jwt", "bcrypt", "getconnection"),
+    *("variable ", "2fa", "otp", "authenticator", "two", "mfa", "setup key"),
+)
+# After these words a key in groups may stand in the next line, too.
+_TOLD_BEFORE = re.compile(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
+
+
+class RedactedStream:
+    """`feed` gives what can be shown already; `close` gives the rest."""
+
+    def __init__(self, redactor: Redactor, channel: Channel = "log") -> None:
+        self._redactor = redactor
+        self._channel: Channel = channel
+        self._context = ""
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        self._held += piece
+        told_later = self._told_later()
+        if told_later is None and self._redactor.is_plain(self._context[-NEAR:] + self._held):
+            return self._let_by(_LAST_WORD.search(self._held))
+        length = self._safe_length()
+        return self._let_through(length if told_later is None else min(length, told_later))
+
+    def close(self) -> str:
+        return self._let_through(len(self._held))
+
+    def _let_by(self, last: re.Match[str] | None) -> str:
+        """Ordinary words need no closer look; only the last one may become something else."""
+        cut = last.start() if last else len(self._held)
+        ready, self._held = self._held[:cut], self._held[cut:]
+        self._context = (self._context + ready)[-CONTEXT:]
+        return ready
+
+    def _let_through(self, length: int) -> str:
+        """Redacts what is held together with what went before, and gives the new part."""
+        if length <= 0:
+            return ""
+        before = len(self._context)
+        text = self._context + self._held
+        spans = [span for span in self._redactor.spans(text) if span.end > before]
+        cut = before + length
+        for span in spans:
+            # A secret that is complete only with what is held waits as a whole.
+            if span.start < cut < span.end:
+                cut = max(span.start, before)
+        ready = [span for span in spans if span.end <= cut and span.start >= before]
+        written = self._redactor.written(text[:cut], ready, self._channel).text[before:]
+        self._context = text[max(0, cut - CONTEXT) : cut]
+        self._held = text[cut:]
+        return written
+
+    def _safe_length(self) -> int:
+        held = self._held
+        if len(held) > LONGEST_HELD:
+            return len(held)
+        start = self._open_block(held)
+        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND):
+            # Only the end can be open, and a search through all of it would cost too much.
+            found = expression.search(held, max(0, len(held) - 2 * CONTEXT))
+            if found:
+                start = min(start, found.start())
+        return min(start, self._beginning_of_known(held))
+
+    def _told_later(self) -> int | None:
+        """Where in what is held a line begins that must be seen whole."""
+        text = self._context + self._held
+        if len(self._held) > LONGEST_HELD:
+            return None
+        line = text.rfind("\n") + 1
+        before = text.rfind("\n", 0, max(0, line - 1)) + 1
+        low = text[before:].casefold()
+        if not any(map(low.__contains__, _TELLING)):
+            return None
+        if _LATER_TOLD.match(text, line) is None and not _TOLD_BEFORE.search(text, before, line):
+            return None
+        return max(0, line - len(self._context))
+
+    def _open_block(self, held: str) -> int:
+        at = held.rfind("-----BEGIN")
+        closed = at >= 0 and "-----END" in held[at:] and held.rstrip().endswith("-----")
+        return at if at >= 0 and not closed else len(held)
+
+    def _beginning_of_known(self, held: str) -> int:
+        """Where the last letters could be the first ones of a known value, split or not."""
+        if not self._redactor.values:
+            return len(held)
+        count = self._redactor.values.begins_at_end(held.encode("latin-1", "replace"))
+        at = len(held)
+        while count and at:
+            at -= 1
+            count -= held[at].isascii() and held[at].isalnum()
+        return at

@@ -1,4 +1,4 @@
-"""Other readings of a text: what a model may read behind spelling, codes and turned letters."""
+"""Finds hidden characters, and undoes disguises such as encodings and spelled-out words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,68 @@ import html
 import re
 from collections.abc import Callable, Iterator
 
-from hermes.policy.scan.normal import folded, is_astral
+from hermes.policy.scan.normal import alphabet, fold, is_astral
+
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+    "\U000e0100-\U000e01ef]"
+)
+_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Joins that scripts and emoji need: after a letter of theirs, or between pictures.
+_JOINERS = frozenset("\u200c\u200d")
+_PADDING = re.compile(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
+_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
+
+
+def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
+    """Place, id and weight ("strong" or "weak") of what is hidden. A mark at the very beginning
+    that says how a file is written is none."""
+    start = 1 if text.startswith("\ufeff") else 0
+    seen: set[str] = set()
+    letters = alphabet(text)
+    if _INVISIBLE.search(letters) or _SELECTOR.search(letters):
+        for match in _INVISIBLE.finditer(text, start):
+            name = f"invisible_unicode_U+{ord(match[0]):04X}"
+            if name not in seen and not _belongs(text, match.start()):
+                seen.add(name)
+                yield match.start(), name, _weight(match[0], text)
+        for match in _SELECTORS.finditer(text):
+            yield match.start(), "variation_selectors", "strong"
+            break
+    long = " " * 200 in text or "\t" * 60 in text or "\n" * 60 in text
+    if long and (found := _PADDING.search(text)):
+        yield found.start(), "hidden_by_padding", "weak"
+    if (letters or not text.isprintable()) and (found := _ESCAPE.search(text)):
+        yield found.start(), f"control_character_U+{ord(found[0]):04X}", "weak"
+
+
+def _belongs(text: str, at: int) -> bool:
+    """Part of how a script or an emoji is written."""
+    letter = text[at]
+    before = text[at - 1] if at else ""
+    after = text[at + 1] if at + 1 < len(text) else ""
+    if letter == "\ufeff":
+        # Files that were put together leave one at the beginning of a line.
+        return before in ("", "\n")
+    if letter in _JOINERS:
+        return ord(before or "a") > 0x500 and (ord(after or "a") > 0x500 or not after.isalnum())
+    if letter in "\u200e\u200f\u061c":
+        # Marks of direction stand in every text that mixes Arabic or Hebrew with Latin.
+        return any("\u0590" <= each <= "\u08ff" for each in text)
+    return letter == "\u00ad" and before.isalpha() and after.isalpha() and text.count(letter) < 4
+
+
+def _weight(letter: str, text: str) -> str:
+    # Typesetting programs leave soft hyphens behind, and folding removes them.
+    if letter == "\u00ad":
+        return "weak"
+    if letter in _BIDI and any("\u0590" <= each <= "\u08ff" for each in text):
+        return "weak"
+    return "strong"
+
 
 _SPELLED = re.compile(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
 # Letters, digits that stand for letters, and what may stand between spelled letters.
@@ -58,28 +119,29 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     marks = data.translate(_CLASSES)
     if b"a a a a" in marks or b"a  a  a" in marks:
         # Without a longer space between its words the whole sentence becomes one.
-        yield "spelled_out", _only(plain, lambda at: _spelled(marks, at), _together)
+        yield "spelled_out", _only(plain, lambda at: _spelled_out(marks, at), _together)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
         if any(word in spelt and spelt.count(word) > data.count(word) for word in _TELLING):
-            yield "digits_for_letters", _changed(plain, spelt.decode("latin-1"))
+            yield "digits_for_letters", _replace_digits(plain, spelt.decode("latin-1"))
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
         yield (
             "escaped",
-            _only(
-                text, lambda at: _first(_ESCAPES, text, at), lambda line: folded(_unescaped(line))
-            ),
+            _only(text, lambda at: _first(_ESCAPES, text, at), lambda line: fold(_unescape(line))),
         )
     if sum(word in data for word in _TURNED) > 1:
-        yield "reversed", _changed(plain, "\n".join(line[::-1] for line in plain.split("\n")))
+        yield (
+            "reversed",
+            _replace_digits(plain, "\n".join(line[::-1] for line in plain.split("\n"))),
+        )
     words = _EVERY_SHIFTED.intersection(plain.split())
     for shift, turned in _SHIFTED.items() if words else ():
         if len(words & turned) > 1:
-            yield f"rot{26 - shift}", _changed(plain, plain.translate(_ROTATIONS[shift]))
+            yield f"rot{26 - shift}", _replace_digits(plain, plain.translate(_ROTATIONS[shift]))
     if is_astral(text) and (tags := _tags(text)):
-        yield "hidden_tags", folded(tags)
-    yield from _coded(text)
+        yield "hidden_tags", fold(tags)
+    yield from _decode_codes(text)
 
 
 _ROTATIONS = {
@@ -112,7 +174,7 @@ def _only(text: str, place: Callable[[int], int], reading: Callable[[str], str])
     return "".join(found)
 
 
-def _spelled(marks: bytes, start: int) -> int:
+def _spelled_out(marks: bytes, start: int) -> int:
     """Where letters stand alone, one after the other."""
     found = [at for sign in (b"a a a a", b"a  a  a") if (at := marks.find(sign, start)) >= 0]
     return min(found, default=-1)
@@ -123,7 +185,7 @@ def _first(expression: re.Pattern[str], text: str, start: int) -> int:
     return match.start() if match else -1
 
 
-def _changed(plain: str, reading: str) -> str:
+def _replace_digits(plain: str, reading: str) -> str:
     """Only the lines that read otherwise, at their place."""
     before, after = plain.split("\n"), reading.split("\n")
     if len(before) != len(after):
@@ -172,7 +234,7 @@ _FIRST = ("ignore", "disregard", "forget", "previous", "all", "system", "your")
 _TAGS = re.compile("[\U000e0020-\U000e007e]")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def one(match: re.Match[str]) -> str:
         found = match[0]
         if found[0] == "&":
@@ -187,17 +249,17 @@ def _tags(text: str) -> str:
     return "".join(chr(ord(letter) - 0xE0000) for letter in _TAGS.findall(text))
 
 
-def _coded(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    for name, start, words in _decoded(text):
+def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    for name, start, words in _decode(text):
         # As many lines before it as in the text, so that findings name the right one.
-        yield name, "\n" * text.count("\n", 0, start) + folded(words)
+        yield name, "\n" * text.count("\n", 0, start) + fold(words)
         if depth < 2:
-            yield from _coded(words, depth + 1)
+            yield from _decode_codes(words, depth + 1)
 
 
-def _decoded(text: str) -> Iterator[tuple[str, int, str]]:
+def _decode(text: str) -> Iterator[tuple[str, int, str]]:
     data = text.encode("latin-1", "replace")
-    for packed, start in _packed(data):
+    for packed, start in _unpack(data):
         for name, decode in (("base64", _base64), ("base32", _base32)):
             if words := _readable(decode, packed):
                 yield name, start, words
@@ -265,7 +327,7 @@ _NUMBERS = (
 )
 
 
-def _packed(data: bytes) -> Iterator[tuple[bytes, int]]:
+def _unpack(data: bytes) -> Iterator[tuple[bytes, int]]:
     """Long runs of the letters of base64, and where they begin."""
     marks = data.translate(_RUNS)
     at = marks.find(_RUN)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-LONGEST = 65_536
+MAX_LENGTH = 65_536
 # Letters of other scripts and signs that look like Latin letters.
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁɡһкмпгтвьԛԝүәıɩοαενικτυχβρσηωɑɛⅼи" + "АВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
@@ -49,7 +49,7 @@ _EMPHASIS = (
 )
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The same text in small plain letters and without emphasis. Lines stay lines."""
     return readings(text)[0]
 
@@ -62,12 +62,12 @@ def readings(text: str) -> tuple[str, str]:
     if _FOREIGN.search(alphabet(own)) and _MIXED.search(own):
         plain = own.translate(_LOOKALIKES)
     if plain is own:
-        plain = own = _unstressed(own)
+        plain = own = _strip_emphasis(own)
         return plain, own
-    return _unstressed(plain), _unstressed(own)
+    return _strip_emphasis(plain), _strip_emphasis(own)
 
 
-def _unstressed(plain: str) -> str:
+def _strip_emphasis(plain: str) -> str:
     for sign, instead in _EMPHASIS:
         if sign in plain:
             plain = plain.replace(sign, instead)

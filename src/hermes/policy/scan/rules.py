@@ -1,16 +1,18 @@
-"""The rules of what an injection says; they are written down in `rules.toml`."""
+"""Matches the rules for prose (rules.toml) and for scripts (code.toml)."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 from hermes.codec.json import convert
 from hermes.codec.values import Value
+from hermes.policy.scan.disguises import find_hidden
 
 Scope = Literal["all", "context", "strict"]
 RANK: dict[Scope, int] = {"all": 0, "context": 1, "strict": 2}
@@ -22,7 +24,7 @@ _BENT = r"(?:(?:s|es|d|ed|ing)?(?!\w)|(?<=\W))"
 _PLAIN = r"(?:(?!\w)|(?<=\W))"
 
 
-class Rule(Value, forbid_unknown_fields=True):
+class ScanRule(Value, forbid_unknown_fields=True):
     """One family of sentences; the fields are explained in the file."""
 
     id: str
@@ -41,7 +43,7 @@ class Rule(Value, forbid_unknown_fields=True):
 
 class _File(Value, forbid_unknown_fields=True):
     lists: dict[str, str]
-    rule: tuple[Rule, ...]
+    rule: tuple[ScanRule, ...]
 
 
 @cache
@@ -50,19 +52,207 @@ def _file() -> _File:
     return convert(_File, tomllib.loads(text))
 
 
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[ScanRule, ...]:
     return _file().rule
 
 
 @cache
-def compiled(rule: Rule) -> re.Pattern[str]:
+def compile_rule(rule: ScanRule) -> re.Pattern[str]:
     """The expression for what follows a start. A word may be bent, but a longer word is another
     one."""
-    tail = expanded(rule.tail, _file().lists).replace("≈", _BETWEEN % 8).replace("…", _BETWEEN % 3)
+    tail = (
+        expand_lists(rule.tail, _file().lists).replace("≈", _BETWEEN % 8).replace("…", _BETWEEN % 3)
+    )
     return re.compile((_BENT if rule.bent else _PLAIN) + tail)
 
 
-def expanded(expression: str, lists: Mapping[str, str]) -> str:
+def expand_lists(expression: str, lists: Mapping[str, str]) -> str:
     """The lines of an expression put together, with the lists that it names."""
     joined = "".join(line.strip("\n").lstrip() for line in expression.split("\n"))
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: expanded(lists[name[1]], lists), joined)
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: expand_lists(lists[name[1]], lists), joined)
+
+
+_WORD = re.compile(r"[a-z0-9']+")
+# A word does not begin after one of these.
+_INSIDE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789'_")
+_ENDINGS = ("", "s", "es", "d", "ed", "ing")
+
+
+class RuleMatch(Value):
+    """A rule that fits at a place of the folded text."""
+
+    id: str
+    start: int
+    end: int
+    strong: bool
+
+
+class _Starts(Value):
+    """`words`: by the first word, the whole start, the words inside of it and its rule. `others`:
+    starts that do not begin with a word."""
+
+    words: dict[str, list[tuple[str, tuple[str, ...], ScanRule]]]
+    others: list[tuple[str, frozenset[str], ScanRule]]
+
+
+@cache
+def _starts(scope: Scope, kind: str) -> _Starts:
+    found = _Starts(words={}, others=[])
+    for rule in rules():
+        if RANK[rule.scope] > RANK[scope] or (rule.fits and kind != rule.fits):
+            continue
+        for start in rule.words:
+            first = _WORD.match(start)
+            if first is None:
+                found.others.append((start, frozenset(_WORD.findall(start)[:-1]), rule))
+            elif first[0] == start:
+                for ending in _ENDINGS if rule.bent else ("",):
+                    found.words.setdefault(start + ending, []).append((start, (), rule))
+            else:
+                inner = tuple(_WORD.findall(start)[1:-1])
+                found.words.setdefault(first[0], []).append((start, inner, rule))
+    return found
+
+
+def match_rules(
+    plain: str, scope: Scope, kind: str, spans: Iterable[tuple[int, int]] | None = None
+) -> Iterator[RuleMatch]:
+    """Everything that a rule fits to, in the folded text or within some parts of it."""
+    padded = "\n" + plain
+    # One byte for each letter, whatever the letter: a start is found there much faster.
+    data = padded.encode("latin-1", "replace")
+    starts = _starts(scope, kind)
+    for first, last in spans if spans is not None else ((0, len(plain)),):
+        words = set(_WORD.findall(plain, first, last))
+        for start, fitting in _present(words, starts).items():
+            for at in _places(data, padded, start, first + 1, last + 1):
+                if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
+                    for rule in fitting.values():
+                        yield from _fits(rule, padded, at, len(start))
+        for start, inner, rule in starts.others:
+            if words.issuperset(inner):
+                for at in _places(data, padded, start, first, last + 1):
+                    yield from _fits(rule, padded, at, len(start))
+
+
+def _present(words: set[str], starts: _Starts) -> dict[str, dict[int, ScanRule]]:
+    """The starts whose words are all there, and their rules."""
+    present: dict[str, dict[int, ScanRule]] = {}
+    for word in words & starts.words.keys():
+        for start, inner, rule in starts.words[word]:
+            if not inner or words.issuperset(inner):
+                present.setdefault(start, {})[id(rule)] = rule
+    return present
+
+
+def _places(data: bytes, padded: str, start: str, first: int, last: int) -> Iterator[int]:
+    wanted = start.encode("latin-1", "replace")
+    at = data.find(wanted, first, last)
+    while at >= 0:
+        if padded.startswith(start, at):
+            yield at
+        at = data.find(wanted, at + 1, last)
+
+
+def _fits(rule: ScanRule, padded: str, at: int, length: int) -> Iterator[RuleMatch]:
+    tail = compile_rule(rule).match(padded, at + length)
+    if tail:
+        start = at - 1 if padded[at] != "\n" else at
+        yield RuleMatch(
+            id=rule.id, start=max(start, 0), end=tail.end() - 1, strong=rule.weight == "strong"
+        )
+
+
+MOST_FILES = 50
+MOST_BYTES = 1_000_000
+LARGEST_FILE = 256 * 1024
+
+Severity = Literal["critical", "high", "low"]
+_TEXTS = (".md", ".txt", ".rst", ".adoc")
+
+
+class CodePattern(Value, forbid_unknown_fields=True):
+    id: str
+    severity: Severity
+    expression: str
+
+
+class _CodeFile(Value, forbid_unknown_fields=True):
+    lists: dict[str, str]
+    pattern: tuple[CodePattern, ...]
+
+
+@cache
+def _code_file() -> _CodeFile:
+    text = files("hermes.policy.scan").joinpath("code.toml").read_text(encoding="utf-8")
+    return convert(_CodeFile, tomllib.loads(text))
+
+
+@cache
+def patterns() -> tuple[tuple[CodePattern, re.Pattern[str]], ...]:
+    found = _code_file()
+    return tuple(
+        (pattern, re.compile(expand_lists(pattern.expression, found.lists)))
+        for pattern in found.pattern
+    )
+
+
+@cache
+def _installers() -> re.Pattern[str]:
+    return re.compile(expand_lists(_code_file().lists["installers"], {}), re.IGNORECASE)
+
+
+def is_known_installer(text: str) -> bool:
+    """The text fetches from a place whose install script is run that way by everybody."""
+    return _installers().search(text) is not None
+
+
+class CodeFinding(Value):
+    id: str
+    file: str
+    line: int
+    severity: Severity
+    text: str = ""
+    start: int = 0
+    end: int = 0
+
+
+def scan_files(texts: Mapping[str, str]) -> Iterator[CodeFinding]:
+    """What was found in the files of a skill, by name."""
+    if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
+        yield CodeFinding(id="too_much", file="", line=0, severity="high")
+    for name, text in texts.items():
+        clean = posixpath.normpath(name.replace("\\", "/"))
+        if clean.startswith(("/", "..", "~")) or re.match(r"[A-Za-z]:", clean) or "\0" in name:
+            yield CodeFinding(id="traversal", file=name, line=0, severity="critical")
+        if "\0" in text or len(text) > LARGEST_FILE:
+            yield CodeFinding(id="unreadable_file", file=name, line=0, severity="high")
+        yield from scan_code(text[:LARGEST_FILE], name)
+        for at, kind, weight in find_hidden(text):
+            line = text.count("\n", 0, at) + 1
+            severity: Severity = "critical" if weight == "strong" else "high"
+            yield CodeFinding(id=kind, file=name, line=line, severity=severity)
+
+
+def scan_code(text: str, name: str) -> Iterator[CodeFinding]:
+    """For a script, or for the commands that a text shows."""
+    for pattern, expression in patterns():
+        for match in expression.finditer(text):
+            if pattern.id == "fetched_code" and is_known_installer(match[0]):
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            words = " ".join(match[0].split())[:120]
+            yield CodeFinding(
+                id=pattern.id,
+                file=name,
+                line=line,
+                severity=pattern.severity,
+                text=words,
+                start=match.start(),
+                end=match.end(),
+            )
+            break
+
+
+def is_prose(name: str) -> bool:
+    return name.lower().endswith(_TEXTS)

@@ -1,4 +1,4 @@
-"""Tells what kind of network address something is: open to all, private, metadata, or no place."""
+"""Classifies network addresses and host names: public, private, metadata or unusable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.codec.values import Value
 Reach = Literal["global", "private", "metadata", "never"]
 
 
-class Kind(Value):
+class AddressKind(Value):
     """`odd` is an IPv6 address that stands for an IPv4 one."""
 
     reach: Reach
@@ -19,8 +19,8 @@ class Kind(Value):
     odd: bool = False
 
 
-GLOBAL = Kind(reach="global", words="a public address")
-METADATA = Kind(reach="metadata", words="a cloud metadata service")
+GLOBAL = AddressKind(reach="global", words="a public address")
+METADATA = AddressKind(reach="metadata", words="a cloud metadata service")
 
 _V4: tuple[tuple[str, Reach, str], ...] = (
     ("169.254.0.0/16", "metadata", "link-local, where clouds keep their metadata service"),
@@ -61,8 +61,8 @@ _V6: tuple[tuple[str, Reach, str], ...] = (
     ("2002::/16", "never", "a 6to4 tunnel"),
     ("3fff::/20", "never", "reserved for documentation"),
 )
-_V4_NETWORKS = tuple((IPv4Network(net), Kind(reach=r, words=w)) for net, r, w in _V4)
-_V6_NETWORKS = tuple((IPv6Network(net), Kind(reach=r, words=w)) for net, r, w in _V6)
+_V4_NETWORKS = tuple((IPv4Network(net), AddressKind(reach=r, words=w)) for net, r, w in _V4)
+_V6_NETWORKS = tuple((IPv6Network(net), AddressKind(reach=r, words=w)) for net, r, w in _V6)
 _V6_GLOBAL = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _TRANSLATED = IPv6Network("::ffff:0:0:0/96")
@@ -71,7 +71,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
-def kind_of(text: str) -> Kind | None:
+def address_kind(text: str) -> AddressKind | None:
     """The kind of an address in its plain spelling; None when it is no address at all."""
     try:
         address = ip_address(text)
@@ -82,27 +82,27 @@ def kind_of(text: str) -> Kind | None:
     return _v6(address)
 
 
-def _v4(address: IPv4Address) -> Kind:
+def _v4(address: IPv4Address) -> AddressKind:
     return next((kind for network, kind in _V4_NETWORKS if address in network), GLOBAL)
 
 
-def _v6(address: IPv6Address) -> Kind:
+def _v6(address: IPv6Address) -> AddressKind:
     if address.scope_id:
-        return Kind(reach="never", words="bound to one network card", odd=True)
+        return AddressKind(reach="never", words="bound to one network card", odd=True)
     inner = _inner(address)
     if any(_v4(each).reach == "metadata" for each in inner):
-        return Kind(reach="metadata", words=METADATA.words, odd=True)
+        return AddressKind(reach="metadata", words=METADATA.words, odd=True)
     if inner and address in _NAT64:
         # Networks without IPv4 answer with these for every host that has no other address.
-        return Kind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
+        return AddressKind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
     for network, kind in _V6_NETWORKS:
         if address in network:
             return kind
     if inner:
         found = _v4(inner[0])
         reach = "never" if found.reach == "global" else found.reach
-        return Kind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
-    return GLOBAL if address in _V6_GLOBAL else Kind(reach="never", words="reserved")
+        return AddressKind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
+    return GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="reserved")
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
@@ -120,3 +120,50 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
     if (number >> 32) & 0xFFFFFFFF in _ISATAP:
         return [low]
     return []
+
+
+_METADATA = frozenset(
+    """
+    metadata metadata.google.internal metadata.goog metadata.google instance-data
+    instance-data.ec2.internal metadata.ec2.internal metadata.azure.internal metadata.azure.com
+    metadata.packet.net metadata.platformequinix.com metadata.tencentyun.com
+    metadata.oraclecloud.com metadata.nic.ibm.com metadata.digitalocean.com metadata.aliyun.com
+    metadata.huaweicloud.com
+    """.split()
+)
+_LOCAL = frozenset(
+    """
+    localhost localhost.localdomain localhost6 localhost6.localdomain6 ip6-localhost ip6-loopback
+    broadcasthost host.docker.internal gateway.docker.internal kubernetes.docker.internal
+    host.containers.internal host.lima.internal
+    """.split()
+)
+_LOCAL_ENDS = (
+    ".localhost",
+    ".localdomain",
+    ".local",
+    ".internal",
+    ".intranet",
+    ".private",
+    ".corp",
+    ".home",
+    ".lan",
+    ".home.arpa",
+    ".in-addr.arpa",
+    ".ip6.arpa",
+    ".docker",
+    ".svc",
+    ".consul",
+    ".onion",
+    ".invalid",
+)
+_HERE = AddressKind(reach="private", words="a name of this machine or its own network")
+
+
+def name_kind(name: str) -> AddressKind | None:
+    """None when only its addresses can tell."""
+    if name in _METADATA or name.endswith((".metadata.google.internal", ".metadata.goog")):
+        return METADATA
+    if name in _LOCAL or name.endswith(_LOCAL_ENDS) or "." not in name:
+        return _HERE
+    return None

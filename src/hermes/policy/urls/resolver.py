@@ -7,13 +7,13 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hermes.policy.urls.hosts import RefusedUrl, parse_host
+from hermes.policy.urls.parsing import RefusedUrl, parse_host
 
 LONGEST_SECONDS = 5.0
 _LONGEST_CHAIN = 8
 
 
-class Resolver(Protocol):
+class HostResolver(Protocol):
     async def resolve(self, name: str) -> Sequence[str]:
         """All addresses of a host, in the order to try them. OSError when there is no answer."""
         ...
@@ -30,7 +30,7 @@ class SystemResolver:
         return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class GivenAnswers:
+class StaticResolver:
     """Answers by host. A list of lists answers each look-up with the next list, then stays."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:

@@ -1,23 +1,87 @@
-"""How much a passage is like an injection: its ideas and words, what the rules say about it, and
-where it stands."""
+"""A linear classifier that scores how much a passage resembles an injection."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, cached_property
 from heapq import nlargest
 from importlib.resources import files
 from itertools import pairwise
 
 from hermes.codec.values import Value
-from hermes.policy.scan.finding import Sign
-from hermes.policy.scan.interest import interest
-from hermes.policy.scan.sense import END, Row
-from hermes.policy.scan.setting import Setting
-from hermes.policy.scan.stems import stems
+from hermes.policy.scan.concepts import END, ConceptRow
+from hermes.policy.scan.rules import RuleMatch
+from hermes.policy.scan.triage import stem_scores, stems
+
+_QUOTES = '"“”«»„「」『』'
+# A text in which a word with such a beginning stands elsewhere is rather about orders than one.
+_TOPICS = tuple(
+    """
+    attack inject jailbreak adversar malicious phish payload exploit malware untrusted scam spam
+    poison fraud threat vulnerab said whisper novel chapter story poem scene quiz blog thread
+    lecture paper talk exampl test report training course guide histor game filter detect block
+    refus prevent defen polic never asked told tried audit changelog assert angriff angreif
+    sicherheit attaqu securite ataque seguridad atacante attacc sicurezza aanval atak saldiri
+    guvenlik
+    """.split()
+)
+_SPACED = ("атак", "безопасн", "безпек", "злоумышл")
+_JOINED = ("攻", "安全", "注入", "セキュリティ", "공격", "보안", "هجوم", "حقن", "हमल")
+_FOREIGN = re.compile(rf"\b(?:{'|'.join(_SPACED)})|{'|'.join(_JOINED)}")
+_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
+_MOST_KNOWN = 20_000
+
+
+class _Topics(dict[str, str]):
+    """What a word says a text is about, as far as words have been met; "" for most."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        self[word] = next((topic for topic in _TOPICS if word.startswith(topic)), "")
+        return self[word]
+
+
+_topics = _Topics()
+
+
+def topics(plain: str) -> Counter[str]:
+    """How often a text names what it may be about."""
+    spaced = plain.encode("latin-1", "replace").translate(_WORDS).decode("ascii")
+    found = Counter(filter(None, map(_topics.__getitem__, spaced.split())))
+    # An expression takes far longer to find nothing than a search for each of its words.
+    if not plain.isascii() and any(word in plain for word in (*_SPACED, *_JOINED)):
+        found.update(_FOREIGN.findall(plain))
+    return found
+
+
+class PositionFeatures:
+    def __init__(self, plain: str) -> None:
+        self._plain = plain
+
+    @cached_property
+    def _topics(self) -> Counter[str]:
+        return topics(self._plain)
+
+    def features(self, start: int, end: int) -> dict[str, AbstractSet[str | tuple[str, ...]]]:
+        """What is special about the place of the passage from `start` to `end`."""
+        passage = self._plain[start:end]
+        quoted = set()
+        if sum(map(passage.count, _QUOTES)) > 1:
+            quoted.add("pair")
+        line = self._plain.rfind("\n", 0, start) + 1
+        if self._plain.count('"', line, start) % 2:
+            quoted.add("in")
+        own = topics(passage)
+        around = {topic for topic, count in self._topics.items() if count > own[topic]}
+        if len(self._plain) - len(passage) < 30:
+            around.add("alone")
+        return {"q": quoted, "d": around}
+
 
 _END = re.compile(re.escape(END))
 # Signs of a row that are no ideas.
@@ -30,7 +94,7 @@ _FEWEST = 3
 # The family of features that consist of two stems.
 _PAIRS = "b"
 BIAS = "bias"
-LIKENESS = "resembles_injection"
+CLASSIFIER_ID = "resembles_injection"
 # Scores from which a passage is suspicious and dangerous, above the threshold of its kind.
 CAUTION, DANGEROUS = 0.0, 0.5
 _THRESHOLDS = {"memory": 1.0, "skill": 1.0, "context": 1.0, "tool_description": 1.0}
@@ -50,14 +114,14 @@ Key = str | tuple[str, ...]
 Features = dict[str, AbstractSet[Key]]
 
 
-class Told(Value):
+class CheckedMatch(Value):
     """A sign of a rule, and whether its words are only spoken about."""
 
-    sign: Sign
+    sign: RuleMatch
     mentioned: bool
 
 
-class Likeness(Value):
+class PassageScore(Value):
     """A passage and its score above the threshold for its kind of text and its length."""
 
     start: int
@@ -78,7 +142,7 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
             yield start + 1, min(end, start + _LONG)
 
 
-def features(row: Row, first: int, last: int, kind: str) -> Features:
+def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
     """Ideas, pairs of ideas, stems and pairs of stems; ideas and stems again by kind of text."""
     passage = row.ideas[first:last]
     said = row.words[first - 1 : last - 1]
@@ -134,7 +198,7 @@ def _weights() -> dict[str, dict[Key, float]]:
     return found
 
 
-def likeness(told: Features) -> float:
+def score_features(told: Features) -> float:
     """Above zero it is rather an injection than not."""
     weights = _weights()
     total = weights[BIAS][""]
@@ -144,21 +208,21 @@ def likeness(told: Features) -> float:
     return total
 
 
-def names(told: Features) -> Iterator[str]:
+def feature_names(told: Features) -> Iterator[str]:
     """The features as they are called where their weights are written down."""
     for family, keys in told.items():
         for key in keys:
             yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
 
 
-def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, int]]:
+def _select_passages(rows: list[tuple[int, ConceptRow]]) -> list[tuple[int, ConceptRow, int, int]]:
     """All passages of a short text; of a long one those with the most interesting words."""
     every = [(start, row, *span) for start, row in rows for span in passages(row.ideas)]
     if len(every) <= _MOST_WEIGHED:
         return every
-    known = interest()
+    known = stem_scores()
 
-    def says(passage: tuple[int, Row, int, int]) -> float:
+    def says(passage: tuple[int, ConceptRow, int, int]) -> float:
         """A word that is said again and again says no more than once."""
         _, row, first, last = passage
         return sum(map(known.__getitem__, set(row.words[first - 1 : last - 1])))
@@ -166,19 +230,19 @@ def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, in
     return nlargest(_MOST_WEIGHED, every, key=says)
 
 
-def weighed(
+def passage_features(
     plain: str,
-    rows: list[tuple[int, Row]],
-    signs: Sequence[Told],
+    rows: list[tuple[int, ConceptRow]],
+    signs: Sequence[CheckedMatch],
     kind: str,
     hopeless: float = -math.inf,
 ) -> Iterator[tuple[int, int, Features]]:
     """The passages of a text that are worth weighing: where they stand, and their features. Those
     whose words alone are hopeless are left out."""
-    setting = Setting(plain)
-    for start, row, first, last in _worth_weighing(rows):
+    setting = PositionFeatures(plain)
+    for start, row, first, last in _select_passages(rows):
         told = features(row, first, last, kind)
-        if not told or likeness(told) < hopeless:
+        if not told or score_features(told) < hopeless:
             continue
         begin, end = (start + at for at in row.place(first, last - 1))
         told |= setting.features(begin, end)
@@ -190,11 +254,11 @@ def weighed(
         yield begin, end, told
 
 
-def resembling(
-    plain: str, rows: list[tuple[int, Row]], signs: Sequence[Told], kind: str
-) -> Iterator[Likeness]:
+def score_passages(
+    plain: str, rows: list[tuple[int, ConceptRow]], signs: Sequence[CheckedMatch], kind: str
+) -> Iterator[PassageScore]:
     """How much each passage of a text is like an injection, in any order."""
     needed = _THRESHOLDS[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
     lacking = _HOPELESS + _SAID * bool(signs)
-    for start, end, told in weighed(plain, rows, signs, kind, needed - lacking):
-        yield Likeness(start=start, end=end, score=likeness(told) - needed)
+    for start, end, told in passage_features(plain, rows, signs, kind, needed - lacking):
+        yield PassageScore(start=start, end=end, score=score_features(told) - needed)

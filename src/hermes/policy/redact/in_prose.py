@@ -1,14 +1,106 @@
-"""Secrets that a word of some language announces: `Пароль: …`, `La contraseña es …`."""
+"""Finds secrets that a sentence names, in many languages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from hermes.policy.redact.lookalikes import is_code, is_no_secret, is_prose
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import looks_random
+from hermes.policy.redact.heuristics import (
+    is_chosen,
+    is_code,
+    is_not_secret,
+    is_prose,
+    looks_random,
+)
+from hermes.policy.redact.spans import SearchText, SecretSpan
+
+_VALUE = r"[\"'`]?(?P<secret>[^\s\"'`<>(){}$]{6,128})"
+_BOTH = re.compile(
+    r"(?:daten|identifiants|logins?|creds|credentials)[^\n:]{0,24}[:=]\s{0,3}[\w.@-]{1,64}"
+    rf"\s?[/|:,]\s?{_VALUE}",
+    re.IGNORECASE,
+)
+_AFTER_USER = re.compile(
+    r"(?:user|username|login) \S{1,64}[\s,;]{1,2}(?:with )?(?:pass|pw|pwd|password)[ :=]{1,2}"
+    + _VALUE,
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"(?<![\w-])(?:pwd?|creds)(?: (?:for|of|on|to) \S{1,30}(?: \S{1,20})?)?(?::| is| was|=)\s{1,3}"
+    + _VALUE,
+    re.IGNORECASE,
+)
+_COMMUNITY = re.compile(rf"community(?: string| name)?(?::| is|=)\s{{0,3}}{_VALUE}", re.IGNORECASE)
+# A line with logins for all machines; a word alone would be the next word of a sentence.
+_FOR_ALL = re.compile(
+    r"login\s{1,8}\S{1,64}\s{1,8}password\s{1,8}(?P<secret>(?=\S*[\d%!#$&*+=?@^])\S{6,128})"
+)
+# A word that a text must hold, and what may begin there. The value must look chosen.
+_CHOSEN = (
+    (b"daten", (_BOTH,)),
+    (b"identifiants", (_BOTH,)),
+    (b"login", (_BOTH, _AFTER_USER)),
+    (b"cred", (_BOTH, _SAID)),
+    (b"user", (_AFTER_USER,)),
+    (b"pw", (_SAID,)),
+    (b"community", (_COMMUNITY,)),
+)
+_PIN = re.compile(
+    r" pin(?: code| number)?(?: (?:is|was)|:|=)\s{0,3}(?P<secret>\d{4,8})(?!\w)", re.I
+)
+_DOOR = re.compile(r"(?i:door|gate|alarm|entry|safe|locker)\Z")
+_DOOR_CODE = re.compile(
+    r" code(?: is|:|=)\s{1,3}(?P<secret>[#*]?\d{3,8}[#*]?)(?!\w)", re.IGNORECASE
+)
+_SPARE = re.compile(r"(?i:backup|recovery|scratch|rescue)\Z")
+_SPARE_CODES = re.compile(
+    r"(?i: codes?)(?:\s*\([^()\n]{0,60}\))?[^\n:]{0,40}:(?P<secret>(?:[\s,;]{1,4}(?:\d{1,2}[.)]\s)?"
+    r"(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{8,10}|\d{4} \d{4})(?![\w-])){1,20})"
+)
+_BEFORE_KEY = re.compile(r"(?P<secret>(?:0x)?[0-9a-fA-F]{64})\W{1,3}[\w' ]{0,24}\Z")
+
+
+def in_prose(page: SearchText) -> Iterator[SecretSpan]:
+    for word, expressions in _CHOSEN:
+        for at in page.places(word):
+            for expression in expressions:
+                yield from _choose(expression.match(page.text, at))
+            match = _FOR_ALL.match(page.text, at) if word == b"login" else None
+            if match and not is_not_secret(match["secret"]):
+                yield SecretSpan(
+                    start=match.start("secret"), end=match.end("secret"), kind="password"
+                )
+    for at in page.places(b" pin"):
+        if match := _PIN.match(page.text, at):
+            yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="pin")
+    for at in page.places(b" code"):
+        yield from _codes(page.text, at)
+    for at in page.places(b"private key"):
+        if match := _BEFORE_KEY.search(page.text, max(0, at - 110), at):
+            yield SecretSpan(
+                start=match.start("secret"), end=match.end("secret"), kind="private_key"
+            )
+
+
+def _codes(text: str, at: int) -> Iterator[SecretSpan]:
+    """What opens a door, and what is used in place of a second step."""
+    if _DOOR.search(text, max(0, at - 8), at) and (match := _DOOR_CODE.match(text, at)):
+        yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="pin")
+    if _SPARE.search(text, max(0, at - 8), at) and (match := _SPARE_CODES.match(text, at)):
+        codes = match["secret"].lstrip(" \t\n,;")
+        if any(letter.isdigit() for letter in codes):
+            end = match.end("secret")
+            yield SecretSpan(start=end - len(codes), end=end, kind="recovery_code")
+
+
+def _choose(match: re.Match[str] | None) -> Iterator[SecretSpan]:
+    if match is None:
+        return
+    secret = match["secret"].rstrip(".,;:?)")
+    if is_chosen(secret) and not is_not_secret(secret) and not is_prose(secret):
+        start = match.start("secret")
+        yield SecretSpan(start=start, end=start + len(secret), kind="password")
+
 
 # In small letters. Words of plain letters and words of other scripts are searched apart.
 _PLAIN = tuple(
@@ -68,7 +160,7 @@ _OF = (
     r"(?:\s+(?:for|of|to|de|del|della|di|do|da|von|für|du|des|na|для|от)\s+\S{1,30}(?:\s\S{1,20}){0,3}"
     r"|\s+dell'\S{1,30})"
 )
-_SAID = re.compile(
+_SPOKEN_SAID = re.compile(
     rf"[^\W\d_]{{0,6}}[\"'`)*_]?(?:{_OF}|\s[^\W\d_]{{3,12}})?[\s*_\"'`]{{0,3}}"
     r"(?:[:：=]|(?:\s*(?:(?<!\w)(?:is|are|was|lautet|ist|es|est|é|è|e|fue|war|är|er|on|jest|je|to|этот"
     r"|это|là|la|adalah)\b|是|为|為|は|：|가|는|은|هي|הוא|היא|है|คือ):?))"
@@ -89,10 +181,10 @@ _SENTENCE = re.compile(r"(?<=[!-~])[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,8
 _QUOTED = re.compile(r"\s+(?P<quote>[\"'`“«])(?P<secret>[^\s\"'`”»<>]{5,128})[\"'`”»]")
 
 
-def announced(page: Page) -> Iterator[Span]:
+def announced(page: SearchText) -> Iterator[SecretSpan]:
     for word in _PLAIN:
         for at in page.places(word):
-            yield from _after(page.text, at + len(word), _SAID)
+            yield from _after(page.text, at + len(word), _SPOKEN_SAID)
     for word in _ENGLISH:
         for at in page.places(word):
             yield from _after(page.text, at + len(word), _SAID_OF)
@@ -101,12 +193,12 @@ def announced(page: Page) -> Iterator[Span]:
             yield from _after(page.text, at + len(word), _IS)
     for at in (*page.places(b"app pass"), *page.places(b"app-pass"), *page.places(b"app_pass")):
         if match := _APP.match(page.text, at):
-            yield Span(start=match.start("secret"), end=match.end("secret"), kind="password")
+            yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="password")
     if not page.text.isascii():
         yield from _in_other_scripts(page.text)
 
 
-def _in_other_scripts(text: str) -> Iterator[Span]:
+def _in_other_scripts(text: str) -> Iterator[SecretSpan]:
     """Most texts that are not plain have a dash or a sign in them, and no letter of these words."""
     letters = frozenset("".join(_NOT_PLAIN.findall(text)).lower())
     names = [name for name, own in _LETTERS.items() if own <= letters]
@@ -114,20 +206,20 @@ def _in_other_scripts(text: str) -> Iterator[Span]:
     for name in names if len(low) == len(text) else ():
         at = low.find(name)
         while at >= 0:
-            yield from _after(text, at + len(name), _SAID)
+            yield from _after(text, at + len(name), _SPOKEN_SAID)
             at = low.find(name, at + 1)
 
 
-def _after(text: str, at: int, said: re.Pattern[str]) -> Iterator[Span]:
+def _after(text: str, at: int, said: re.Pattern[str]) -> Iterator[SecretSpan]:
     match = said.match(text, at) or _QUOTED.match(text, at)
     if match is None:
         return
     secret = _SENTENCE.sub("", match["secret"]).rstrip(".,;:!?)*")
     start = match.start("secret")
-    if is_no_secret(secret) or is_prose(secret) or is_code(secret):
+    if is_not_secret(secret) or is_prose(secret) or is_code(secret):
         return
     if _is_chosen(secret):
-        yield Span(start=start, end=start + len(secret), kind="password")
+        yield SecretSpan(start=start, end=start + len(secret), kind="password")
 
 
 def _is_chosen(secret: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tells whether words of an injection are spoken about, or spoken to a model."""
+"""Decides whether a text talks about an injection instead of addressing a model."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ _SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
 _VALUE = re.compile(r"[\"'\w]\s{0,2}[:=]\s{0,2}[\"'`][^\"'`]*\Z")
 
 
-def spoken_of(text: str, start: int) -> bool:
+def is_reported(text: str, start: int) -> bool:
     """The sentence forbids or reports what begins at `start`."""
     sentence = _SENTENCE.split(text[max(0, start - 280) : start])[-1]
     return _REPORTING.search(sentence) is not None or _SPEAKER.search(sentence) is not None
 
 
-def mentioned(text: str, start: int, end: int) -> bool:
+def is_quotation(text: str, start: int, end: int) -> bool:
     """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
     if text[end - 1 : end] in _CLOSERS:
         end -= 1
@@ -95,7 +95,7 @@ def mentioned(text: str, start: int, end: int) -> bool:
     if _REPORTING.search(sentence):
         return True
     reported = _SPEAKER.search(sentence) is not None
-    if _quoted(text, start, end):
+    if _is_quoted(text, start, end):
         wider = before[breaks[-2] :] if len(breaks) > 1 else before
         near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
         if reported or near is not None or _spoken_after(text, end):
@@ -128,7 +128,7 @@ def _spoken_after(text: str, end: int) -> bool:
     )
 
 
-def _quoted(text: str, start: int, end: int) -> bool:
+def _is_quoted(text: str, start: int, end: int) -> bool:
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     before = text[line_start:start]

@@ -1,4 +1,4 @@
-"""Reads a text as a row of ideas and finds the rows that an injection consists of."""
+"""Reads a text as a row of concepts (lexicon.txt) and matches concept rules (concepts.toml)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,129 @@ from importlib.resources import files
 from itertools import islice
 
 from hermes.codec.json import convert
-from hermes.codec.values import Value
-from hermes.policy.scan.finding import Sign
-from hermes.policy.scan.lexicon import Entry, Phrase, lexicon
-from hermes.policy.scan.rules import RANK, Scope
+from hermes.codec.values import Value, replace
+from hermes.policy.scan.normal import own_letters
+from hermes.policy.scan.rules import RANK, RuleMatch, Scope
+
+OTHER = "."
+# As the words of a text are set apart.
+_BETWEEN = re.compile(r"(?<=\w)[-.](?=\w)")
+_HEADING = re.compile(r"= (?P<idea>\w{1,2}|\.)(?: (?P<joined>\[\])?.*)?")
+
+
+class Phrase(Value):
+    """Words in a row; a word that ends in `*` may have any ending."""
+
+    idea: str
+    rest: tuple[str, ...]
+
+
+class LexiconEntry(Value):
+    """What a word means alone, and by their second words the phrases that begin with it, the
+    longest first. `loose` are those whose second word may have any ending."""
+
+    idea: str = OTHER
+    phrases: dict[str, tuple[Phrase, ...]] = {}
+    loose: tuple[Phrase, ...] = ()
+
+    @property
+    def opens(self) -> bool:
+        return bool(self.phrases or self.loose)
+
+    def with_phrase(self, phrase: Phrase) -> LexiconEntry:
+        second = phrase.rest[0]
+        if second.endswith("*"):
+            return replace(self, loose=_longest_first((*self.loose, phrase)))
+        known = self.phrases.get(second, ())
+        return replace(self, phrases={**self.phrases, second: _longest_first((*known, phrase))})
+
+
+def _longest_first(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
+    return tuple(sorted(phrases, key=lambda each: -len(each.rest)))
+
+
+class Lexicon:
+    """`joined` are the words of scripts that put no spaces between words."""
+
+    def __init__(self, text: str) -> None:
+        self.words: dict[str, LexiconEntry] = {}
+        self.stems: dict[str, LexiconEntry] = {}
+        self.joined: dict[str, str] = {}
+        for idea, word, joined in _parse(text):
+            if joined:
+                self.joined.setdefault(word, idea)
+            else:
+                self._add(idea, word)
+        self._letters = {_letters(word): word for word in _MISSPELT}
+        self._lengths = sorted({len(stem) for stem in self.stems}, reverse=True)
+        self._heads = {stem[:3] for stem in self.stems}
+
+    def _add(self, idea: str, words: str) -> None:
+        first, *rest = words.split()
+        table = self.stems if first.endswith("*") else self.words
+        first = first.rstrip("*")
+        entry = table.get(first, _NOTHING)
+        if rest:
+            table[first] = entry.with_phrase(Phrase(idea=idea, rest=tuple(rest)))
+        elif entry.idea == OTHER:
+            table[first] = replace(entry, idea=idea)
+
+    def entry(self, word: str) -> LexiconEntry:
+        """What is known about a word as it stands in a text."""
+        found = self.words.get(word, _NOTHING)
+        if found.idea != OTHER:
+            return found
+        if word[:3] in self._heads:
+            for length in self._lengths:
+                if stem := self.stems.get(word[:length]):
+                    return LexiconEntry(
+                        idea=stem.idea,
+                        phrases={**stem.phrases, **found.phrases},
+                        loose=(*found.loose, *stem.loose),
+                    )
+        if found.opens:
+            return found
+        if len(word) > 5 and (meant := self._letters.get(_letters(word))):
+            return self.words[meant]
+        before, apostrophe, after = word.partition("'")
+        if apostrophe and before:
+            return self.entry(before if after in ("s", "") else after)
+        return _NOTHING
+
+
+_NOTHING = LexiconEntry()
+# Words that are read all the same when the letters inside of them change places.
+_MISSPELT = (
+    *("ignore", "disregard", "override", "previous", "instruction", "instructions", "guidelines"),
+    *("reveal", "system", "prompt", "password", "passwords", "secret", "secrets", "credentials"),
+    *("execute", "delete", "bypass", "forget", "restrictions", "developer", "administrator"),
+)
+
+
+def _letters(word: str) -> tuple[str, str, str]:
+    return word[0], word[-1], "".join(sorted(word))
+
+
+def _parse(text: str) -> list[tuple[str, str, bool]]:
+    found: list[tuple[str, str, bool]] = []
+    idea, joined = "", False
+    for line in text.splitlines():
+        if heading := _HEADING.fullmatch(line):
+            idea, joined = heading["idea"], bool(heading["joined"])
+        elif line and not line.startswith("#"):
+            for word in line.split(","):
+                plain = own_letters(word.strip())
+                spaced = plain if joined else _BETWEEN.sub(" ", plain)
+                if spaced:
+                    found.append((idea, spaced, joined))
+    return found
+
+
+@cache
+def lexicon() -> Lexicon:
+    path = files("hermes.policy.scan").joinpath("lexicon.txt")
+    return Lexicon(path.read_text(encoding="utf-8"))
+
 
 END, FILLER, DENIAL = "|", "_", "n"
 _MOST = 40
@@ -51,7 +170,7 @@ _GAPS = {
 }
 
 
-class Sense(Value, forbid_unknown_fields=True):
+class ConceptRule(Value, forbid_unknown_fields=True):
     """One family of meanings; the fields are explained in the file."""
 
     id: str
@@ -63,20 +182,20 @@ class Sense(Value, forbid_unknown_fields=True):
 
 
 class _File(Value, forbid_unknown_fields=True):
-    sense: tuple[Sense, ...]
+    sense: tuple[ConceptRule, ...]
 
 
 class _Shape(Value):
     """`needs` are ideas without which no row has the shape."""
 
-    sense: Sense
+    sense: ConceptRule
     expression: re.Pattern[str]
     needs: frozenset[str]
 
 
 @cache
-def senses() -> tuple[Sense, ...]:
-    text = files("hermes.policy.scan").joinpath("senses.toml").read_text(encoding="utf-8")
+def concept_rules() -> tuple[ConceptRule, ...]:
+    text = files("hermes.policy.scan").joinpath("concepts.toml").read_text(encoding="utf-8")
     return convert(_File, tomllib.loads(text)).sense
 
 
@@ -84,13 +203,13 @@ def senses() -> tuple[Sense, ...]:
 def _shapes(scope: Scope, kind: str) -> tuple[_Shape, ...]:
     return tuple(
         _shape(sense, shape)
-        for sense in senses()
+        for sense in concept_rules()
         if RANK[sense.scope] <= RANK[scope] and sense.fits in ("", kind)
         for shape in sense.shapes
     )
 
 
-def _shape(sense: Sense, shape: str) -> _Shape:
+def _shape(sense: ConceptRule, shape: str) -> _Shape:
     parts = shape.split()
     return _Shape(
         sense=sense,
@@ -128,7 +247,7 @@ def _expression_for(plain: str) -> re.Pattern[str]:
     return _words() if _UNUSUAL.search(plain) else _LETTERS
 
 
-class Row:
+class ConceptRow:
     """The ideas of a text in order, with a sign for every end of a sentence. `words` are what
     they were read from: the first idea stands before the first word."""
 
@@ -136,7 +255,7 @@ class Row:
         self._plain = plain
         self._expression = _expression_for(plain)
         self.words: list[str] = self._expression.findall(plain)
-        self.ideas = _called(END + "".join(_ideas(self.words)))
+        self.ideas = _mark_addressees(END + "".join(_ideas(self.words)))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
         """Where the ideas from `first` to `last` stand in the text."""
@@ -153,7 +272,7 @@ class _Known(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.opening: dict[str, Entry] = {}
+        self.opening: dict[str, LexiconEntry] = {}
 
     def __missing__(self, word: str) -> str:
         entry = _entry(word)
@@ -164,12 +283,12 @@ class _Known(dict[str, str]):
 
 
 @cache
-def _known() -> _Known:
+def _cached_concepts() -> _Known:
     return _Known()
 
 
 def _ideas(words: list[str]) -> list[str]:
-    known = _known()
+    known = _cached_concepts()
     if len(known) > _MOST_KNOWN:
         known.clear()
         known.opening.clear()
@@ -182,11 +301,11 @@ def _ideas(words: list[str]) -> list[str]:
             continue
         entry = opening[word]
         if phrases := entry.phrases.get(second) or entry.loose:
-            done = _phrased(phrases, words, ideas, at)
+            done = _apply_phrase(phrases, words, ideas, at)
     return ideas
 
 
-def _phrased(phrases: tuple[Phrase, ...], words: list[str], ideas: list[str], at: int) -> int:
+def _apply_phrase(phrases: tuple[Phrase, ...], words: list[str], ideas: list[str], at: int) -> int:
     """Writes what a phrase means in the place of its words; the place after it."""
     for phrase in phrases:
         end = at + 1 + len(phrase.rest)
@@ -204,22 +323,22 @@ def _same(wanted: str, word: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
-def _entry(word: str) -> Entry:
+def _entry(word: str) -> LexiconEntry:
     if word in _SIGNS:
-        return Entry(idea=_SIGNS[word])
+        return LexiconEntry(idea=_SIGNS[word])
     if word[0] == "-":
-        return lexicon().words.get(word, Entry())
+        return lexicon().words.get(word, LexiconEntry())
     if word[0] == "/":
-        return Entry(idea="k")
+        return LexiconEntry(idea="k")
     if word[0] in _ENDS:
-        return Entry(idea="k" if word[0] == "." and len(word) > 1 else END)
+        return LexiconEntry(idea="k" if word[0] == "." and len(word) > 1 else END)
     if word.count(".") == 3:
-        return Entry(idea="d")
+        return LexiconEntry(idea="d")
     joined = lexicon().joined.get(word)
-    return Entry(idea=joined) if joined else lexicon().entry(word.replace("’", "'"))
+    return LexiconEntry(idea=joined) if joined else lexicon().entry(word.replace("’", "'"))
 
 
-def _called(ideas: str) -> str:
+def _mark_addressees(ideas: str) -> str:
     """Who is called at the beginning of a sentence is spoken to. Never to do something without a
     question is the opposite of doing it without one."""
     asked = _ASKED.sub(r"\1.", ideas) if "N" in ideas else ideas
@@ -230,17 +349,21 @@ def _called(ideas: str) -> str:
 
 def speaks_to_machine(plain: str) -> bool:
     """Somebody who is no person is called, or told what to do."""
-    return "A" in Row(plain).ideas
+    return "A" in ConceptRow(plain).ideas
 
 
-def rows(plain: str, spans: Iterable[tuple[int, int]] | None = None) -> Iterator[tuple[int, Row]]:
+def read_concepts(
+    plain: str, spans: Iterable[tuple[int, int]] | None = None
+) -> Iterator[tuple[int, ConceptRow]]:
     """A text in small letters, or some parts of it, as rows, and where each of them begins."""
     for first, last in spans if spans is not None else ((0, len(plain)),):
         for start, block in _blocks(plain[first:last]):
-            yield first + start, Row(block)
+            yield first + start, ConceptRow(block)
 
 
-def in_sense(row: Row, start: int, scope: Scope, kind: str = "") -> Iterator[Sign]:
+def match_concepts(
+    row: ConceptRow, start: int, scope: Scope, kind: str = ""
+) -> Iterator[RuleMatch]:
     """Everything in a row, which begins at `start` of the text, that means what an injection
     means."""
     ideas = frozenset(row.ideas)
@@ -266,11 +389,11 @@ def _blocks(plain: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _fits(shape: _Shape, row: Row, start: int) -> Iterator[Sign]:
+def _fits(shape: _Shape, row: ConceptRow, start: int) -> Iterator[RuleMatch]:
     for match in islice(shape.expression.finditer(row.ideas), _MOST):
         if shape.sense.denied or not _is_denied(row.ideas, match.start()):
             first, last = row.place(match.start(), match.end() - 1)
-            yield Sign(
+            yield RuleMatch(
                 id=shape.sense.id,
                 start=start + first,
                 end=start + last,

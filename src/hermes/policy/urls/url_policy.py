@@ -1,17 +1,84 @@
-"""Judges a URL and pins the address to connect to; each redirect is judged like a new URL."""
+"""Decides which URLs may be fetched and pins the address to connect to."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Decision, Deny
-from hermes.policy.urls.addresses import Kind, kind_of
-from hermes.policy.urls.blocklist import Blocklist
-from hermes.policy.urls.hosts import RefusedUrl
-from hermes.policy.urls.names import kind_of_name
-from hermes.policy.urls.parsing import Target, join, parse_url
-from hermes.policy.urls.resolver import Resolver
+from hermes.policy.urls.addresses import AddressKind, address_kind, name_kind
+from hermes.policy.urls.parsing import RefusedUrl, Target, join, parse_url
+from hermes.policy.urls.resolver import HostResolver, SystemResolver
+
+if TYPE_CHECKING:
+    from hermes.policy.rules import Blocked
+
+log = logging.getLogger(__name__)
+
+FRESH_SECONDS = 30.0
+
+
+class Blocklist:
+    """A rule is a domain, which counts for all names below it, or a pattern with `*`. Schemes and
+    paths in a rule are left out; `#` begins a comment."""
+
+    def __init__(self, rules: Iterable[str] = ()) -> None:
+        cleaned = (_clean(rule) for rule in rules)
+        self._rules = tuple(dict.fromkeys(rule for rule in cleaned if rule))
+        self._domains = frozenset(rule for rule in self._rules if "*" not in rule)
+        self._patterns = tuple(rule for rule in self._rules if "*" in rule)
+
+    def matching(self, host: str) -> str:
+        """The rule that blocks this host, or nothing."""
+        name = host.lower().removesuffix(".")
+        labels = name.split(".")
+        for start in range(len(labels)):
+            if (tail := ".".join(labels[start:])) in self._domains:
+                return tail
+        return next((rule for rule in self._patterns if fnmatchcase(name, rule)), "")
+
+
+class SharedBlocklist:
+    """The rules of the settings and of files that others keep, read again after a while."""
+
+    def __init__(
+        self, domains: Sequence[str], files: Sequence[Path], now: Callable[[], float]
+    ) -> None:
+        self._domains = tuple(domains)
+        self._files = tuple(files)
+        self._now = now
+        self._read_at: float | None = None
+        self._list = Blocklist(domains)
+
+    def matching(self, host: str) -> str:
+        now = self._now()
+        if self._files and (self._read_at is None or now - self._read_at >= FRESH_SECONDS):
+            self._read_at = now
+            self._list = Blocklist((*self._domains, *self._lines()))
+        return self._list.matching(host)
+
+    def _lines(self) -> list[str]:
+        found: list[str] = []
+        for path in self._files:
+            try:
+                found += path.read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError as error:
+                log.warning("a blocklist cannot be read", extra={"path": str(path), "why": error})
+        return found
+
+
+def _clean(rule: str) -> str:
+    rule = rule.partition("#")[0].strip().lower()
+    _, _, rule = rule.rpartition("://")
+    rule = rule.partition("/")[0].partition("?")[0].rpartition("@")[2]
+    if rule.count(":") == 1:
+        rule = rule.partition(":")[0]
+    return rule.removeprefix("www.").strip(".")
+
 
 MOST_REDIRECTS = 5
 # The kinds of refusal, each with what a person is told about it.
@@ -28,11 +95,11 @@ CATEGORIES = {
 }
 
 
-class Blocks(Protocol):
+class HostFilter(Protocol):
     def matching(self, host: str) -> str: ...
 
 
-class Passage(Value):
+class UrlDecision(Value):
     """The decision about a URL. When it is allowed, the connection goes to `connect`, a numeric
     address, with the name of `target.host` for TLS and the Host header, and to nowhere else."""
 
@@ -46,15 +113,15 @@ class Passage(Value):
         return isinstance(self.decision, Allow)
 
 
-class Urls:
+class UrlPolicy:
     """`allow_private` opens this machine and private networks, but never metadata services."""
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: HostResolver,
         *,
         allow_private: bool = False,
-        blocks: Blocks | None = None,
+        blocks: HostFilter | None = None,
         most_redirects: int = MOST_REDIRECTS,
     ) -> None:
         self._resolver = resolver
@@ -62,7 +129,7 @@ class Urls:
         self._blocks = blocks or Blocklist()
         self._most_redirects = most_redirects
 
-    def glance(self, text: str) -> Decision:
+    def quick_check(self, text: str) -> Decision:
         """What the text alone tells; a name that is allowed here is still to be resolved."""
         try:
             self._check_text(text)
@@ -70,7 +137,7 @@ class Urls:
             return _deny(refused)
         return Allow(harmless=True)
 
-    async def judge(self, text: str) -> Passage:
+    async def judge(self, text: str) -> UrlDecision:
         """Resolves the name once. The addresses of that one answer are all judged."""
         try:
             target = self._check_text(text)
@@ -78,27 +145,27 @@ class Urls:
                 (target.host.address,) if target.host.address else await self._look_up(target)
             )
         except RefusedUrl as refused:
-            return Passage(decision=_deny(refused))
+            return UrlDecision(decision=_deny(refused))
         allowed = Allow(harmless=True, reason=f"{target.host.name} is {self._words(addresses)}.")
-        return Passage(decision=allowed, target=target, connect=addresses[0])
+        return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
-    async def redirect(self, passage: Passage, location: str) -> Passage:
+    async def redirect(self, passage: UrlDecision, location: str) -> UrlDecision:
         """The passage to where an answer's `Location` leads."""
         if passage.target is None:
             return passage
         count = passage.redirects + 1
         if count > self._most_redirects:
             reason = f"It was redirected more than {self._most_redirects} times."
-            return Passage(decision=Deny(reason=reason, category="redirects"), redirects=count)
+            return UrlDecision(decision=Deny(reason=reason, category="redirects"), redirects=count)
         found = await self.judge(join(passage.target, location))
-        return Passage(
+        return UrlDecision(
             decision=found.decision, target=found.target, connect=found.connect, redirects=count
         )
 
     def _check_text(self, text: str) -> Target:
         target = parse_url(text)
         host = target.host
-        kind = kind_of(host.address) if host.address else kind_of_name(host.name)
+        kind = address_kind(host.address) if host.address else name_kind(host.name)
         if kind is not None:
             self._check(kind, host.name)
         if rule := self._blocks.matching(host.name):
@@ -115,13 +182,13 @@ class Urls:
         if not addresses:
             raise RefusedUrl(f"{name} has no address.", "dns")
         for address in addresses:
-            kind = kind_of(address)
+            kind = address_kind(address)
             if kind is None:
                 raise RefusedUrl(f"{name} has the answer {address!r}, which is none.", "dns")
             self._check(kind, f"{name} ({address})")
         return addresses
 
-    def _check(self, kind: Kind, shown: str) -> None:
+    def _check(self, kind: AddressKind, shown: str) -> None:
         match kind.reach:
             case "global":
                 return
@@ -136,7 +203,7 @@ class Urls:
                 raise RefusedUrl(f"{shown} is {kind.words}, no public place.", "reserved_address")
 
     def _words(self, addresses: tuple[str, ...]) -> str:
-        kind = kind_of(addresses[0])
+        kind = address_kind(addresses[0])
         return kind.words if kind else "known"
 
 
@@ -144,3 +211,11 @@ def _deny(refused: RefusedUrl) -> Deny:
     return Deny(
         reason=str(refused), category=refused.category, hardline=refused.category == "metadata"
     )
+
+
+def make_url_policy(
+    resolver: HostResolver | None, private: bool, blocked: Blocked, now: Callable[[], float]
+) -> UrlPolicy:
+    files = [Path(each).expanduser() for each in blocked.files]
+    blocks = SharedBlocklist(blocked.domains, files, now)
+    return UrlPolicy(resolver or SystemResolver(), allow_private=private, blocks=blocks)

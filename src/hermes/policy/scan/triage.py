@@ -1,15 +1,54 @@
-"""Which parts of a text are worth a closer look, by how often their words stand in injections."""
+"""Selects the parts of a long text that are read closely, by the frequency of their stems."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from heapq import nlargest
 from importlib.resources import files
 
-from hermes.policy.scan.stems import stems
+_ENDINGS = ("ing", "ed", "es", "s", "e")
+_STEM, _FOREIGN_STEM = 7, 5
+_SENTENCE_ENDS = ".!?;\n。！？।؟"
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """One for each word, `|` for the end of a sentence; of scripts that do not set words apart,
+    every two letters come last."""
+    found: list[str] = []
+    joined = ""
+    for word in words:
+        if word[0] > "\u0e00" and word[0].isalpha():
+            joined += word.replace(" ", "")
+        elif stem := _stem(word):
+            found.append(stem)
+    found += [joined[at : at + 2] for at in range(len(joined) - 1)]
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    if not word[0].isalpha():
+        return _sign(word)
+    if not word.isascii():
+        return word[:_FOREIGN_STEM]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) > 3:
+            return word[: -len(ending)][:_STEM]
+    return word[:_STEM]
+
+
+def _sign(word: str) -> str:
+    if word[0] == "/":
+        return "/"
+    if word[0] in _SENTENCE_ENDS:
+        return "|"
+    if "://" in word or word == "@":
+        return "@"
+    return word if word in (",", ":") else ""
+
 
 Spans = list[tuple[int, int]]
 # Emptied lines set the others apart.
@@ -29,7 +68,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SPACES = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 
 
-class Interest(dict[str, float]):
+class StemScores(dict[str, float]):
     """How much a word stands rather in injections than elsewhere, as far as words have been met;
     `stems` says it of their stems."""
 
@@ -46,22 +85,22 @@ class Interest(dict[str, float]):
 
 
 @cache
-def interest() -> Interest:
-    text = files("hermes.policy.scan").joinpath("interest.txt").read_text(encoding="utf-8")
+def stem_scores() -> StemScores:
+    text = files("hermes.policy.scan").joinpath("triage.txt").read_text(encoding="utf-8")
     pairs = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return Interest({stem: int(told) / 10 for stem, told in pairs})
+    return StemScores({stem: int(told) / 10 for stem, told in pairs})
 
 
-def parts(plain: str) -> Spans:
+def select_parts(plain: str) -> Spans:
     """Where the parts of a folded text that are worth reading begin and end, in order."""
     spans = [(0, len(plain))]
     if _APART in plain:
         spans = [match.span() for match in _UNBROKEN.finditer(plain)]
     if sum(end - start for start, end in spans) <= _SHORT:
         return spans
-    every = [piece for span in spans for piece in pieces(plain, *span)]
+    every = [piece for span in spans for piece in split_pieces(plain, *span)]
     spaced = plain.encode("latin-1", "replace").translate(_SPACES).decode("latin-1")
-    known = interest()
+    known = stem_scores()
     told = [
         sum(map(known.__getitem__, set(_words(plain[start:end], spaced[start:end]))))
         for start, end in every
@@ -69,16 +108,16 @@ def parts(plain: str) -> Spans:
     best = nlargest(_MOST, range(len(every)), key=told.__getitem__)
     chosen = {
         near
-        for at in (*best, *_marked(plain, every))
+        for at in (*best, *_find_turns(plain, every))
         for near in (at - 1, at, at + 1)
         if 0 <= near < len(every)
     }
-    return list(_joined([every[at] for at in sorted(chosen)]))
+    return list(_join([every[at] for at in sorted(chosen)]))
 
 
-def is_dull(plain: str) -> bool:
+def is_uninteresting(plain: str) -> bool:
     """No word of it stands rather in injections than elsewhere."""
-    known = interest()
+    known = stem_scores()
     return plain.isascii() and all(known[word] < _SOME for word in _WORD.findall(plain))
 
 
@@ -87,7 +126,7 @@ def _words(piece: str, spaced: str) -> list[str]:
     return spaced.split() if piece.isascii() else _WORD.findall(piece)
 
 
-def _marked(plain: str, every: Spans) -> Iterator[int]:
+def _find_turns(plain: str, every: Spans) -> Iterator[int]:
     """The pieces that begin as a turn of a conversation does, whatever it says."""
     for mark in _TURNS:
         at = plain.find(mark)
@@ -95,7 +134,7 @@ def _marked(plain: str, every: Spans) -> Iterator[int]:
             yield bisect_right(every, (at, len(plain))) - 1
 
 
-def pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
+def split_pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
     """A part of a text cut at lines, sentences or words."""
     while last - start > _PART:
         middle, end = start + _PART // 2, start + _PART
@@ -109,7 +148,7 @@ def pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
     yield start, last
 
 
-def _joined(spans: Spans) -> Iterator[tuple[int, int]]:
+def _join(spans: Spans) -> Iterator[tuple[int, int]]:
     start, last = spans[0]
     for first, end in spans[1:]:
         if first != last:

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
-from hermes.policy.redact.page import Page
-from hermes.policy.redact.spans import Span
+from hermes.policy.redact.spans import SearchText, SecretSpan
 
 SHORTEST = 6
 # A shorter value could be made of neighbouring words by chance; of letters and digits less so.
@@ -30,7 +29,7 @@ _FIRST_LETTERS = 4
 KIND = "known"
 
 
-def squeezed(data: bytes) -> bytes:
+def squeeze(data: bytes) -> bytes:
     """Only letters and digits: what is put between the parts of a split value falls away."""
     return data.translate(None, _OTHERS)
 
@@ -72,10 +71,10 @@ class KnownValues:
     def __len__(self) -> int:
         return len(self._literal)
 
-    def find(self, page: Page) -> Iterator[Span]:
+    def find(self, page: SearchText) -> Iterator[SecretSpan]:
         for value in self._short:
             yield from _literally(value, page.text)
-        thin = squeezed(page.data)
+        thin = squeeze(page.data)
         hits = [needle for needle in self._rare if needle in thin]
         if not self._by_gram.keys().isdisjoint(grams := _ANCHOR.findall(thin)):
             for gram in set(grams):
@@ -98,16 +97,16 @@ class KnownValues:
             self._beginnings = frozenset(
                 needle[:length] for needle in needles for length in range(4, len(needle))
             )
-        thin = squeezed(data[-4 * max(self.longest, 1) :])
+        thin = squeeze(data[-4 * max(self.longest, 1) :])
         for length in range(min(len(thin), self.longest), 3, -1):
             if thin[-length:] in self._beginnings:
                 return length
         return 0
 
     def _add(self, value: str) -> None:
-        plain = squeezed(value.encode("utf-8", "surrogatepass"))
+        plain = squeeze(value.encode("utf-8", "surrogatepass"))
         for form in _forms(value):
-            needle = squeezed(form)
+            needle = squeeze(form)
             if len(needle) >= SHORTEST_CODED and not (
                 len(needle) <= len(plain) and _is_short(value)
             ):
@@ -125,7 +124,7 @@ class KnownValues:
         if needle not in known:
             known.append(needle)
 
-    def _located(self, text: str, thin: bytes, needles: list[bytes]) -> Iterator[Span]:
+    def _located(self, text: str, thin: bytes, needles: list[bytes]) -> Iterator[SecretSpan]:
         places = [at for at, letter in enumerate(text) if letter.isascii() and letter.isalnum()]
         for needle in set(needles):
             start = thin.find(needle)
@@ -135,29 +134,29 @@ class KnownValues:
                     yield self._whole(text, first, last + 1)
                 start = thin.find(needle, start + 1)
 
-    def _whole(self, text: str, start: int, end: int) -> Span:
+    def _whole(self, text: str, start: int, end: int) -> SecretSpan:
         """With the signs at the ends of a value, which the squeezed text does not have."""
         for value in self._literal:
             at = text.find(value, max(0, start - len(value)), end + len(value))
             if at >= 0 and at <= start and at + len(value) >= end:
-                return Span(start=at, end=at + len(value), kind=KIND)
+                return SecretSpan(start=at, end=at + len(value), kind=KIND)
         while end < len(text) and text[end] == "=":
             end += 1
-        return Span(start=start, end=end, kind=KIND)
+        return SecretSpan(start=start, end=end, kind=KIND)
 
 
 def _is_short(value: str) -> bool:
     """So short that it is only looked for as it is written."""
-    plain = squeezed(value.encode("utf-8", "surrogatepass"))
+    plain = squeeze(value.encode("utf-8", "surrogatepass"))
     mixed = not plain.isalpha() and not plain.isdigit()
     return len(plain) < (SHORTEST_MIXED if mixed else SHORTEST_SPLIT)
 
 
-def _literally(value: str, text: str) -> Iterator[Span]:
+def _literally(value: str, text: str) -> Iterator[SecretSpan]:
     for form in {value, value[::-1], json.dumps(value)[1:-1], quote(value, safe="")}:
         start = text.find(form)
         while start >= 0:
-            yield Span(start=start, end=start + len(form), kind=KIND)
+            yield SecretSpan(start=start, end=start + len(form), kind=KIND)
             start = text.find(form, start + len(form))
 
 
