@@ -36,7 +36,7 @@ def find_in_columns(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _names(line: str, sign: str) -> dict[int, str]:
-    """The names that tell, by the number of their column. A head is short words only."""
+    """Column numbers of secret names; a table head has short words only."""
     cells = [cell.strip(" \"'*`") for cell in line.split(sign)]
     if any(len(cell) > 30 or not re.fullmatch(r"[\w .#-]*", cell) for cell in cells):
         return {}
@@ -62,7 +62,7 @@ def _rows(text: str, at: int, sign: str, count: int, names: dict[int, str]) -> I
             return
 
 
-# Words that a name which tells has in it. Each costs a search through the whole text.
+# Stems of secret names. Each costs one search through the text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
 _EXACT_STEMS = (
     b"_PAT=",
@@ -76,7 +76,7 @@ _EXACT_STEMS = (
     b"API_HASH=",
 )
 _SESSIONS = (b"sessionid=", b"sessid=")
-# What can follow the rest of a name when a value stands near.
+# What may follow a name before its value.
 _LEADS = re.compile(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
     rb"|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
@@ -87,7 +87,7 @@ _BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _WORD_BEFORE = re.compile(r"\b([A-Za-z]{2,16}) \Z")
 _IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
 _AFTER = re.compile(r"[A-Za-z0-9_-]*")
-# What stands between a name and its value.
+# Separators between a name and its value.
 _SIGN = re.compile(
     r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:)| \([^()\n]{1,30}\)(?=:))?"""
     r"""[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
@@ -95,7 +95,7 @@ _SIGN = re.compile(
 )
 _SPACE = re.compile(r"[ \t]+(?=\S)")
 _JOINED = re.compile(r"[\"']?:(?![\s=])")
-# What people make up to remember it: Word-Word-1234.
+# Memorable passwords: Word-Word-1234.
 _BY_HEART = re.compile(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
@@ -107,7 +107,7 @@ _NEXT = re.compile(
     r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
     r"""|</\w{1,20}>\s*<(?:string|value|Value|data)>(?=[^<\s])"""
 )
-# In a URL or a page, where signs are written in another way.
+# URL- and HTML-encoded assignments.
 _CODED = re.compile(
     r"""(?x) (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]|\\{0,7}["'])?
     (?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
@@ -121,7 +121,7 @@ _WRAPPED = re.compile(
 _FETCHING = re.compile(
     r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type"
 )
-# What is taken when nothing is found where it was looked for.
+# The default argument of a look-up.
 _OTHERWISE = re.compile(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
 _LIST = re.compile(r"""[ \t]*\[[ \t]*(?=["'])""")
 _STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
@@ -133,7 +133,7 @@ _QUOTED = re.compile(
     r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
     (?P<value>(?:(?!(?P=quote))[^\n]){0,2048}?) (?P=quote)"""
 )
-# What prose puts between such marks: a program with one word, or with the address of a secret.
+# Code in backticks: a program with one argument, or a reference to a secret.
 _COMMAND = re.compile(r"[a-z][a-z-]+ (?:[a-z-]+|[a-z -]*[a-z]+://[\w./-]+)")
 _BARE = re.compile(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
 _ENVIRONMENT = re.compile(r"""(?P<value>[^\s"'`;<>|&][^\s"'`]{0,2047})""")
@@ -141,7 +141,7 @@ _BLOCK = re.compile(r"[ \t]*[|>][-+]?[ \t]*\n[ \t]+(?P<value>\S{1,2048})")
 _SCHEME = re.compile(
     r"(?i)[ \t]*[\"']?(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|bot|oauth)[ \t]+"
 )
-# Any word may be the scheme of an Authorization header.
+# Any word may be an Authorization scheme.
 _ANY_SCHEME = re.compile(r"[ \t]*[\"']?[A-Za-z][\w-]{1,20}[ \t]+(?=[^\s<${])")
 _EMPHASIS = re.compile(r"(?:\*\*|__)[ \t]+(?=[^*_\s])")
 _MORE = re.compile(r" [a-z]")
@@ -196,7 +196,7 @@ def _field(text: str, at: int) -> _Field:
 
 
 def _is_expanded(text: str, start: int, end: int) -> bool:
-    """A shell puts something else there: `${NAME…`, `$(name)`, `$NAME:…`."""
+    """Whether the shell expands it: `${NAME…`, `$(name)`, `$NAME:…`."""
     opening = text[max(0, start - 2) : start]
     if opening.endswith("$"):
         return _JOINED.match(text, end) is not None
@@ -204,7 +204,7 @@ def _is_expanded(text: str, start: int, end: int) -> bool:
 
 
 def _in_template(text: str, at: int) -> bool:
-    """Between `{{` and `}}`: the name of a value that is put in later."""
+    """Whether it is inside a `{{ }}` template."""
     opened = text.rfind("{{", max(0, at - 120), at)
     return opened >= 0 and "}}" not in text[opened:at] and "\n" not in text[opened:at]
 
@@ -215,7 +215,7 @@ def _end(expression: re.Pattern[str], text: str, at: int) -> int:
 
 
 class _Field:
-    """A name that may tell, at its place in a text."""
+    """A candidate name at its position in a text."""
 
     def __init__(self, text: str, name: str, found: NameWeight, start: int, end: int) -> None:
         self.text = text
@@ -267,8 +267,8 @@ class _Field:
         return None
 
     def _next(self, at: int) -> SecretSpan | None:
-        """`use the token 0123…`: long and by chance, or it is the next word of a sentence.
-        After `password` it may be shorter if no word looks like it."""
+        """`use the token 0123…`: the value must be long and random, or it is the next word of a
+        sentence; after `password` it may be shorter if it cannot be a word."""
         match = _OPEN.match(self.text, at)
         if match is None:
             return None
@@ -333,7 +333,7 @@ class _Field:
         return self._check(_BLOCK.match(text, at) or _BARE.match(text, at))
 
     def _unwrap(self, call: re.Match[str]) -> SecretSpan | None:
-        """`SecretStr("…")`, `[]byte("…")`, and what a look-up falls back to."""
+        """`SecretStr("…")`, `[]byte("…")`, and the default of a look-up."""
         if not _FETCHING.search(call["call"]):
             random = looks_random(call["value"], strict=False)
             return self._check(call, quoted=True) if random else None
@@ -369,12 +369,12 @@ class _Field:
 
 
 def _without_closers(value: str) -> str:
-    """Without brackets that were opened before the value."""
+    """Strips closing brackets that were opened before the value."""
     while value.endswith(")") and value.count(")") > value.count("("):
         value = value[:-1]
     return value
 
 
 def _not_any_word(found: NameWeight) -> NameWeight:
-    """In a sentence or a table even a password must look like one."""
+    """In a sentence or a table, a password must not look like a word."""
     return min(found, NameWeight.TOKEN)

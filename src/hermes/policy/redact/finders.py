@@ -29,7 +29,7 @@ def phones(text: str) -> Iterator[SecretSpan]:
 
 
 def identities(text: str) -> Iterator[SecretSpan]:
-    """Phones in any spelling, mail addresses and user ids, to be replaced by a digest."""
+    """Phone numbers in any spelling, mail addresses and user ids."""
     for expression, kind in ((_PHONE, "phone"), (_SPACED_PHONE, "phone"), (_MAIL, "email")):
         for match in expression.finditer(text):
             yield SecretSpan(start=match.start(), end=match.end(), kind=f"pii_{kind}")
@@ -50,7 +50,7 @@ _STATIC = re.compile(
     r"-{4,5} ?BEGIN (?:OpenVPN Static key V\d|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5}"
     r"(?P<secret>[\s\S]{20,8192}?)(?:-{4,5} ?END|\Z)"
 )
-# Name and password of a connection, a line each.
+# User and password of a connection on separate lines.
 _USER_PASS = re.compile(
     r"<auth-user-pass>\s{0,4}\n[^\n]{1,128}\n[ \t]{0,8}(?P<secret>[^\n<]{4,256})"
 )
@@ -65,7 +65,7 @@ _MAIL_USER = re.compile(
     r"://(?P<user>[^\s/@:\"'<>`\\]{1,128}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5})"
     r":(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
 )
-# As a path, an address has lost a stroke.
+# A URL used as a path has lost a slash.
 _FOLDED = re.compile(
     r":/(?P<user>[^\s/@:\"'<>`\\]{1,256}):(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
 )
@@ -80,7 +80,7 @@ _COOKIES = re.compile(
 )
 # As curl is given them.
 _SENT_COOKIES = re.compile(r" -b[ =]?[\"']?(?P<all>[\w.%-]{1,64}=[^\n\"']{6,4096})")
-# The last part of an address to which anybody may post who knows it.
+# The secret part of a webhook URL.
 _HOOK = re.compile(
     r"/(?:incoming-?)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3}?(?P<secret>[A-Za-z0-9_-]{20,})(?![\w/-])"
 )
@@ -156,7 +156,7 @@ def _webhook(text: str, at: int, end: int) -> Iterator[SecretSpan]:
 def _user_info(match: re.Match[str]) -> Iterator[SecretSpan]:
     word, user = match["word"], match["user"]
     if word and word == user and word.isalpha() and word.islower():
-        # `guest:guest`, as it comes out of the box.
+        # `guest:guest` and other defaults.
         return
     if word and len(word) > 3 and word.lower() not in _EXAMPLE_WORDS and not is_not_secret(word):
         yield _span(match, "word", "url_password")
@@ -255,7 +255,7 @@ def find_secrets(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def find_headless_keys(page: SearchText) -> Iterator[SecretSpan]:
-    """The rest of a private key whose beginning was cut off with the text before it."""
+    """The end of a private key whose beginning was cut off."""
     if b"PRIVATE KEY" not in page.data or b"-----END " not in page.data:
         return
     for match in _HEADLESS_KEY.finditer(page.text):
@@ -263,10 +263,10 @@ def find_headless_keys(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def find_numbers(text: str) -> Iterator[SecretSpan]:
-    """Phone numbers, which are masked in any case."""
+    """Phone numbers, which are always masked."""
     yield from phones(text)
 
 
 def find_people(text: str) -> Iterator[SecretSpan]:
-    """What identifies people, for those who want that hidden."""
+    """Personal identifiers, if `pii` is on."""
     yield from identities(text)

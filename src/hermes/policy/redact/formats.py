@@ -12,7 +12,7 @@ from hermes.codec.values import Value
 from hermes.policy.redact.heuristics import is_dummy, looks_random
 from hermes.policy.redact.spans import SearchText, SecretSpan
 
-# Words of which one stands shortly before such a key.
+# One of these words must precede such a key.
 _STEPS = (b"2fa", b"otp", b"authenticator", b"two-factor", b"two factor", b"mfa", b"setup key")
 _KEY = re.compile(
     r"[^\n]{0,100}?(?:[:=]|\bis\b|\bkey\b|\bsecret\b|\bcode\b|\bseed\b|\n)[\s\"'`*(]{1,6}"
@@ -32,32 +32,32 @@ def find_otp_keys(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _is_key(secret: str) -> bool:
-    """No row of words has digits in it."""
+    """Whether the groups contain digits, unlike words."""
     return any(letter.isdigit() for letter in secret) and any(map(str.isalpha, secret))
 
 
-# Characters of which tokens are made, and the shortest run of them that is looked at.
+# Characters of tokens, and the minimum run that is examined.
 _TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 _RUNS = bytes(97 if byte in _TOKEN else 32 for byte in range(256))
 SHORTEST = 18
 _RUN = b"a" * SHORTEST
 _LONG, _NEAR = 26, 64
 _DIGITS = b"0123456789"
-# Without a digit a run is a word, unless it is very long.
+# A run without digits is a word unless it is very long.
 _LONGEST_WORD = 24
-# Keys that are meant to be seen by everybody.
+# Public keys.
 _PUBLIC = re.compile(r"(?:pk|pub|public|publishable)[_-]\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9]+[_.-]")
-# What stands beside a key in the same call or pair.
+# A second secret in the same call or pair.
 _NEIGHBOUR = re.compile(r"[\"']\s*[,:]\s*[\"'](?P<secret>[A-Za-z0-9_+/=-]{20,128})[\"']")
 _BEGINNING = re.compile(r"[A-Za-z0-9_:.-]+")
 _LINE = re.compile(r"(?P<mixed>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
 
 
 class Format(Value):
-    """`mixed` ones need a digit and a letter after their prefix. `part` is what a text must hold
-    to be searched for a format that has no beginning of its own; `beginning` is one that is worth
-    a search of its own, because signs that end a run stand in the format."""
+    """`mixed` formats need a digit and a letter after their prefix. `part` must occur in a text for
+    formats without a fixed prefix; `beginning` is the prefix of formats that contain characters
+    which end a run."""
 
     kind: str
     pattern: str
@@ -96,8 +96,7 @@ def _by_beginning() -> tuple[tuple[bytes, Format], ...]:
 
 @cache
 def _with_beginning() -> tuple[re.Pattern[str], tuple[Format, ...]]:
-    """One expression for all of them. It has no groups: so it can tell by the first letter that an
-    alternative does not fit."""
+    """One expression for all. Without groups, alternatives are skipped by first letter."""
     known = tuple(each for each in formats() if not each.part and not each.beginning)
     return _compile_bounded("|".join(each.pattern for each in known)), known
 
@@ -109,12 +108,11 @@ def _others() -> tuple[Format, ...]:
 
 @cache
 def _compile_bounded(pattern: str) -> re.Pattern[str]:
-    """Made when a text may hold such a secret: most runs meet few of the formats, or none."""
+    """Compiled on first use: most runs need few of the formats."""
     return compile_constant(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
 def find_by_format(page: SearchText) -> Iterator[SecretSpan]:
-    """Secrets of known form."""
     yield from _from_beginnings(page)
     expression, known = _with_beginning()
     for start, end in _runs(page.data):
@@ -148,7 +146,7 @@ def _from_beginnings(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _around(text: str, start: int, end: int) -> Iterator[SecretSpan]:
-    """Formats with signs in them that end a run."""
+    """Formats that contain characters which end a run."""
     window = text[start:end]
     for form in _others():
         if form.part in window:
@@ -158,8 +156,7 @@ def _around(text: str, start: int, end: int) -> Iterator[SecretSpan]:
 
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Long runs of token characters: few words are as long, so only they are looked at closely.
-    A character more on both sides shows where a token ends."""
+    """Long runs of token characters; few words are as long."""
     marks = data.translate(_RUNS)
     start = marks.find(_RUN)
     while start >= 0:
@@ -175,7 +172,7 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_mixed(secret: str) -> bool:
-    """Letters and digits as chance puts them, not as a name of a branch or a package does."""
+    """Whether letters and digits are mixed at random, unlike in names of branches or packages."""
     prefix = _PREFIX.match(secret)
     body = secret[prefix.end() :] if prefix else secret
     digits = sum(letter.isdigit() for letter in body)

@@ -12,8 +12,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class NameWeight(IntEnum):
-    """How much a name tells. PASSWORD: whatever it holds is secret. TOKEN: a value that is not a
-    plain word. HINT: a value that looks random. NONE: nothing."""
+    """What a name implies. PASSWORD: any value is secret. TOKEN: any value that is not a plain
+    word. HINT: a random-looking value. NONE: nothing."""
 
     NONE = 0
     HINT = 1
@@ -38,7 +38,7 @@ _TOKENS = frozenset(
     """.split()
 )
 _ENDINGS = ("password", "passwd", "passphrase", "passwort", "storepass", "keypass")
-# Words before "key" with which it is one that must be kept.
+# Words before "key" that make it a secret.
 _KEYS = frozenset(
     """
     api secret access private encryption encrypt decryption signing sign master auth service
@@ -53,7 +53,7 @@ _KEYS = frozenset(
     perplexity deepseek openrouter together fireworks cerebras xai voyage jina
     """.split()
 )
-# After the noun: the name is about a secret, and not its place.
+# After the noun: the name is about a secret but does not hold it.
 _ABOUT = frozenset(
     """
     count counts limit limits type types name names id ids url uri path file files filename dir
@@ -80,7 +80,7 @@ _OTHERS = frozenset(
 )
 
 
-# Services that give out keys: beside their names a value that looks random is one.
+# Services with API keys: a random-looking value next to their name is one.
 _SERVICES = frozenset(
     """
     adafruit adzuna alchemy beamer bittrex bugsnag buildkite checkr clearbit coinbase contentful
@@ -96,7 +96,7 @@ _MATERIAL = frozenset(("data", "base", "material", "value", "raw"))
 
 @lru_cache(maxsize=4096)
 def name_weight(name: str) -> NameWeight:
-    """What the name of a field tells about its value."""
+    """What the name of a field implies about its value."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
@@ -135,16 +135,16 @@ def name_weight(name: str) -> NameWeight:
     return NameWeight.NONE if _SERVICES.isdisjoint(words) else NameWeight.HINT
 
 
-# A key for the browser, which everybody may see.
+# A public key for browsers.
 _PUBLISHED = re.compile(r"^pk_(?:live|test)_")
 _DUMMY = re.compile(
     r"(?i)x{5,}|\*{3,}|\.{3}|…|your|[-_]here$|placeholder|change[-_]?me|replace[-_]?(?:me|this|with)"
     r"|insert[-_]|redacted|dummy|fake[-_]?(?:key|token|secret|api)|<[a-z]|not[-_]?a?[-_]?real"
     r"|(?<![a-z])(?:example|sample)[-_.]|(?-i:EXAM[PB]LE)|^(?:example|sample)|^(?-i:X{3,})(?:[/_-]|$)|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
 )
-# The part after the prefix says nothing: one or two letters, over and over.
+# One or two characters repeated after the prefix.
 _EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")
-# A value that is fetched at run time, or stands for something that is filled in later.
+# A look-up at run time, or a placeholder.
 _LOOKUP = re.compile(
     r"""(?ix) ^(?:
       (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(]
@@ -157,7 +157,7 @@ _LOOKUP = re.compile(
     | !(?:ref|sub|vault|secret|env)\b | secretkeyref | fromenv | lookup\(
     )"""
 )
-# Names as people make them up: words, one after the other, with a number at most at the end.
+# Identifiers: words, optionally with a number at the end.
 _NAME = (
     r"_*(?:[A-Za-z]?[a-z]+(?:[A-Z][a-z]+|[A-Z]{2,4}(?=[A-Z]|$|_)|_[a-z]*)*\d{0,2}_*|[A-Z_]+|[a-z])"
 )
@@ -197,14 +197,14 @@ PROSE = frozenset(
 _HASHED = re.compile(
     r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^[{]ssha"
 )
-# Also several with colons between them, and what a container is told about one.
+# Also several joined by colons, and mount options.
 _PATH = re.compile(
     r"^(?:~|\.{1,2})?/[\w./~@-]*(?::(?:~|\.{1,2})?/[\w./~@-]*)*"
     r"(?::(?:r[ow]|[zZUO]|cached|delegated|consistent|no(?:copy|exec|suid|dev)|r?(?:shared|slave"
     r"|private)|[:,])+)?$"
     r"|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"
 )
-# How a secret is called, or a name that is given the value of a variable.
+# Names of secrets, or of variables.
 _CALLED = re.compile(
     r"^(?:[a-z]+\d{0,5}_){2,}(?:key|secret|token|password|file|path)$"
     r"|^\w+=\$\{?[A-Za-z_]\w*\}?$"
@@ -216,7 +216,7 @@ _MASKED = re.compile(
 
 
 def is_dummy(value: str) -> bool:
-    """Obviously put in place of a real one."""
+    """Whether the value is a placeholder."""
     if _DUMMY.search(value) is not None:
         return True
     tail = _EMPTY.search(value)
@@ -224,7 +224,7 @@ def is_dummy(value: str) -> bool:
 
 
 def is_not_secret(value: str) -> bool:
-    """Nothing that a person would have to keep to themselves, whatever its name says."""
+    """Whether the value cannot be a secret, whatever its name."""
     bare = value.strip().rstrip("):,;")
     low = bare.lower()
     return (
@@ -244,12 +244,12 @@ def is_number(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """An expression of a programming language rather than a value."""
+    """Whether the value is a code expression."""
     return len(value) < 200 and _CODE.match(value.rstrip(":,;")) is not None
 
 
 def is_prose(value: str) -> bool:
-    """A sentence about a secret rather than one."""
+    """Whether the value is a sentence about a secret."""
     words = re.findall(r"[A-Za-z']+", value.lower())
     return " " in value.strip() and any(word in PROSE for word in words)
 
@@ -265,8 +265,8 @@ _ONE_NAME = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:
-    """`environment`: a value of `NAME=value`, where nothing but values can stand."""
-    # The beginning of a long value tells enough, and hostile texts hold very long ones.
+    """`environment`: the value comes from `NAME=value`, where it cannot be code."""
+    # The beginning of a long value is enough, and hostile texts have very long ones.
     bare = value[:256].strip()
     if len(bare) < (3 if environment else 4) or is_not_secret(bare) or bare.lower() == name.lower():
         return False
@@ -282,12 +282,12 @@ def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environ
 
 
 def _can_stand_bare(value: str) -> bool:
-    """Without quotes a plain word may be a variable of a program."""
+    """Whether an unquoted value cannot be a variable name."""
     return not (value.isidentifier() and "_" in value and value.islower())
 
 
 def looks_random(value: str, *, strict: bool) -> bool:
-    """Letters and digits mixed as no name is. `strict`: long enough to be sure."""
+    """Whether letters and digits are mixed unlike in names; `strict` needs a longer value."""
     if not value.isascii() or " " in value:
         return False
     core = value.strip("=.,;:!?\"'()")
@@ -307,7 +307,7 @@ def looks_random(value: str, *, strict: bool) -> bool:
 
 
 def is_chosen(value: str) -> bool:
-    """No word of a sentence is spelt like this: digits inside, with large letters or signs."""
+    """Whether the value looks like a chosen password: digits with capitals or punctuation."""
     core = value.strip(".,;:!?\"'()")
     inside = core.rstrip("0123456789")
     digits = any(letter.isdigit() for letter in inside)
@@ -327,7 +327,7 @@ def is_chosen(value: str) -> bool:
 
 
 def is_jumbled(value: str) -> bool:
-    """Large and small letters as no name mixes them: parts without a vowel, or very short ones."""
+    """Whether case is mixed unlike in names: parts without vowels, or very short ones."""
     if not value.isalnum() or value.lower() == value or value.upper() == value:
         return False
     parts = _PARTS.findall(value)
@@ -336,7 +336,7 @@ def is_jumbled(value: str) -> bool:
 
 
 def _is_named(value: str) -> bool:
-    """Made of words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`, `users:123`."""
+    """Whether it consists of words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
     parts = [part for part in re.split(r"[-_./:]", value) if part]
     if len(parts) < 2:
         return len(value) < 24 and _ONE_NAME.fullmatch(value) is not None

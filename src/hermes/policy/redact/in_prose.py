@@ -31,11 +31,11 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _COMMUNITY = re.compile(rf"community(?: string| name)?(?::| is|=)\s{{0,3}}{_VALUE}", re.IGNORECASE)
-# A line with logins for all machines; a word alone would be the next word of a sentence.
+# Logins for several machines in one line.
 _FOR_ALL = re.compile(
     r"login\s{1,8}\S{1,64}\s{1,8}password\s{1,8}(?P<secret>(?=\S*[\d%!#$&*+=?@^])\S{6,128})"
 )
-# A word that a text must hold, and what may begin there. The value must look chosen.
+# A required word, and the pattern that may begin there. The value must look like a password.
 _CHOSEN = (
     (b"daten", (_BOTH,)),
     (b"identifiants", (_BOTH,)),
@@ -83,7 +83,7 @@ def in_prose(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _codes(text: str, at: int) -> Iterator[SecretSpan]:
-    """What opens a door, and what is used in place of a second step."""
+    """Door codes and backup codes."""
     if _DOOR.search(text, max(0, at - 8), at) and (match := _DOOR_CODE.match(text, at)):
         yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="pin")
     if _SPARE.search(text, max(0, at - 8), at) and (match := _SPARE_CODES.match(text, at)):
@@ -102,7 +102,7 @@ def _choose(match: re.Match[str] | None) -> Iterator[SecretSpan]:
         yield SecretSpan(start=start, end=start + len(secret), kind="password")
 
 
-# In small letters. Words of plain letters and words of other scripts are searched apart.
+# Lower case. ASCII words and words of other scripts are searched separately.
 _PLAIN = tuple(
     word.encode("latin-1")
     for word in (
@@ -113,7 +113,7 @@ _PLAIN = tuple(
         *("clave", "chave", "chiave", "schlüssel", "clé", "jeton", "mot-de-passe"),
     )
 )
-# Fields know these before a sign; what is left is a sentence.
+# Before punctuation, `fields` handles these; here only sentences.
 _ENGLISH = (b"password", b"passphrase", b"passcode", b"pin code", b"secret", b"token")
 _SHORT = (b" pw", b" pwd", b" pass", b"\npw", b" passwd", b" creds")
 _OTHER = (
@@ -170,14 +170,14 @@ _SAID_OF = re.compile(
     rf"{_OF}\s{{0,2}}(?:[:=]|is\b|ist\b)\s{{0,4}}[\"'`“«*]{{0,2}}(?P<secret>[^\s\"'`”»<>]{{5,256}})"
 )
 _IS = re.compile(r"(?:\s(?:is|was|to|now)|:)\s{1,3}[\"'`]?(?P<secret>[^\s\"'`<>]{5,256})")
-# As one large mail service writes them: four times four letters.
+# App passwords: four groups of four letters.
 _APP = re.compile(
     r"(?i)app(?:lication)?[ _-]?pass\w{0,5}\W{1,6}(?:is\W{1,3})?"
     r"(?P<secret>(?-i:[a-z]{4}(?: [a-z]{4}){3}))\b"
 )
-# Where no space is written between words, the sentence goes on right behind the secret.
+# In scripts without spaces, the sentence continues directly after the secret.
 _SENTENCE = re.compile(r"(?<=[!-~])[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,8}$")
-# Right behind the word, in quotation marks.
+# Directly after the word, in quotation marks.
 _QUOTED = re.compile(r"\s+(?P<quote>[\"'`“«])(?P<secret>[^\s\"'`”»<>]{5,128})[\"'`”»]")
 
 
@@ -199,7 +199,7 @@ def announced(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _in_other_scripts(text: str) -> Iterator[SecretSpan]:
-    """Most texts that are not plain have a dash or a sign in them, and no letter of these words."""
+    """Most non-ASCII texts only have dashes or symbols, and none of these scripts."""
     letters = frozenset("".join(_NOT_PLAIN.findall(text)).lower())
     names = [name for name, own in _LETTERS.items() if own <= letters]
     low = text.lower() if names else ""
@@ -223,7 +223,7 @@ def _after(text: str, at: int, said: re.Pattern[str]) -> Iterator[SecretSpan]:
 
 
 def _is_chosen(secret: str) -> bool:
-    """Nobody writes a word of a sentence like this. An underscore and a dot are for names."""
+    """Whether the value cannot be a word or a name with underscores and dots."""
     if looks_random(secret, strict=False):
         return True
     signs = sum(not each.isalnum() and each not in "_-./'" for each in secret)

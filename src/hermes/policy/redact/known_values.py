@@ -1,4 +1,4 @@
-"""Finds values that are known to be secret, also when they are encoded, reversed or split."""
+"""Finds configured secrets, also encoded, reversed or split."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from urllib.parse import quote, quote_plus
 from hermes.policy.redact.spans import SearchText, SecretSpan
 
 SHORTEST = 6
-# A shorter value could be made of neighbouring words by chance; of letters and digits less so.
+# Shorter values could match neighbouring words by chance; mixed ones less so.
 SHORTEST_SPLIT = 12
 SHORTEST_MIXED = 8
 SHORTEST_CODED = 8
 _GRAM = 6
 _LETTERS_AND_DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _OTHERS = bytes(byte for byte in range(256) if byte not in _LETTERS_AND_DIGITS)
-# A digit before a letter is rare in texts and frequent in secrets: a cheap place to begin.
+# A digit before a letter is rare in texts and frequent in secrets: a good search anchor.
 _ANCHOR = re.compile(rb"[0-9](?=([A-Za-z].{%d}))" % (_GRAM - 2), re.S)
 _FIRST = re.compile(rb"[0-9][A-Za-z]")
-# The numbers of letters, one after the other, are a long run of digits.
+# Character codes in sequence are a long run of digits.
 _DIGITS = bytes(48 if 48 <= byte < 58 else 120 for byte in range(256))
 _WIDEST = 8
 _FIRST_LETTERS = 4
@@ -30,12 +30,12 @@ KIND = "known"
 
 
 def squeeze(data: bytes) -> bytes:
-    """Only letters and digits: what is put between the parts of a split value falls away."""
+    """Only letters and digits, so that separators of a split value do not matter."""
     return data.translate(None, _OTHERS)
 
 
 class KnownValues:
-    """All values are looked for at once. None of them is kept in a readable repr."""
+    """Searches for all values at once. The repr shows none of them."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._literal: list[str] = []
@@ -49,7 +49,7 @@ class KnownValues:
         self.add(values)
 
     def add(self, values: Iterable[str]) -> None:
-        """Those that are known already and those that are too short to look for change nothing."""
+        """Adds values; known ones and very short ones are ignored."""
         fresh = {value for value in values if len(value.strip()) >= SHORTEST}
         fresh.difference_update(self._literal)
         if not fresh:
@@ -85,12 +85,12 @@ class KnownValues:
             yield from self._located(page.text, thin, hits)
 
     def may_begin_in(self, text: str) -> bool:
-        """Whether the first letters of a value stand in the text, as they are written."""
+        """Whether the text contains the beginning of a value."""
         low = text.lower()
         return any(letters in low for letters in self._first_letters)
 
     def begins_at_end(self, data: bytes) -> int:
-        """How many letters and digits at the end could be the beginning of a known value."""
+        """The length of the suffix that could be the beginning of a known value."""
         if self._beginnings is None:
             needles = {needle for group in self._by_gram.values() for needle in group}
             needles.update(self._rare)
@@ -135,7 +135,7 @@ class KnownValues:
                 start = thin.find(needle, start + 1)
 
     def _whole(self, text: str, start: int, end: int) -> SecretSpan:
-        """With the signs at the ends of a value, which the squeezed text does not have."""
+        """Extends a match by the punctuation at the ends of the value."""
         for value in self._literal:
             at = text.find(value, max(0, start - len(value)), end + len(value))
             if at >= 0 and at <= start and at + len(value) >= end:
@@ -146,7 +146,7 @@ class KnownValues:
 
 
 def _is_short(value: str) -> bool:
-    """So short that it is only looked for as it is written."""
+    """Whether the value is so short that only its literal form is searched."""
     plain = squeeze(value.encode("utf-8", "surrogatepass"))
     mixed = not plain.isalpha() and not plain.isdigit()
     return len(plain) < (SHORTEST_MIXED if mixed else SHORTEST_SPLIT)
@@ -161,7 +161,7 @@ def _literally(value: str, text: str) -> Iterator[SecretSpan]:
 
 
 def _forms(value: str) -> Iterator[bytes]:
-    """The value and what it may be turned into on its way."""
+    """The value and its encodings."""
     raw = value.encode("utf-8", "surrogatepass")
     for data in (raw, raw[::-1], raw.upper(), raw.lower(), raw.swapcase()):
         yield data
@@ -190,7 +190,7 @@ def _in_html(value: str) -> str:
 
 
 def _in_base64(raw: bytes) -> Iterator[bytes]:
-    """As part of a longer text its letters depend on where a group of three begins."""
+    """Its base64 forms at the three possible offsets in a longer text."""
     for before, cut in ((0, 0), (1, 2), (2, 3)):
         whole = (before + len(raw)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):

@@ -1,4 +1,4 @@
-"""Secrets that are told by the program or the line of settings in which they stand."""
+"""Finds secrets in command arguments, device configurations and client calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hermes.policy.redact.heuristics import is_chosen, is_not_secret, looks_random
 from hermes.policy.redact.spans import SearchText, SecretSpan
 
-# Options that bring a password with them in some programs.
+# Options with a password in some programs.
 _OPTION = re.compile(rb" -(?:[uawbUAPpXN] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
 _OPERANDS = re.compile(
     r"""(?x)
@@ -42,7 +42,7 @@ _OPERANDS = re.compile(
 )
 _REST = re.compile(r"[^\s\"']*")
 _PGPASS = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*-]+:(?P<secret>\S{4,})$")
-# Settings of routers and switches.
+# Configurations of routers and switches.
 _DEVICE = re.compile(
     r"(?m)^[ \t>#\w-]{0,40}?(?:snmp-server community|enable (?:secret|password)(?: \d)?"
     r"|username \S+ (?:privilege \d+ )?(?:password|secret)(?: \d)?"
@@ -53,7 +53,7 @@ _DEVICE = re.compile(
 _DEVICES = (b"snmp-server", b"enable secret", b"enable password", b"username ", b"-server ",
             b"isakmp key", b"neighbor ", b"pre-shared-key", b"key-string", b"wpa-psk",
             b"ocommunity", b"wcommunity")  # fmt: skip
-# A program that is told a secret by what is written to it, or by a word after it.
+# Programs that get a secret on stdin or as an argument.
 _PIPED = re.compile(
     r"(?:echo|printf)\s+(?:-n\s+)?(?:['\"]%s['\"]\s+)?[\"']?(?P<secret>[^\s\"'|$`]{6,512})[\"']?\s*\|\s*"
     r"(?:[^\n|]{0,160}?(?:--password-stdin|--with-token|passphrase-fd|--token-stdin|pass-stdin"
@@ -75,7 +75,7 @@ _GIVEN_WORD = re.compile(
     r"|vncpasswd[^\n]{0,20}<<<\s*|securestring\s+(?:-string\s+)?[\"']?)"
     r"[\"']?(?P<secret>[^\s\"'$*-][^\s\"']{5,128})"
 )
-# A name and a password with a colon between them.
+# `name:password`.
 _PAIR = re.compile(
     r"(?:stats auth|login=|auth=|user=|credentials?[:=]|creds[:=]|login:)\s*[\"']?[\w.@-]{1,64}[:/]"
     r"(?P<secret>[^\s:\"'@/]{6,128})(?=[\s\"',;)]|$)"
@@ -91,20 +91,20 @@ _ORACLE = re.compile(
     r"(?:jdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+){0,3})"
     r"[\w$#]{1,40}/(?P<secret>[^\s@/\"']{3,})@"
 )
-# A file with the logins for other machines, in one line or in several.
+# netrc files, in one line or several.
 _NETRC = re.compile(
     r"machine\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}"
     r"(?:account\s{1,8}\S{1,128}\s{1,8})?password\s{1,8}[\"']?(?P<secret>[^\s\"']{3,256})"
 )
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
-# A client that is made with what it proves itself by.
+# Client constructors with credentials.
 _CLIENT = re.compile(rb"(?:client|api|connect|session|token|bot|stripe|cipher)(?:\.\w{1,12})?\Z")
 _CALLS = (
     *(b"getConnection(", b"NetworkCredential(", b"setCredentials(", b"jwt.encode(", b"jwt.sign("),
     *(b"jwt.verify(", b"jwt.decode(", b"createHmac(", b"hmac.new(", b"check_password("),
     *(b"set_password(", b"hash_password(", b"bcrypt.hash(", b"SetEnvironmentVariable("),
 )
-# Here the last of the strings is a password, however short.
+# Calls whose last string is a password of any length.
 _PROOF = re.compile(
     rb"(?:login|auth\w{0,12}\s*=?\s*|credentials?|bind\w{0,4}|getconnection|setpassword|basicauth"
     rb"|cookieparser|setsecret|securestring|withcredentials|setcredentials)\Z"
@@ -121,7 +121,7 @@ _PHRASE = re.compile(
     r"(?P<secret>(?:(?:1[.)]\s?)?[a-z]{3,8}(?:[ ,\n]{1,3}(?:\d{1,2}[.):]\s?)?[a-z]{3,8}){11,23}"
     r"|[A-Z]{3,8}(?:[ ,]{1,2}[A-Z]{3,8}){11,23}))"
 )
-# A line of /etc/shadow or of a file of htpasswd.
+# A line of /etc/shadow or htpasswd.
 _HASH = re.compile(
     r"(?m)^[ \t+-]{0,8}[\w.@-]{1,64}:(?P<secret>\$(?:apr1|1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d))\$"
     r"[./A-Za-z0-9$=,+-]{20,})"
@@ -151,7 +151,7 @@ def commands(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _pairs(page: SearchText) -> Iterator[SecretSpan]:
-    """A name and what proves it in one option."""
+    """`name:secret` in one option."""
     for word in (b"-auth", b"-user", b"-cred"):
         for at in page.places(word):
             match = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
@@ -160,18 +160,18 @@ def _pairs(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _is_proof(value: str) -> bool:
-    """Neither a number of a group nor a port nor a name."""
+    """Whether it is not a group id, a port or a name."""
     return is_chosen(value) or looks_random(value, strict=False)
 
 
 def _to_the_end(text: str, match: re.Match[str], group: str, done: int) -> SecretSpan:
-    """A long operand goes on behind the part of the line that was looked at."""
+    """Extends a long argument beyond the examined part of the line."""
     start, end = match.span(group)
     rest = _REST.match(text, end) if end == done else None
     return SecretSpan(start=start, end=rest.end() if rest else end, kind="password")
 
 
-# A word that a text must hold, and what stands around it.
+# A required word, and the pattern around it.
 _TOLD = (
     (b"echo ", _PIPED, False),
     (b"printf ", _PIPED, False),
@@ -218,7 +218,7 @@ def devices(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def clients(page: SearchText) -> Iterator[SecretSpan]:
-    """What is given to a client by its place alone."""
+    """Positional secrets of client calls."""
     for opening in (b'("', b"('"):
         for at in page.places(opening, exact=True):
             if _PROOF.search(page.low, max(0, at - 24), at):
@@ -251,7 +251,7 @@ def _given_argument(text: str, at: int) -> Iterator[SecretSpan]:
 
 
 def kept_words(page: SearchText) -> Iterator[SecretSpan]:
-    """Words that open a wallet, and passwords as a system keeps them."""
+    """Wallet seed phrases and password hashes."""
     for word in (b"mnemonic", b"phrase", b"bip39", b"bip-39", b"words", b"word"):
         for at in page.places(word):
             match = _PHRASE.match(page.text, at + len(word))

@@ -19,9 +19,8 @@ from hermes.policy.redact.spans import (
 
 
 class Redactor:
-    """`values` are the secrets that are configured; they are found in any encoding, and whoever
-    gets to know more of them tells by `know`. `formats` also finds what only looks like a secret.
-    `pii` also replaces what identifies people by digests."""
+    """`values` are the configured secrets, found in any encoding; `know` adds more. `formats` also
+    finds text that looks like a secret. `pii` also replaces personal identifiers by digests."""
 
     def __init__(
         self, values: Iterable[str] = (), *, formats: bool = True, pii: bool = False
@@ -35,7 +34,7 @@ class Redactor:
         return f"Redactor({self.values!r})"
 
     def know(self, values: Iterable[str]) -> None:
-        """From now on these are secret, too."""
+        """Adds secrets."""
         self.values.add(values)
 
     def redact(self, text: str, channel: Channel = "log") -> Redacted:
@@ -45,19 +44,19 @@ class Redactor:
         return self.written(text, spans, channel)
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
-        """Only the configured values: for texts whose other secrets are masked already."""
+        """Redacts only the configured values, for texts that are otherwise redacted."""
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
     def is_plain(self, text: str) -> bool:
-        """Surely without a secret, and without the beginning of one. Costs next to nothing and
-        loads nothing, but is often wrong with No."""
+        """Whether the text surely has no secret and no beginning of one. Cheap, loads nothing, and
+        often wrong with False."""
         if self._pii or self.values.may_begin_in(text):
             return False
         return not self._formats or is_plain(text)
 
     def written(self, text: str, spans: list[SecretSpan], channel: Channel) -> Redacted:
-        """The text with labels in place of the spans, which do not overlap."""
+        """The text with labels instead of the spans, which must not overlap."""
         parts: list[str] = []
         at = 0
         for span in spans:
@@ -68,7 +67,7 @@ class Redactor:
         return Redacted(text="".join(parts), found=kinds)
 
     def spans(self, text: str) -> list[SecretSpan]:
-        """Where the secrets are, in order and without overlap."""
+        """The secrets, in order and without overlap."""
         found = list(self._find(text))
         if not found:
             return []
@@ -80,7 +79,7 @@ class Redactor:
         )
 
     def label(self, text: str, span: SecretSpan, channel: Channel) -> str:
-        """What stands in place of this span."""
+        """The replacement of this span."""
         return self._labels.label(text[span.start : span.end], span.kind, channel)
 
     def _find(self, text: str) -> Iterator[SecretSpan]:
@@ -88,7 +87,7 @@ class Redactor:
         yield from self._find_known(page)
         if not self._pii and (not self._formats or is_plain(text)):
             return
-        # The tables of formats take long to load, and most plain answers never need them.
+        # The format tables are slow to load, and most plain answers never need them.
         from hermes.policy.redact.finders import find_numbers, find_people, find_secrets
 
         if self._formats:
@@ -100,12 +99,12 @@ class Redactor:
             yield from self.values.find(page)
 
 
-# What was let through and may be the name of what follows.
+# Emitted text that may contain the name of what follows.
 CONTEXT = 256
 NEAR = 64
 LONGEST_HELD = 32_768
 _LAST_WORD = re.compile(r"(?<!\S)\S+\Z")
-# A name, a sign and a part of a value: the value is not complete.
+# A name, a separator and an incomplete value.
 _OPEN_FIELD = re.compile(
     r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth|cookie|bearer|basic|identified)[\w.-]*"
     r"[\"'`\])>\\]{0,3}\s{0,8}(?::=|=>|[=:]|is|was|by|>)?\s*(?:bearer|basic|token)?\s*[\"'`]?\S*\Z"
@@ -115,22 +114,22 @@ _OPEN_QUOTE = re.compile(
     r"([\"'`])(?:(?!\1)[^\n]){0,512}\Z"
 )
 _LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
-# What follows in the same line tells whether something before it is secret.
+# The rest of the line decides whether something before it is secret.
 _LATER_TOLD = re.compile(
     r"(?i)(?:\|[^\n]*|[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\."
     r"|getconnection|\bvariable |2fa|otp|authenticator|two.factor|mfa|setup key)[^\n]*)\Z"
 )
-# What the expressions around this look for: it is cheaper to see that nothing of it is there.
+# Substrings required by the expressions: checking these first is cheaper.
 _TELLING = (
     *("|", "echo ", "printf ", "mnemonic", "phrase", "pass", "jwt", "bcrypt", "getconnection"),
     *("variable ", "2fa", "otp", "authenticator", "two", "mfa", "setup key"),
 )
-# After these words a key in groups may stand in the next line, too.
+# After these words a key in groups may follow on the next line.
 _TOLD_BEFORE = re.compile(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 
 
 class RedactedStream:
-    """`feed` gives what can be shown already; `close` gives the rest."""
+    """`feed` returns what can be shown already; `close` returns the rest."""
 
     def __init__(self, redactor: Redactor, channel: Channel = "log") -> None:
         self._redactor = redactor
@@ -150,14 +149,14 @@ class RedactedStream:
         return self._let_through(len(self._held))
 
     def _let_by(self, last: re.Match[str] | None) -> str:
-        """Ordinary words need no closer look; only the last one may become something else."""
+        """Emits ordinary words; only the last one may still become part of a secret."""
         cut = last.start() if last else len(self._held)
         ready, self._held = self._held[:cut], self._held[cut:]
         self._context = (self._context + ready)[-CONTEXT:]
         return ready
 
     def _let_through(self, length: int) -> str:
-        """Redacts what is held together with what went before, and gives the new part."""
+        """Redacts the held text together with its context and returns the new part."""
         if length <= 0:
             return ""
         before = len(self._context)
@@ -165,7 +164,7 @@ class RedactedStream:
         spans = [span for span in self._redactor.spans(text) if span.end > before]
         cut = before + length
         for span in spans:
-            # A secret that is complete only with what is held waits as a whole.
+            # A secret that ends in the held text is held completely.
             if span.start < cut < span.end:
                 cut = max(span.start, before)
         ready = [span for span in spans if span.end <= cut and span.start >= before]
@@ -180,14 +179,14 @@ class RedactedStream:
             return len(held)
         start = self._open_block(held)
         for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND):
-            # Only the end can be open, and a search through all of it would cost too much.
+            # Only the end can be incomplete; searching all of it would be slow.
             found = expression.search(held, max(0, len(held) - 2 * CONTEXT))
             if found:
                 start = min(start, found.start())
         return min(start, self._beginning_of_known(held))
 
     def _told_later(self) -> int | None:
-        """Where in what is held a line begins that must be seen whole."""
+        """The start of a line in the held text that must be seen completely."""
         text = self._context + self._held
         if len(self._held) > LONGEST_HELD:
             return None
@@ -206,7 +205,7 @@ class RedactedStream:
         return at if at >= 0 and not closed else len(held)
 
     def _beginning_of_known(self, held: str) -> int:
-        """Where the last letters could be the first ones of a known value, split or not."""
+        """The position where the suffix could begin a known value."""
         if not self._redactor.values:
             return len(held)
         count = self._redactor.values.begins_at_end(held.encode("latin-1", "replace"))

@@ -11,8 +11,8 @@ from hermes.codec.values import Value
 
 
 class SearchText:
-    """`data` has one byte for each character, whatever the character: places in it are places in
-    the text. `low` is the same in small letters."""
+    """`data` has one byte per character, so offsets are those of the text. `low` is the same in
+    lower case."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -20,11 +20,11 @@ class SearchText:
         self.low = self.data.lower()
 
     def places(self, word: bytes, *, exact: bool = False) -> Iterable[int]:
-        """Where a word begins, in small letters unless `exact`. Several searches for words are
-        much faster than one expression that knows them all."""
+        """The offsets of a word, ignoring case unless `exact`. Several searches are faster than one
+        expression for all words."""
         data = self.data if exact else self.low
         at = data.find(word)
-        # Most words are nowhere in a text.
+        # Most words do not occur.
         return _places(data, word, at) if at >= 0 else ()
 
 
@@ -34,7 +34,7 @@ def _places(data: bytes, word: bytes, at: int) -> Iterator[int]:
         at = data.find(word, at + 1)
 
 
-# `model`: what a model reads. `log`: what is kept for people: logs, traces, exports.
+# `model`: text for models. `log`: text for people: logs, traces, exports.
 Channel = Literal["model", "log"]
 WHOLE_BLOCKS = {"private_key": "[REDACTED PRIVATE KEY]"}
 PLACEHOLDER = re.compile(r"\[(?:secret|phone|email|id):[a-z0-9_]+(?:#\d+)?\]|\[REDACTED[A-Z ]*\]")
@@ -54,8 +54,8 @@ class Redacted(Value):
 
 
 def join_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
-    """In order and without overlap. Where spans overlap, their union is masked as what the first
-    is; of two that start together the longer one."""
+    """Sorts spans and merges overlapping ones; the union has the kind of the first, or of the
+    longer of two that start together."""
     found: list[SecretSpan] = []
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if found and span.start < found[-1].end:
@@ -68,13 +68,13 @@ def join_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
 
 
 def mask_secret(secret: str) -> str:
-    """Enough of a secret to recognise it, not enough to use it."""
+    """Shortens a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(secret) < 18 else f"{secret[:6]}...{secret[-4:]}"
 
 
 class Labels:
-    """What stands in place of secrets. The same secret has the same number for as long as this
-    lives; only digests are kept."""
+    """Labels for secrets. A secret keeps its number during the lifetime of this object, which
+    stores only digests."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[bytes, int]] = {}

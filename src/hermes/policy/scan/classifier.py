@@ -18,7 +18,7 @@ from hermes.policy.scan.rules import RuleMatch
 from hermes.policy.scan.triage import stem_scores, stems
 
 _QUOTES = '"“”«»„「」『』'
-# A text in which a word with such a beginning stands elsewhere is rather about orders than one.
+# Words with these prefixes elsewhere in a text suggest that it describes attacks or fiction.
 _TOPICS = tuple(
     """
     attack inject jailbreak adversar malicious phish payload exploit malware untrusted scam spam
@@ -37,7 +37,7 @@ _MOST_KNOWN = 20_000
 
 
 class _Topics(dict[str, str]):
-    """What a word says a text is about, as far as words have been met; "" for most."""
+    """A cache of the topic that a word indicates; "" for most words."""
 
     def __missing__(self, word: str) -> str:
         if len(self) > _MOST_KNOWN:
@@ -50,10 +50,10 @@ _topics = _Topics()
 
 
 def topics(plain: str) -> Counter[str]:
-    """How often a text names what it may be about."""
+    """Counts topic words."""
     spaced = plain.encode("latin-1", "replace").translate(_WORDS).decode("ascii")
     found = Counter(filter(None, map(_topics.__getitem__, spaced.split())))
-    # An expression takes far longer to find nothing than a search for each of its words.
+    # Plain searches are much faster than the expression if nothing is found.
     if not plain.isascii() and any(word in plain for word in (*_SPACED, *_JOINED)):
         found.update(_FOREIGN.findall(plain))
     return found
@@ -68,7 +68,7 @@ class PositionFeatures:
         return topics(self._plain)
 
     def features(self, start: int, end: int) -> dict[str, AbstractSet[str | tuple[str, ...]]]:
-        """What is special about the place of the passage from `start` to `end`."""
+        """Features of the position of a passage: in quotation marks, near topic words, alone."""
         passage = self._plain[start:end]
         quoted = set()
         if sum(map(passage.count, _QUOTES)) > 1:
@@ -84,9 +84,9 @@ class PositionFeatures:
 
 
 _END = re.compile(re.escape(END))
-# Signs of a row that are no ideas.
+# Characters of a row that are not concepts.
 _EMPTY = frozenset(".,:/_|")
-# Ideas that are further apart have nothing to do with each other.
+# Concepts further apart do not form a pair.
 _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
@@ -100,13 +100,13 @@ CAUTION, DANGEROUS = 0.0, 0.5
 _THRESHOLDS = {"memory": 1.0, "skill": 1.0, "context": 1.0, "tool_description": 1.0}
 # Of many passages one is like an injection by chance: a longer text needs more.
 _CHANCE, _USUAL = 0.5, 600
-# What lacks so much by its words does not become likely by its place.
+# Passages this far below the threshold are skipped before position features are computed.
 _HOPELESS = 3.0
-# What rules may add to that.
+# Rule matches may add this much.
 _SAID = 4.0
-# So many passages of a long text are weighed, those with the most telling words.
+# Number of passages of a long text that are scored: those with the highest triage scores.
 _MOST_WEIGHED = 8
-# Orders mean other things in what is kept, in tools and in skills than elsewhere.
+# Words have separate weights in memories, tool descriptions and skills.
 _KINDS = {"memory": "kept", "tool_description": "tool", "skill": "skill"}
 
 
@@ -115,7 +115,7 @@ Features = dict[str, AbstractSet[Key]]
 
 
 class CheckedMatch(Value):
-    """A sign of a rule, and whether its words are only spoken about."""
+    """A rule match, and whether it is only a quotation."""
 
     sign: RuleMatch
     mentioned: bool
@@ -130,7 +130,7 @@ class PassageScore(Value):
 
 
 def passages(ideas: str) -> Iterator[tuple[int, int]]:
-    """Where the passages of a row begin and end."""
+    """The bounds of the passages of a row: one sentence, or several short ones."""
     ends = [match.start() for match in _END.finditer(ideas)] + [len(ideas)]
     for number, start in enumerate(ends[:-1]):
         end = ends[number + 1]
@@ -164,7 +164,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
 
 
 def _followers(passage: str) -> Iterator[str]:
-    """Every two ideas that stand close together."""
+    """Pairs of concepts that are close together."""
     found = [(at, idea) for at, idea in enumerate(passage) if idea not in _EMPTY]
     for number, (at, idea) in enumerate(found):
         for later, other in found[number + 1 : number + 1 + _FOLLOWERS]:
@@ -174,7 +174,7 @@ def _followers(passage: str) -> Iterator[str]:
 
 
 def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
-    """The first idea and the first words of each sentence."""
+    """The first concept and the first words of each sentence."""
     at = -1
     while True:
         yield passage[at + 1 : at + 2]
@@ -199,7 +199,7 @@ def _weights() -> dict[str, dict[Key, float]]:
 
 
 def score_features(told: Features) -> float:
-    """Above zero it is rather an injection than not."""
+    """The log odds that a passage is an injection."""
     weights = _weights()
     total = weights[BIAS][""]
     for family, keys in told.items():
@@ -209,21 +209,20 @@ def score_features(told: Features) -> float:
 
 
 def feature_names(told: Features) -> Iterator[str]:
-    """The features as they are called where their weights are written down."""
+    """The feature names used in weights.txt."""
     for family, keys in told.items():
         for key in keys:
             yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
 
 
 def _select_passages(rows: list[tuple[int, ConceptRow]]) -> list[tuple[int, ConceptRow, int, int]]:
-    """All passages of a short text; of a long one those with the most interesting words."""
+    """All passages of a short text; of a long one those with the highest triage scores."""
     every = [(start, row, *span) for start, row in rows for span in passages(row.ideas)]
     if len(every) <= _MOST_WEIGHED:
         return every
     known = stem_scores()
 
     def says(passage: tuple[int, ConceptRow, int, int]) -> float:
-        """A word that is said again and again says no more than once."""
         _, row, first, last = passage
         return sum(map(known.__getitem__, set(row.words[first - 1 : last - 1])))
 
@@ -237,8 +236,7 @@ def passage_features(
     kind: str,
     hopeless: float = -math.inf,
 ) -> Iterator[tuple[int, int, Features]]:
-    """The passages of a text that are worth weighing: where they stand, and their features. Those
-    whose words alone are hopeless are left out."""
+    """Bounds and features of the passages of a text, without those that score below `hopeless`."""
     setting = PositionFeatures(plain)
     for start, row, first, last in _select_passages(rows):
         told = features(row, first, last, kind)
@@ -257,7 +255,7 @@ def passage_features(
 def score_passages(
     plain: str, rows: list[tuple[int, ConceptRow]], signs: Sequence[CheckedMatch], kind: str
 ) -> Iterator[PassageScore]:
-    """How much each passage of a text is like an injection, in any order."""
+    """Scores the passages of a text, in any order."""
     needed = _THRESHOLDS[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
     lacking = _HOPELESS + _SAID * bool(signs)
     for start, end, told in passage_features(plain, rows, signs, kind, needed - lacking):

@@ -15,21 +15,21 @@ from hermes.policy.scan.normal import own_letters
 from hermes.policy.scan.rules import RANK, RuleMatch, Scope
 
 OTHER = "."
-# As the words of a text are set apart.
+# Hyphens and dots inside a phrase.
 _BETWEEN = re.compile(r"(?<=\w)[-.](?=\w)")
 _HEADING = re.compile(r"= (?P<idea>\w{1,2}|\.)(?: (?P<joined>\[\])?.*)?")
 
 
 class Phrase(Value):
-    """Words in a row; a word that ends in `*` may have any ending."""
+    """Consecutive words; a word that ends in `*` matches any ending."""
 
     idea: str
     rest: tuple[str, ...]
 
 
 class LexiconEntry(Value):
-    """What a word means alone, and by their second words the phrases that begin with it, the
-    longest first. `loose` are those whose second word may have any ending."""
+    """The concept of a word, and the phrases that begin with it by second word, longest first.
+    `loose` are phrases whose second word may have any ending."""
 
     idea: str = OTHER
     phrases: dict[str, tuple[Phrase, ...]] = {}
@@ -52,7 +52,7 @@ def _longest_first(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
 
 
 class Lexicon:
-    """`joined` are the words of scripts that put no spaces between words."""
+    """`joined` are words of scripts without spaces."""
 
     def __init__(self, text: str) -> None:
         self.words: dict[str, LexiconEntry] = {}
@@ -78,7 +78,7 @@ class Lexicon:
             table[first] = replace(entry, idea=idea)
 
     def entry(self, word: str) -> LexiconEntry:
-        """What is known about a word as it stands in a text."""
+        """The entry of a word in any of its forms."""
         found = self.words.get(word, _NOTHING)
         if found.idea != OTHER:
             return found
@@ -101,7 +101,7 @@ class Lexicon:
 
 
 _NOTHING = LexiconEntry()
-# Words that are read all the same when the letters inside of them change places.
+# Words that are recognised with transposed inner letters.
 _MISSPELT = (
     *("ignore", "disregard", "override", "previous", "instruction", "instructions", "guidelines"),
     *("reveal", "system", "prompt", "password", "passwords", "secret", "secrets", "credentials"),
@@ -137,7 +137,7 @@ def lexicon() -> Lexicon:
 END, FILLER, DENIAL = "|", "_", "n"
 _MOST = 40
 _MOST_KNOWN = 20_000
-# Texts are read in blocks of about this many letters, so that the place of a row is found fast.
+# Block size in characters: positions inside a block are found fast.
 _BLOCK = 4000
 _COMMON = (
     r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials"
@@ -146,14 +146,14 @@ _COMMON = (
 )
 _LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
 _PLAIN = re.compile(f"{_LATIN}|{_COMMON}")
-# Scripts with spaces between their words, and what must be cut in another way.
+# Scripts with spaces between words, and those that need another tokenizer.
 _LETTERS = re.compile(rf"{_LATIN}|[^\W\d_]+(?:['’]\w+)?|{_COMMON}|[؟]")
 _UNUSUAL = re.compile("[\u0900-\u0e7f\u3001-\u9fff\uac00-\ud7af]")
 _SIGNS = {":": ":", ",": ",", "\n": "/", "://": "d", "@": "d"}
 _ENDS = frozenset(".!?;\n。！？।؟")
 _JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"))
 _RANGES = "".join(f"{low}-{high}" for low, high in _JOINED)
-# Somebody at the beginning of a sentence, a sign, and an order.
+# An addressee at the start of a sentence, punctuation, and an instruction.
 _CALLED = re.compile(
     r"([|/:][_.]{0,3})(G_*[,:](?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
     r"|a_*(?:,|[^|:]{0,4}:)(?=[^|/]{0,9}?[mesvxoRihwlnyOQ])"
@@ -171,7 +171,7 @@ _GAPS = {
 
 
 class ConceptRule(Value, forbid_unknown_fields=True):
-    """One family of meanings; the fields are explained in the file."""
+    """A group of concept patterns; concepts.toml explains the fields."""
 
     id: str
     scope: Scope
@@ -186,7 +186,7 @@ class _File(Value, forbid_unknown_fields=True):
 
 
 class _Shape(Value):
-    """`needs` are ideas without which no row has the shape."""
+    """`needs` are concepts without which no row can match."""
 
     sense: ConceptRule
     expression: re.Pattern[str]
@@ -220,8 +220,8 @@ def _shape(sense: ConceptRule, shape: str) -> _Shape:
 
 @cache
 def _words() -> re.Pattern[str]:
-    """Also for scripts other than Latin. Where words are not set apart, those that are known are
-    cut out, and what cannot begin one counts as a word by sixes."""
+    """A tokenizer for all scripts. In scripts without spaces, known words are cut out, and the rest
+    is split into runs of up to six letters."""
     known = sorted(lexicon().joined, key=len, reverse=True)
     first = "".join(sorted({word[0] for word in known}))
     others = "".join(_without(first))
@@ -232,7 +232,7 @@ def _words() -> re.Pattern[str]:
 
 
 def _without(letters: str) -> Iterator[str]:
-    """The letters of the joined scripts but these, as ranges of an expression."""
+    """The letters of scripts without spaces except these, as ranges of an expression."""
     for low, high in _JOINED:
         at = ord(low)
         for each in (*(ord(letter) for letter in letters if low <= letter <= high), ord(high) + 1):
@@ -248,8 +248,8 @@ def _expression_for(plain: str) -> re.Pattern[str]:
 
 
 class ConceptRow:
-    """The ideas of a text in order, with a sign for every end of a sentence. `words` are what
-    they were read from: the first idea stands before the first word."""
+    """The concepts of a text as one character per word, with `|` at the end of each sentence.
+    `words` are the tokens: concept n + 1 belongs to word n."""
 
     def __init__(self, plain: str) -> None:
         self._plain = plain
@@ -258,7 +258,7 @@ class ConceptRow:
         self.ideas = _mark_addressees(END + "".join(_ideas(self.words)))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
-        """Where the ideas from `first` to `last` stand in the text."""
+        """The position of the concepts from `first` to `last` in the text."""
         spans = self._spans[max(first - 1, 0) : last]
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
@@ -268,7 +268,7 @@ class ConceptRow:
 
 
 class _Known(dict[str, str]):
-    """Ideas by word, as far as words have been met; `opening` are those that begin phrases."""
+    """A cache of concepts by word; `opening` are words that begin phrases."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -295,7 +295,7 @@ def _ideas(words: list[str]) -> list[str]:
     ideas = [known[word] for word in words]
     opening = known.opening
     done = 0
-    # Nearly every word may begin a phrase, and nearly none does.
+    # Many words can begin a phrase, but few do.
     for at, (word, second) in enumerate(zip(words, [*words[1:], ""], strict=False)):
         if word not in opening or at < done:
             continue
@@ -306,17 +306,13 @@ def _ideas(words: list[str]) -> list[str]:
 
 
 def _apply_phrase(phrases: tuple[Phrase, ...], words: list[str], ideas: list[str], at: int) -> int:
-    """Writes what a phrase means in the place of its words; the place after it."""
+    """Replaces the concepts of a phrase; returns the index after it."""
     for phrase in phrases:
         end = at + 1 + len(phrase.rest)
-        if _follows(phrase, words[at + 1 : end]):
+        if end <= len(words) and all(map(_same, phrase.rest, words[at + 1 : end])):
             ideas[at:end] = phrase.idea.ljust(end - at, FILLER)
             return end
     return at + 1
-
-
-def _follows(phrase: Phrase, words: list[str]) -> bool:
-    return len(words) == len(phrase.rest) and all(map(_same, phrase.rest, words))
 
 
 def _same(wanted: str, word: str) -> bool:
@@ -339,8 +335,7 @@ def _entry(word: str) -> LexiconEntry:
 
 
 def _mark_addressees(ideas: str) -> str:
-    """Who is called at the beginning of a sentence is spoken to. Never to do something without a
-    question is the opposite of doing it without one."""
+    """Marks addressees at the start of a sentence; drops "without asking" after a negation."""
     asked = _ASKED.sub(r"\1.", ideas) if "N" in ideas else ideas
     return _CALLED.sub(
         lambda found: found[1] + ("T" if found[2][0] == "t" else "A") + found[2][1:], asked
@@ -348,14 +343,14 @@ def _mark_addressees(ideas: str) -> str:
 
 
 def speaks_to_machine(plain: str) -> bool:
-    """Somebody who is no person is called, or told what to do."""
+    """Whether the text addresses a machine."""
     return "A" in ConceptRow(plain).ideas
 
 
 def read_concepts(
     plain: str, spans: Iterable[tuple[int, int]] | None = None
 ) -> Iterator[tuple[int, ConceptRow]]:
-    """A text in small letters, or some parts of it, as rows, and where each of them begins."""
+    """Reads a folded text, or parts of it, into rows with their offsets."""
     for first, last in spans if spans is not None else ((0, len(plain)),):
         for start, block in _blocks(plain[first:last]):
             yield first + start, ConceptRow(block)
@@ -364,8 +359,7 @@ def read_concepts(
 def match_concepts(
     row: ConceptRow, start: int, scope: Scope, kind: str = ""
 ) -> Iterator[RuleMatch]:
-    """Everything in a row, which begins at `start` of the text, that means what an injection
-    means."""
+    """Matches of the concept rules in a row that begins at `start` of the text."""
     ideas = frozenset(row.ideas)
     for shape in _shapes(scope, kind):
         if shape.needs <= ideas:
@@ -373,7 +367,7 @@ def match_concepts(
 
 
 def _blocks(plain: str) -> Iterator[tuple[int, str]]:
-    """Parts of the text that end with a paragraph or a line, and where they begin."""
+    """Splits a text at paragraphs or lines, with offsets."""
     start = 0
     while start < len(plain):
         end = len(plain)

@@ -18,15 +18,14 @@ _INVISIBLE = re.compile(
 _SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Joins that scripts and emoji need: after a letter of theirs, or between pictures.
+# Joiners that some scripts and emoji need.
 _JOINERS = frozenset("\u200c\u200d")
 _PADDING = re.compile(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
 _ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
-    """Place, id and weight ("strong" or "weak") of what is hidden. A mark at the very beginning
-    that says how a file is written is none."""
+    """Position, id and weight ("strong", "weak") of hidden characters; ignores an initial BOM."""
     start = 1 if text.startswith("\ufeff") else 0
     seen: set[str] = set()
     letters = alphabet(text)
@@ -47,17 +46,17 @@ def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _belongs(text: str, at: int) -> bool:
-    """Part of how a script or an emoji is written."""
+    """Whether the character is a normal part of a script or an emoji."""
     letter = text[at]
     before = text[at - 1] if at else ""
     after = text[at + 1] if at + 1 < len(text) else ""
     if letter == "\ufeff":
-        # Files that were put together leave one at the beginning of a line.
+        # Concatenated files leave one at the beginning of a line.
         return before in ("", "\n")
     if letter in _JOINERS:
         return ord(before or "a") > 0x500 and (ord(after or "a") > 0x500 or not after.isalnum())
     if letter in "\u200e\u200f\u061c":
-        # Marks of direction stand in every text that mixes Arabic or Hebrew with Latin.
+        # Texts that mix Arabic or Hebrew with Latin need direction marks.
         return any("\u0590" <= each <= "\u08ff" for each in text)
     return letter == "\u00ad" and before.isalpha() and after.isalpha() and text.count(letter) < 4
 
@@ -72,13 +71,13 @@ def _weight(letter: str, text: str) -> str:
 
 
 _SPELLED = re.compile(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
-# Letters, digits that stand for letters, and what may stand between spelled letters.
+# Letters, digits used as letters, and separators of spelled-out letters.
 _CLASSES = bytes(
     48 if byte in b"013457@$!" else 97 if chr(byte).isalnum() else 32 if byte in b" .-_" else 120
     for byte in range(256)
 )
 _LEET = bytes.maketrans(b"013457@$!", b"oieastasi")
-# Nobody writes these with digits in them, or torn apart, without a reason.
+# Words that have no innocent spelling with digits or gaps.
 _TELLING = (
     *(b"ignore", b"disregard", b"forget", b"previous", b"instructions", b"prompt", b"bypass"),
     *(b"password", b"secret", b"reveal", b"execute", b"rules"),
@@ -113,12 +112,11 @@ _TURNED = (b"erongi", b"snoitcurtsni", b"drager", b"tegrof", b"tpmorp", b"drowss
 
 
 def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
-    """A name of the disguise, and what may be read behind it. Lines stay in place where that is
-    possible."""
+    """The name of each disguise found, and the text behind it, with lines in place if possible."""
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)
     if b"a a a a" in marks or b"a  a  a" in marks:
-        # Without a longer space between its words the whole sentence becomes one.
+        # Without wider gaps between words, the whole sentence becomes one word.
         yield "spelled_out", _only(plain, lambda at: _spelled_out(marks, at), _together)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
@@ -160,8 +158,7 @@ _EVERY_SHIFTED = frozenset(word for words in _SHIFTED.values() for word in words
 
 
 def _only(text: str, place: Callable[[int], int], reading: Callable[[str], str]) -> str:
-    """The lines that `place` finds, as they may be read, in their places; of the others
-    nothing."""
+    """Only the lines that `place` finds, decoded, at their line numbers."""
     found: list[str] = []
     done, at = 0, place(0)
     while at >= 0:
@@ -175,7 +172,7 @@ def _only(text: str, place: Callable[[int], int], reading: Callable[[str], str])
 
 
 def _spelled_out(marks: bytes, start: int) -> int:
-    """Where letters stand alone, one after the other."""
+    """Runs of single letters."""
     found = [at for sign in (b"a a a a", b"a  a  a") if (at := marks.find(sign, start)) >= 0]
     return min(found, default=-1)
 
@@ -186,7 +183,7 @@ def _first(expression: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _replace_digits(plain: str, reading: str) -> str:
-    """Only the lines that read otherwise, at their place."""
+    """Only the changed lines, at their line numbers."""
     before, after = plain.split("\n"), reading.split("\n")
     if len(before) != len(after):
         return reading
@@ -198,7 +195,7 @@ def _together(line: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """Words that were run together, one by one."""
+    """Splits words that were run together."""
     return re.sub(
         r"[a-z]{12,}",
         lambda run: " ".join(_TORN.findall(run[0])) if _is_run(run[0]) else run[0],
@@ -212,8 +209,7 @@ def _is_run(letters: str) -> bool:
 
 
 def _torn(data: bytes) -> Iterator[tuple[str, str]]:
-    """Words with spaces or signs inside of them: two that belong together are found once the
-    signs are gone, but not as they stand."""
+    """Words with spaces or punctuation inside: known words appear only after removing it."""
     letters = data.translate(None, _NOT_LETTERS)
     for pair in _PAIRS:
         at = letters.find(pair)
@@ -245,13 +241,13 @@ def _unescape(text: str) -> str:
 
 
 def _tags(text: str) -> str:
-    """What is written in tag characters, which no screen shows and every model can read."""
+    """Text in tag characters, which screens do not show but models read."""
     return "".join(chr(ord(letter) - 0xE0000) for letter in _TAGS.findall(text))
 
 
 def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     for name, start, words in _decode(text):
-        # As many lines before it as in the text, so that findings name the right one.
+        # Keeps the line number.
         yield name, "\n" * text.count("\n", 0, start) + fold(words)
         if depth < 2:
             yield from _decode_codes(words, depth + 1)
@@ -318,7 +314,7 @@ def _codes(packed: bytes) -> bytes:
     return bytes(map(int, re.findall(rb"\d+", packed)))
 
 
-# A code by numbers: its digits with what stands between them, and the shortest run of those.
+# Character codes as numbers with separators, and the minimum run.
 _NUMBERS = (
     ("hex", _signs(b"0123456789abcdefABCDEF"), 24, _HEX, _hex),
     ("hex", _signs(b"0123456789abcdefABCDEF :,"), 35, _HEX, _hex),
@@ -328,7 +324,7 @@ _NUMBERS = (
 
 
 def _unpack(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Long runs of the letters of base64, and where they begin."""
+    """Long runs of base64 characters, with offsets."""
     marks = data.translate(_RUNS)
     at = marks.find(_RUN)
     for _ in range(_MOST_RUNS):

@@ -1,4 +1,4 @@
-"""Brings a text into the form in which it is read: without disguise, with its lines in place."""
+"""Folds a text for matching: case, accents, look-alike letters, emphasis. Lines are kept."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import unicodedata
 from functools import cache, lru_cache
 
 MAX_LENGTH = 65_536
-# Letters of other scripts and signs that look like Latin letters.
+# Letters of other scripts that look like Latin letters.
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁɡһкмпгтвьԛԝүәıɩοαενικτυχβρσηωɑɛⅼи" + "АВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxijsdghkmnrtbbqwyeiioaevikruxbpsnwaeln" + "abekmhopctxisjabezhikmnoptyx",
 )
-# Small capitals and letters in black circles and squares are Latin letters, wherever they stand.
+# Small capitals and letters in circles and squares.
 _DRAWN = str.maketrans(
     "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ"
     + "".join(chr(first + at) for first in (0x1F150, 0x1F170) for at in range(26)),
@@ -26,7 +26,7 @@ _HIDDEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-# Letters of two scripts in one word, or letters of a script that only looks like another one.
+# Letters of two scripts in one word.
 _MIXED = re.compile(
     "[a-z][\u0250-\u02af\u0370-\u052f\u2170-\u217f]|[\u0250-\u02af\u0370-\u052f\u2170-\u217f][a-z]"
 )
@@ -37,12 +37,12 @@ _UNUSUAL = re.compile(
     "|".join(each.pattern for each in (_HIDDEN, _WIDE, _DRAWN_LETTER, _MARKS)).replace("]|[", "")
 )
 _ASCII = bytes(range(128))
-# Where such letters are so rare, only they are looked at.
+# If non-ASCII letters are this rare, only they are processed.
 _BEYOND = re.compile("[^\x00-\x7f]+")
 _RARE = 20
-# Where letters with accents are.
+# Ranges of letters with accents.
 _ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
-# Emphasis falls away; what stands in backticks stays in quotation marks.
+# Emphasis is removed; backticks become quotation marks.
 _EMPHASIS = (
     *(("*", ""), ("~~", ""), ("`", '"'), (" _", " "), ("_ ", " "), ("\n_", "\n"), ("_\n", "\n")),
     *(("_.", "."), ("_,", ","), ("(_", "("), ("_)", ")")),
@@ -50,13 +50,12 @@ _EMPHASIS = (
 
 
 def fold(text: str) -> str:
-    """The same text in small plain letters and without emphasis. Lines stay lines."""
+    """Lower case, without accents and emphasis."""
     return readings(text)[0]
 
 
 def readings(text: str) -> tuple[str, str]:
-    """The folded text, and the same with the letters of its own script where they look like
-    others."""
+    """The folded text, and the same without mapping look-alike letters to Latin."""
     own = own_letters(text)
     plain = own
     if _FOREIGN.search(alphabet(own)) and _MIXED.search(own):
@@ -75,8 +74,7 @@ def _strip_emphasis(plain: str) -> str:
 
 
 def alphabet(text: str) -> str:
-    """Every letter of the text that is not ASCII, once: whether it holds some letter at all is
-    found there much faster than in the text."""
+    """The distinct non-ASCII letters: searching these is much faster than searching the text."""
     if text.isascii():
         return ""
     beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
@@ -84,7 +82,7 @@ def alphabet(text: str) -> str:
 
 
 def own_letters(text: str) -> str:
-    """In small letters without accents, but with the letters of its own script."""
+    """Lower case without accents, in the script of the text."""
     if text.isascii():
         return text.lower()
     beyond = len(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
@@ -102,7 +100,7 @@ def _own_letters(text: str) -> str:
     unusual = _UNUSUAL.search(alphabet(text)) is not None
     if unusual:
         text = _HIDDEN.sub("", text)
-        # The signs of East Asian typing are the usual reason, and these are replaced faster.
+        # Full-width characters are the usual reason, and this is faster than NFKC.
         text = _WIDE.sub(lambda sign: chr(ord(sign[0]) - 0xFEE0), text)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
@@ -118,7 +116,7 @@ def _own_letters(text: str) -> str:
 
 @cache
 def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Every letter that carries a mark, and the letter without it."""
+    """A pattern of accented letters, and their base letters."""
     bare = dict(zip("łøđıßæœðħŧ", "lodisaodht", strict=True))
     for first, last in _ACCENTED:
         for letter in map(chr, range(first, last + 1)):
@@ -129,5 +127,5 @@ def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
 
 
 def is_astral(text: str) -> bool:
-    """It holds a letter beyond the first 65536: most questions about rare letters end here."""
+    """Whether the text has characters beyond U+FFFF."""
     return len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)

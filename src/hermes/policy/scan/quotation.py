@@ -6,7 +6,7 @@ import re
 
 
 def _by_first_letter(alternatives: str) -> str:
-    """The same choice, sorted so that at most places of a text nothing has to be tried."""
+    """The same alternatives grouped by first letter, so that most positions fail at once."""
     groups: dict[str, list[str]] = {}
     depth, start = 0, 0
     for at, sign in enumerate(alternatives + "|"):
@@ -19,12 +19,12 @@ def _by_first_letter(alternatives: str) -> str:
     return "|".join(f"{head}(?:{'|'.join(rests)})" for head, rests in groups.items())
 
 
-# Who or what is said to utter such words, before them in the same sentence.
+# Words earlier in the sentence that attribute the phrase to somebody.
 _SPEAKERS = (
     r"attack(?:er|ers|s)?\b|adversar\w+|malicious|injection\w*|injected|jailbreak\w*|phishing"
     r"|untrusted"
     r"|hostile|payloads?|exploit\w*|threats?\b|red[- ]team\w*|vulnerab\w+|poison\w*|mallory"
-    # Who is told so himself ("tell the user") is not told about.
+    # "tell the user" is an instruction, not a report.
     r"|\b(?:tries|trying|attempt\w*|tells|telling|told|asks|asking|instruct(?:s|ed|ing)"
     r"|convinc(?:es|ed|ing)|trick\w*|lures|persuad(?:es|ed|ing))"
     r" (?:the |an? |our |your |it\b|its|them|you\b|users?|to |models?|agents?|llms?"
@@ -50,7 +50,7 @@ _SPEAKERS = (
     r"|злоумышленник|зловмисник|ін'єкці|هجوم|حقن|हमला|हमले|इंजेक्शन|saldiri|enjeksiyon"
 )
 _SPEAKER = re.compile(_by_first_letter(_SPEAKERS))
-# Beside these, words in quotation marks are only quoted.
+# Words near quotation marks that make them a quotation.
 _QUOTING = re.compile(
     r"says?\b|saying|said|called|claims?|contain\w*|includ\w+|quot\w+|so-called|keywords?"
     r"|examples?|docs?\b|documents?\b"
@@ -59,14 +59,14 @@ _QUOTING = re.compile(
     r"|prompts?\b|cannot|can't|not\b|write|writes|header|titled?|named|flag\b|option|marker"
     r"|tokens?|template|removes|style|list"
 )
-# Inside a sentence that forbids or reports, what follows is no order.
+# After these words an instruction is forbidden or reported, not given.
 _REPORTING = re.compile(
     r"(?:^|[\s\W])(?:do not|don't|never|must not|should not|shouldn't|cannot|can't|may not"
     r"|refuse to|refuses to|declines? to|won't|not to|without|you can|users can)\W{1,3}\Z"
-    # A sentence that begins with an aim explains how to reach it.
+    # "To …" explains how to reach a goal.
     r"|^\W*(?:in order )?to\W{1,3}\Z"
 )
-# In an example that is set apart, what is said before and after it tells what it is.
+# Lists, tables and block quotes: the text around them says what they are.
 _SET_APART = re.compile(r"[ \t]*(?:>|\||[-+] |\d+[.)] )")
 _ATTACK = re.compile(
     r"\b(?:attack\w*|prompt injections?|injected|payloads?|jailbreak\w*|red[- ]team\w*|adversarial"
@@ -80,13 +80,13 @@ _VALUE = re.compile(r"[\"'\w]\s{0,2}[:=]\s{0,2}[\"'`][^\"'`]*\Z")
 
 
 def is_reported(text: str, start: int) -> bool:
-    """The sentence forbids or reports what begins at `start`."""
+    """Whether the sentence forbids or reports what begins at `start`."""
     sentence = _SENTENCE.split(text[max(0, start - 280) : start])[-1]
     return _REPORTING.search(sentence) is not None or _SPEAKER.search(sentence) is not None
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:
-    """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
+    """Whether the words from `start` to `end` are reported, quoted as an example, or forbidden."""
     if text[end - 1 : end] in _CLOSERS:
         end -= 1
     before = text[max(0, start - 280) : start]
@@ -104,7 +104,7 @@ def is_quotation(text: str, start: int, end: int) -> bool:
 
 
 def _is_example(text: str, start: int, end: int) -> bool:
-    """A line of a list, a table or a quotation that belongs to words about attacks."""
+    """Whether the line is a list item, table row or block quote in a text about attacks."""
     line = text.rfind("\n", 0, start) + 1
     if not _SET_APART.match(text, line):
         return False

@@ -16,16 +16,16 @@ from hermes.policy.scan.disguises import find_hidden
 
 Scope = Literal["all", "context", "strict"]
 RANK: dict[Scope, int] = {"all": 0, "context": 1, "strict": 2}
-# Weak families that mean something only when two of the others stand beside them.
+# Rules that describe circumstances: every text about distributed systems matches them.
 CIRCUMSTANCE = frozenset(("c2_register", "c2_heartbeat", "c2_pull_tasks", "persistence"))
-# So many words, and what stands between words.
+# Up to n words between two parts of a rule.
 _BETWEEN = r"(?:(?:\W{1,6}\w+){0,%d}?\W{1,6})"
 _BENT = r"(?:(?:s|es|d|ed|ing)?(?!\w)|(?<=\W))"
 _PLAIN = r"(?:(?!\w)|(?<=\W))"
 
 
 class ScanRule(Value, forbid_unknown_fields=True):
-    """One family of sentences; the fields are explained in the file."""
+    """A group of phrases; rules.toml explains the fields."""
 
     id: str
     scope: Scope
@@ -58,8 +58,7 @@ def rules() -> tuple[ScanRule, ...]:
 
 @cache
 def compile_rule(rule: ScanRule) -> re.Pattern[str]:
-    """The expression for what follows a start. A word may be bent, but a longer word is another
-    one."""
+    """The expression for the text after a start word, which may be inflected."""
     tail = (
         expand_lists(rule.tail, _file().lists).replace("≈", _BETWEEN % 8).replace("…", _BETWEEN % 3)
     )
@@ -67,19 +66,19 @@ def compile_rule(rule: ScanRule) -> re.Pattern[str]:
 
 
 def expand_lists(expression: str, lists: Mapping[str, str]) -> str:
-    """The lines of an expression put together, with the lists that it names."""
+    """Joins the lines of an expression and inserts the lists that it names."""
     joined = "".join(line.strip("\n").lstrip() for line in expression.split("\n"))
     return re.sub(r"\{\{(\w+)\}\}", lambda name: expand_lists(lists[name[1]], lists), joined)
 
 
 _WORD = re.compile(r"[a-z0-9']+")
-# A word does not begin after one of these.
+# Characters after which no word begins.
 _INSIDE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789'_")
 _ENDINGS = ("", "s", "es", "d", "ed", "ing")
 
 
 class RuleMatch(Value):
-    """A rule that fits at a place of the folded text."""
+    """A match in the folded text."""
 
     id: str
     start: int
@@ -88,8 +87,8 @@ class RuleMatch(Value):
 
 
 class _Starts(Value):
-    """`words`: by the first word, the whole start, the words inside of it and its rule. `others`:
-    starts that do not begin with a word."""
+    """`words`: by first word, the complete start, its inner words and its rule. `others`: starts
+    that do not begin with a word."""
 
     words: dict[str, list[tuple[str, tuple[str, ...], ScanRule]]]
     others: list[tuple[str, frozenset[str], ScanRule]]
@@ -117,9 +116,9 @@ def _starts(scope: Scope, kind: str) -> _Starts:
 def match_rules(
     plain: str, scope: Scope, kind: str, spans: Iterable[tuple[int, int]] | None = None
 ) -> Iterator[RuleMatch]:
-    """Everything that a rule fits to, in the folded text or within some parts of it."""
+    """All rule matches in the folded text, or in parts of it."""
     padded = "\n" + plain
-    # One byte for each letter, whatever the letter: a start is found there much faster.
+    # One byte per character: searching bytes is much faster.
     data = padded.encode("latin-1", "replace")
     starts = _starts(scope, kind)
     for first, last in spans if spans is not None else ((0, len(plain)),):
@@ -136,7 +135,7 @@ def match_rules(
 
 
 def _present(words: set[str], starts: _Starts) -> dict[str, dict[int, ScanRule]]:
-    """The starts whose words are all there, and their rules."""
+    """The starts whose words all occur, with their rules."""
     present: dict[str, dict[int, ScanRule]] = {}
     for word in words & starts.words.keys():
         for start, inner, rule in starts.words[word]:
@@ -203,7 +202,7 @@ def _installers() -> re.Pattern[str]:
 
 
 def is_known_installer(text: str) -> bool:
-    """The text fetches from a place whose install script is run that way by everybody."""
+    """Whether the text downloads a well-known install script."""
     return _installers().search(text) is not None
 
 
@@ -218,7 +217,7 @@ class CodeFinding(Value):
 
 
 def scan_files(texts: Mapping[str, str]) -> Iterator[CodeFinding]:
-    """What was found in the files of a skill, by name."""
+    """Findings in the files of a skill."""
     if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
         yield CodeFinding(id="too_much", file="", line=0, severity="high")
     for name, text in texts.items():
@@ -235,7 +234,7 @@ def scan_files(texts: Mapping[str, str]) -> Iterator[CodeFinding]:
 
 
 def scan_code(text: str, name: str) -> Iterator[CodeFinding]:
-    """For a script, or for the commands that a text shows."""
+    """Findings in a script, or in the commands of a text."""
     for pattern, expression in patterns():
         for match in expression.finditer(text):
             if pattern.id == "fetched_code" and is_known_installer(match[0]):

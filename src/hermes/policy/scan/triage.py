@@ -15,8 +15,8 @@ _SENTENCE_ENDS = ".!?;\n。！？।؟"
 
 
 def stems(words: Sequence[str]) -> list[str]:
-    """One for each word, `|` for the end of a sentence; of scripts that do not set words apart,
-    every two letters come last."""
+    """The stem of each word, `|` for the end of a sentence; for scripts without spaces, pairs of
+    adjacent letters at the end."""
     found: list[str] = []
     joined = ""
     for word in words:
@@ -51,16 +51,16 @@ def _sign(word: str) -> str:
 
 
 Spans = list[tuple[int, int]]
-# Emptied lines set the others apart.
+# Blank lines separate blocks.
 _APART = "\n\n\n\n"
 _UNBROKEN = re.compile(r"[^\n]+(?:\n{1,3}[^\n]+)*")
-# Marks by which a model tells apart who is speaking, and what is a call of a tool.
+# Markers of conversation turns and tool calls.
 _TURNS = ("<|", "[inst]", "<system", "[system", "\nsystem:", "\nassistant:", "tool_call")
-# A shorter text is read as a whole.
+# A shorter text is read completely.
 _SHORT = 3000
-# The parts of a longer one, and how many of them are looked at together with their neighbours.
+# Size of a part, and the number of parts that are read with their neighbours.
 _PART, _MOST = 250, 6
-# Words that are usual elsewhere speak against a part, but each of them only a little.
+# Lower bound for one word: ordinary words count little against a part.
 _LEAST = -1.0
 _SOME = 1.0
 _MOST_KNOWN = 20_000
@@ -69,8 +69,7 @@ _SPACES = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in r
 
 
 class StemScores(dict[str, float]):
-    """How much a word stands rather in injections than elsewhere, as far as words have been met;
-    `stems` says it of their stems."""
+    """A cache of the log ratio of words in injections and elsewhere, computed from `stems`."""
 
     def __init__(self, known: dict[str, float]) -> None:
         super().__init__()
@@ -92,7 +91,7 @@ def stem_scores() -> StemScores:
 
 
 def select_parts(plain: str) -> Spans:
-    """Where the parts of a folded text that are worth reading begin and end, in order."""
+    """The parts of a folded text to read closely, in order."""
     spans = [(0, len(plain))]
     if _APART in plain:
         spans = [match.span() for match in _UNBROKEN.finditer(plain)]
@@ -116,18 +115,18 @@ def select_parts(plain: str) -> Spans:
 
 
 def is_uninteresting(plain: str) -> bool:
-    """No word of it stands rather in injections than elsewhere."""
+    """Whether no word of the text is typical of injections."""
     known = stem_scores()
     return plain.isascii() and all(known[word] < _SOME for word in _WORD.findall(plain))
 
 
 def _words(piece: str, spaced: str) -> list[str]:
-    """Whatever script they are in; `spaced` is the piece with spaces for all but plain letters."""
+    """Words of any script; `spaced` is the piece with only ASCII letters and spaces."""
     return spaced.split() if piece.isascii() else _WORD.findall(piece)
 
 
 def _find_turns(plain: str, every: Spans) -> Iterator[int]:
-    """The pieces that begin as a turn of a conversation does, whatever it says."""
+    """The pieces that contain a marker of a conversation turn."""
     for mark in _TURNS:
         at = plain.find(mark)
         if at >= 0:
@@ -135,7 +134,7 @@ def _find_turns(plain: str, every: Spans) -> Iterator[int]:
 
 
 def split_pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
-    """A part of a text cut at lines, sentences or words."""
+    """Splits a part at lines, sentences or words."""
     while last - start > _PART:
         middle, end = start + _PART // 2, start + _PART
         for sign in ("\n", ". ", " "):

@@ -7,12 +7,12 @@ from typing import Literal
 
 from hermes.codec.values import Value
 
-# `metadata` and `never` are refused whatever the settings say.
+# `metadata` and `never` are always refused.
 Reach = Literal["global", "private", "metadata", "never"]
 
 
 class AddressKind(Value):
-    """`odd` is an IPv6 address that stands for an IPv4 one."""
+    """`odd` is an IPv6 address that embeds an IPv4 one."""
 
     reach: Reach
     words: str
@@ -72,7 +72,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 def address_kind(text: str) -> AddressKind | None:
-    """The kind of an address in its plain spelling; None when it is no address at all."""
+    """Classifies an address in canonical form; None if it is not an address."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -93,7 +93,7 @@ def _v6(address: IPv6Address) -> AddressKind:
     if any(_v4(each).reach == "metadata" for each in inner):
         return AddressKind(reach="metadata", words=METADATA.words, odd=True)
     if inner and address in _NAT64:
-        # Networks without IPv4 answer with these for every host that has no other address.
+        # DNS64 networks return these for every host that only has IPv4.
         return AddressKind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
     for network, kind in _V6_NETWORKS:
         if address in network:
@@ -106,7 +106,7 @@ def _v6(address: IPv6Address) -> AddressKind:
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for or leads through."""
+    """The IPv4 addresses embedded in an IPv6 address."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
     if any(address in network for network in (_MAPPED, _TRANSLATED, _NAT64)):
@@ -161,7 +161,7 @@ _HERE = AddressKind(reach="private", words="a name of this machine or its own ne
 
 
 def name_kind(name: str) -> AddressKind | None:
-    """None when only its addresses can tell."""
+    """Classifies a host name; None if only its addresses can tell."""
     if name in _METADATA or name.endswith((".metadata.google.internal", ".metadata.goog")):
         return METADATA
     if name in _LOCAL or name.endswith(_LOCAL_ENDS) or "." not in name:

@@ -13,13 +13,13 @@ from hermes.policy.urls.addresses import address_kind
 _PLAIN_V4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.A)
 _NUMBER = re.compile(r"0x[0-9a-f]*|\d+", re.A)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.A)
-# Characters that end a label in some programs and not in others.
+# Characters that end a label in some programs only.
 _DOTS = "\u3002\uff0e\uff61\u2024\u2025\u2026\ufe52"
 _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk", "Sm"))
 
 
 class RefusedUrl(ValueError):
-    """`category` is the kind of refusal; the text says why, to a person."""
+    """`category` is the kind of refusal; the message explains it."""
 
     def __init__(self, reason: str, category: str) -> None:
         super().__init__(reason)
@@ -27,14 +27,14 @@ class RefusedUrl(ValueError):
 
 
 class UrlHost(Value):
-    """`address` is set when the host is written as one. `name` is in its ASCII form."""
+    """`address` is set if the host is an address; `name` is in ASCII form."""
 
     name: str
     address: str = ""
 
 
 def parse_host(text: str) -> UrlHost:
-    """RefusedUrl when the host is empty, ambiguous or not a host."""
+    """Raises RefusedUrl if the host is empty, ambiguous or invalid."""
     if not text:
         raise RefusedUrl("The URL names no host.", "ambiguous_url")
     if text.startswith("["):
@@ -70,10 +70,10 @@ def _ascii_name(text: str) -> str:
     if text.isascii():
         return text.lower()
     for letter in text:
-        # Programs differ in what these turn into, so the check and the connection might too.
+        # Programs normalise these differently, so the check and the connection could differ.
         compatible = unicodedata.normalize("NFKC", letter)
         kind = unicodedata.category(letter)
-        # A picture may stand for itself only.
+        # An emoji may not be mapped to something else.
         hidden = kind in _NOT_IN_NAMES or (kind == "So" and compatible != letter)
         if not letter.isascii() and (letter in _DOTS or hidden or compatible.isascii()):
             raise RefusedUrl(
@@ -101,13 +101,13 @@ def _is_label(label: str) -> bool:
         decoded = label[4:].encode("ascii").decode("punycode")
     except UnicodeError:
         return False
-    # A name that hides plain letters in the encoding is a disguise.
+    # Punycode that encodes plain letters is a disguise.
     return not unicodedata.normalize("NFKC", decoded).isascii()
 
 
 LONGEST = 16_384
 PORTS = {"http": 80, "https": 443}
-# Ports of other protocols, whose servers can be made to obey what is sent as HTTP.
+# Ports of other protocols whose servers can be attacked with HTTP requests.
 OTHER_PROTOCOLS = frozenset(
     map(
         int,
@@ -131,8 +131,8 @@ _TARGET_SAFE = "/?%:@!$&'()*+,;=-._~[]|^`{}\""
 
 
 class Target(Value):
-    """Where a URL leads. `path` is what the request line says; `host` what SNI and Host say.
-    `user` is the part before `@`, for the Authorization header."""
+    """A parsed URL. `path` is for the request line, `host` for SNI and the Host header, `user` (the
+    part before `@`) for the Authorization header."""
 
     scheme: str
     host: UrlHost
@@ -142,7 +142,7 @@ class Target(Value):
 
     @property
     def url(self) -> str:
-        """The same place in its plain spelling, without user and fragment."""
+        """The canonical URL without user and fragment."""
         return f"{self.origin}{self.path}"
 
     @property
@@ -152,7 +152,7 @@ class Target(Value):
 
 
 def parse_url(text: str) -> Target:
-    """RefusedUrl unless the URL is http or https and every program reads it in the same way."""
+    """Raises RefusedUrl unless the URL is http(s) and unambiguous."""
     text = text.strip(" ")
     if len(text) > LONGEST:
         raise RefusedUrl("The URL is too long.", "ambiguous_url")
@@ -221,7 +221,7 @@ def _request_path(path: str) -> str:
 
 
 def join(here: Target, location: str) -> str:
-    """The absolute form of a redirect's `Location`; it is still to be parsed and judged."""
+    """Resolves a redirect's `Location` against its base; the result is not checked yet."""
     location = location.strip(" ")
     if _SCHEME.match(location) or "\\" in location:
         return location

@@ -1,4 +1,4 @@
-"""Names to addresses: the system's answers, or answers that were given beforehand."""
+"""Resolves host names: by the system, or from given answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_CHAIN = 8
 
 class HostResolver(Protocol):
     async def resolve(self, name: str) -> Sequence[str]:
-        """All addresses of a host, in the order to try them. OSError when there is no answer."""
+        """All addresses of a host, in the order to try them. Raises OSError."""
         ...
 
 
@@ -31,7 +31,7 @@ class SystemResolver:
 
 
 class StaticResolver:
-    """Answers by host. A list of lists answers each look-up with the next list, then stays."""
+    """Answers by host. A list of lists gives one list per look-up; the last one repeats."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
         self._answers = {_name(host): _rounds(given) for host, given in answers.items()}

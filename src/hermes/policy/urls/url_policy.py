@@ -23,8 +23,8 @@ FRESH_SECONDS = 30.0
 
 
 class Blocklist:
-    """A rule is a domain, which counts for all names below it, or a pattern with `*`. Schemes and
-    paths in a rule are left out; `#` begins a comment."""
+    """A rule is a domain, including its subdomains, or a pattern with `*`. Schemes and paths in a
+    rule are ignored; `#` begins a comment."""
 
     def __init__(self, rules: Iterable[str] = ()) -> None:
         cleaned = (_clean(rule) for rule in rules)
@@ -33,7 +33,7 @@ class Blocklist:
         self._patterns = tuple(rule for rule in self._rules if "*" in rule)
 
     def matching(self, host: str) -> str:
-        """The rule that blocks this host, or nothing."""
+        """The rule that blocks this host, or ""."""
         name = host.lower().removesuffix(".")
         labels = name.split(".")
         for start in range(len(labels)):
@@ -43,7 +43,7 @@ class Blocklist:
 
 
 class SharedBlocklist:
-    """The rules of the settings and of files that others keep, read again after a while."""
+    """The rules of the settings and of shared files, which are re-read periodically."""
 
     def __init__(
         self, domains: Sequence[str], files: Sequence[Path], now: Callable[[], float]
@@ -81,7 +81,7 @@ def _clean(rule: str) -> str:
 
 
 MOST_REDIRECTS = 5
-# The kinds of refusal, each with what a person is told about it.
+# The categories of refusal, with their messages.
 CATEGORIES = {
     "ambiguous_url": "The URL can be read in more than one way.",
     "scheme": "Only http and https are fetched.",
@@ -100,8 +100,8 @@ class HostFilter(Protocol):
 
 
 class UrlDecision(Value):
-    """The decision about a URL. When it is allowed, the connection goes to `connect`, a numeric
-    address, with the name of `target.host` for TLS and the Host header, and to nowhere else."""
+    """The decision about a URL. If it is allowed, the connection must go to `connect`, a numeric
+    address, with `target.host` for TLS and the Host header."""
 
     decision: Decision
     target: Target | None = None
@@ -114,7 +114,7 @@ class UrlDecision(Value):
 
 
 class UrlPolicy:
-    """`allow_private` opens this machine and private networks, but never metadata services."""
+    """`allow_private` allows this machine and private networks, but never metadata services."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class UrlPolicy:
         self._most_redirects = most_redirects
 
     def quick_check(self, text: str) -> Decision:
-        """What the text alone tells; a name that is allowed here is still to be resolved."""
+        """Checks the text of a URL without resolving its name."""
         try:
             self._check_text(text)
         except RefusedUrl as refused:
@@ -138,7 +138,7 @@ class UrlPolicy:
         return Allow(harmless=True)
 
     async def judge(self, text: str) -> UrlDecision:
-        """Resolves the name once. The addresses of that one answer are all judged."""
+        """Resolves the name once and checks all its addresses."""
         try:
             target = self._check_text(text)
             addresses = (
@@ -150,7 +150,7 @@ class UrlPolicy:
         return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
     async def redirect(self, passage: UrlDecision, location: str) -> UrlDecision:
-        """The passage to where an answer's `Location` leads."""
+        """The decision about the target of a redirect."""
         if passage.target is None:
             return passage
         count = passage.redirects + 1
