@@ -26,7 +26,7 @@ async def test_a_file_is_shown_with_labels_and_not_overwritten_with_them(here: O
     (read, wrote), text = await results(here, write)
     assert "[secret:github#1]" in read
     assert SECRET not in read
-    assert wrote.startswith("conf.yaml was not written: [secret:github#1] in the new text stands")
+    assert wrote.startswith("conf.yaml was not written: [secret:github#1] in the new text")
     assert text == TEXT
 
 
