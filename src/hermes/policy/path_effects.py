@@ -13,7 +13,7 @@ from typing import Literal
 from hermes.policy.findings import Finding, Level
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import GuardedFiles
-from hermes.policy.places.places import Places, SafeRoots, lists, table
+from hermes.policy.places.places import Places, SafeRoots, is_inside, lists, table
 from hermes.policy.shell.state import UNKNOWN
 
 Place = Literal[
@@ -51,10 +51,6 @@ def normalize(path: str) -> str:
     """An absolute path without `.`, `..`, doubled slashes and other spellings of the root."""
     path = posixpath.normpath("/" + path.lstrip("/"))
     return OWN_ROOT.sub("", path) or "/"
-
-
-def is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 class Paths:

@@ -9,6 +9,7 @@ from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunComma
 from hermes.policy.findings import Verdict
 from hermes.policy.outgoing import host_of, is_local, urls_in
 from hermes.policy.patterns import regex
+from hermes.policy.places.places import is_inside
 from hermes.policy.programs.records import flagged
 from hermes.policy.words import word_list
 
@@ -62,12 +63,12 @@ class Sources:
             return f"mail:{name}"
         if name.lower().endswith(word_list("document_suffixes")):
             return f"document:{name}"
-        if _inside(path, self._downloads):
+        if is_inside(path, self._downloads):
             return f"download:{name}"
         return "" if self._is_trusted_place(path) else f"file:{name}"
 
     def _is_trusted_place(self, path: str) -> bool:
-        return not self._trusted or any(_inside(path, each) for each in self._trusted)
+        return not self._trusted or any(is_inside(path, each) for each in self._trusted)
 
     def _of_command(self, command: str) -> str:
         words = list(_words(command))
@@ -96,7 +97,3 @@ def _absolute(folder: str, home: str) -> str:
     if folder == "~" or folder.startswith("~/"):
         folder = home + folder[1:]
     return posixpath.normpath(folder)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

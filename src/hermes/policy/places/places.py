@@ -46,6 +46,10 @@ class Lists(msgspec.Struct, forbid_unknown_fields=True):
     secret_state: tuple[str, ...]
 
 
+def is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 @cache
 def lists() -> Lists:
     return msgspec.json.decode(COMPILED.read_bytes(), type=Lists)
@@ -131,14 +135,10 @@ class SafeRoots:
 
     def _holds(self, path: str) -> bool:
         real = posixpath.normpath(self._real(path))
-        return any(_inside(real, root) for root in self._roots)
+        return any(is_inside(real, root) for root in self._roots)
 
     def _real(self, path: str) -> str:
         return path if self._far or "\0" in path else os.path.realpath(path)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 _HOMES = regex(
@@ -161,23 +161,23 @@ class Places:
     def own_state(self, path: str) -> bool:
         """Whether the path is Hermes' own state."""
         low = path.lower()
-        return any(_places_inside(low, each) for each in self._own)
+        return any(is_inside(low, each) for each in self._own)
 
     def is_outgoing_media(self, path: str) -> bool:
         """Whether a tool put the file into the cache to be sent, for example an image."""
         states = (self.state, posixpath.join(self.home, ".hermes"))
-        cached = any(_places_inside(path, posixpath.join(each, "cache")) for each in states)
+        cached = any(is_inside(path, posixpath.join(each, "cache")) for each in states)
         return cached and self.readable_state(path)
 
     def readable_state(self, path: str) -> bool:
         """Whether tools may read this part of Hermes' state back."""
         for state in (self.state, posixpath.join(self.home, ".hermes")):
-            if not _places_inside(path, state):
+            if not is_inside(path, state):
                 continue
             rest = posixpath.relpath(path, state)
-            if any(_places_inside(rest, each) for each in lists().secret_state):
+            if any(is_inside(rest, each) for each in lists().secret_state):
                 return False
-            if any(_places_inside(rest, each) for each in lists().readable_state):
+            if any(is_inside(rest, each) for each in lists().readable_state):
                 return True
         return False
 
@@ -196,12 +196,12 @@ class Places:
         found = _HOMES.match(path.lower())
         if not found or found[1] in lists().shared_homes:
             return False
-        return not any(_places_inside(each.lower(), found[1]) for each in (self.home, self.root))
+        return not any(is_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
     def not_a_file(self, path: str) -> str:
         """What a path is if its name shows that it is not a file, or nothing."""
         low = path.lower()
-        if _places_inside(low, "/dev") and not _places_inside(low, "/dev/shm"):
+        if is_inside(low, "/dev") and not is_inside(low, "/dev/shm"):
             return "a device"
         if table("sockets").below(low):
             return "the socket of a service"
@@ -233,19 +233,19 @@ class Places:
     def is_scratch(self, path: str) -> bool:
         """Whether the path is a temporary file. Neighbours of a workspace in a temporary folder are
         not."""
-        folder = next((each for each in lists().scratch if _places_inside(path, each)), "")
+        folder = next((each for each in lists().scratch if is_inside(path, each)), "")
         if not folder:
             return False
         top = path[: path.find("/", len(folder) + 1)] if path.count("/", len(folder) + 1) else path
-        return not (_places_inside(self.root, top) and self.root != top)
+        return not (is_inside(self.root, top) and self.root != top)
 
     def in_workspace(self, path: str) -> bool:
         """A workspace that is a root does not contain the other roots."""
-        if not _places_inside(path, self.root):
+        if not is_inside(path, self.root):
             return False
         if self.root not in lists().roots:
             return True
-        return not any(_places_inside(path, each) for each in self._other_roots)
+        return not any(is_inside(path, each) for each in self._other_roots)
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)
@@ -284,7 +284,3 @@ def _is_env(name: str) -> bool:
     if any(word in name for word in lists().env_examples):
         return False
     return not name.endswith((".md", ".ts", ".js", ".py", ".rs", ".go", ".html", ".txt.j2"))
-
-
-def _places_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder == "/" else folder + "/")

@@ -6,8 +6,8 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
-from hermes.policy.path_effects import is_inside
 from hermes.policy.patterns import regex
+from hermes.policy.places.places import is_inside
 from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 

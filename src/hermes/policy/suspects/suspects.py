@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from hermes.codec.values import replace
+from hermes.policy.places.places import is_inside
 from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
 
 FILE = "suspects.jsonl"
@@ -113,9 +114,9 @@ class Suspects:
         for each in reversed(self._began.values()):
             for name in reversed(each.names):
                 for folder in folders:
-                    if _inside(name, folder):
+                    if is_inside(name, folder):
                         near[name] = None
-                    elif _inside(name, each.root):
+                    elif is_inside(name, each.root):
                         near[folder + name[len(each.root) :]] = None
         return near
 
@@ -266,11 +267,7 @@ def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
 
 
 def _covers(period: Began, path: str) -> bool:
-    return _inside(path, period.root) or any(_inside(path, name) for name in period.names)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return is_inside(path, period.root) or any(is_inside(path, name) for name in period.names)
 
 
 def _is_alive(owner: int) -> bool:
