@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
 from hermes.codec.json import encode
@@ -132,26 +133,19 @@ class EffectJudge:
         since = NEVER if settings.since is None or far else settings.since
         self._session_files = SessionFiles(since, suspects, texts)
         self._commands: Commands | None = None
-        self._files: Files | None = None
-        self._urls: UrlPolicy | None = None
 
-    @property
+    @cached_property
     def files(self) -> Files:
-        if self._files is None:
-            from hermes.policy.places.files import Files
+        from hermes.policy.places.files import Files
 
-            self._files = Files(*self._folders, now=self._now, far=self._far, safe=self._safe)
-        return self._files
+        return Files(*self._folders, now=self._now, far=self._far, safe=self._safe)
 
-    @property
+    @cached_property
     def urls(self) -> UrlPolicy:
-        if self._urls is None:
-            from hermes.policy.urls.url_policy import make_url_policy
+        from hermes.policy.urls.url_policy import make_url_policy
 
-            self._urls = make_url_policy(
-                self._resolver, self._settings.private, self._settings.blocked, self._now
-            )
-        return self._urls
+        settings = self._settings
+        return make_url_policy(self._resolver, settings.private, settings.blocked, self._now)
 
     def strangers(self, origins: Iterable[str]) -> tuple[str, ...]:
         return (*self._sources.from_start, *strangers(origins))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import Value, replace
@@ -101,23 +102,34 @@ class Rules:
         # The person may change it during the session.
         self.mode = settings.mode
         self._settings = settings
-        self._far = far
-        self._folders = (root, home, state)
         self._owner_rules = OwnerRules(settings.rules, settings.surface)
         self._allowed = Allowlist(settings.allowed, mask)
         self._mask = mask
-        self._shipped = shipped
-        self._shell = shell
-        self._confined = confined
         self._keep = keep
-        self._resolver = resolver
-        self._now = now
-        self._suspects = suspects
-        self._texts = texts
         # Sources of untrusted text that effects were judged with or brought in.
         self.in_sight: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
-        self._effects: EffectJudge | None = None
+
+        def make() -> EffectJudge:
+            # A session that uses no tool does not need it.
+            from hermes.policy.effect_judge import EffectJudge
+
+            return EffectJudge(
+                settings,
+                root=root,
+                home=home,
+                state=state,
+                resolver=resolver,
+                now=now,
+                far=far,
+                shipped=shipped,
+                shell=shell,
+                suspects=suspects,
+                texts=texts,
+                confined=confined,
+            )
+
+        self._make_judge = make
 
     def decide(
         self,
@@ -178,28 +190,9 @@ class Rules:
         """The judge of URLs, for code that connects."""
         return self._judge.urls
 
-    @property
+    @cached_property
     def _judge(self) -> EffectJudge:
-        if self._effects is None:
-            # A session that uses no tool does not need it.
-            from hermes.policy.effect_judge import EffectJudge
-
-            root, home, state = self._folders
-            self._effects = EffectJudge(
-                self._settings,
-                root=root,
-                home=home,
-                state=state,
-                resolver=self._resolver,
-                now=self._now,
-                far=self._far,
-                shipped=self._shipped,
-                shell=self._shell,
-                suspects=self._suspects,
-                texts=self._texts,
-                confined=self._confined,
-            )
-        return self._effects
+        return self._make_judge()
 
     def _refused(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Deny | None:
         texts = case.texts or (rule_target(effect),)
