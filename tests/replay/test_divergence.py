@@ -157,7 +157,7 @@ async def test_a_record_that_ends_too_early_is_played_as_far_as_it_goes(tmp_path
 async def test_behind_a_divergence_somebody_else_goes_on(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
     then = ScriptedProvider(READ, says("In another voice."))
-    overrides = ReplayOverrides(system="You speak in another voice.", then=then)
+    overrides = ReplayOverrides(system="You speak in another voice.", continue_with=then)
     report = await replay(recording, overrides)
     assert report.divergence is not None
     assert report.divergence.n == place_of(recording, "model_called")
@@ -173,7 +173,7 @@ async def test_behind_a_divergence_somebody_else_goes_on(tmp_path: Path) -> None
 async def test_a_call_that_was_never_made_has_no_result_in_a_rehearsal(tmp_path: Path) -> None:
     recording = await record(tmp_path, READ, says("Done."))
     then = ScriptedProvider(calls("read_file", path="b.txt"), says("Well."))
-    report = await replay(recording, ReplayOverrides(system="Other.", then=then))
+    report = await replay(recording, ReplayOverrides(system="Other.", continue_with=then))
     (result,) = [r.event.result for r in report.after if isinstance(r.event, ToolFinished)]
     assert result.failed and "never made in the recording" in result.text
 

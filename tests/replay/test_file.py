@@ -67,7 +67,7 @@ async def test_texts_that_were_put_aside_travel_with_the_file(tmp_path: Path) ->
     recording = await record(
         tmp_path / "home", calls("terminal", command=BIG), says("Long."), settings=settings
     )
-    ((path, text),) = recording.kept.items()
+    ((path, text),) = recording.saved_results.items()
     assert text.count("\n") > 2_000
     os.unlink(path)  # noqa: PTH108
     file = tmp_path / "shared.gz"

@@ -37,7 +37,13 @@ from hermes.models.model_ref import IN_PROCESS
 from hermes.replay.collection import collect_recording
 from hermes.replay.recorded_provider import OutsideProvider
 from hermes.replay.recorded_tools import UNKNOWN_CALL
-from hermes.replay.recording import ProcessPart, RecordedLine, Recording, first_place, idle_before
+from hermes.replay.recording import (
+    ProcessPart,
+    RecordedLine,
+    Recording,
+    first_position,
+    idle_before,
+)
 from hermes.replay.replay import ReplayRun
 from hermes.skills.history import Version
 
@@ -161,15 +167,15 @@ class Rehearsals:
                 system=None,
                 mode="recorded",
                 requests_may_differ=True,
-                then=then,
+                continue_with=then,
                 env={},
                 copy=None,
             )
-            performance.score.leaves_after = scene.changed
+            performance.expected.diverge_after = scene.changed
             for other in others:
                 # The same call in the same folder: the best guess there is without doing it.
                 if other is not recording and _cwd(other) == _cwd(recording):
-                    performance.results.also([line.event for line in other.lines])
+                    performance.results.add([line.event for line in other.lines])
             await performance.begin(scene.start)
             await performance.play(ProcessPart(start=scene.start, end=scene.end, tape=None))
             report = await performance.report((), ())
@@ -205,7 +211,7 @@ def _find_introduction(
 
 def _scene(recording: Recording, revision: Revision) -> _Scene:
     """The first turn that loaded the skill. UsageError when no turn did."""
-    first = first_place(recording)
+    first = first_position(recording)
     lines = [_revise(line, revision) for line in recording.lines]
     events = [line.event for line in recording.lines]
     loads = (i for i in range(first, len(lines)) if revision.loads(events[i]))

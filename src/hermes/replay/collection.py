@@ -1,4 +1,4 @@
-"""Collects a recording: the facts of a run, its events and its tapes."""
+"""Collects the recording of a session: its settings, events and tapes."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.models.models import Models
 
-# Stands for a key that was there; it can be sent nowhere.
+# Placeholder for a configured key; it is never sent.
 ANY_KEY = "key-of-the-recording"
 
 
 class RunFacts(Value):
-    """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
-    and `cwd` is where its shell was. `variables` are those that lead to providers, without the
-    keys in them; `prefill` is the text of the file that requests began with."""
+    """`home` is the user's home folder, `state` the Hermes home, `root` the session's folder and
+    `cwd` the working directory of its shell. `variables` configure providers and contain no keys;
+    `prefill` is the content of the prefill file."""
 
     settings: JsonObject
     home: str
@@ -64,7 +64,7 @@ class RunFacts(Value):
 
 
 class KnownEndpoint(Value):
-    """Where a wish for a model led."""
+    """The endpoint to which a model reference was resolved."""
 
     provider: str
     model: str
@@ -116,18 +116,18 @@ def endpoint_facts(
     provider: str,
     tier: str | None = None,
 ) -> TapeModel:
-    """Where this model and those to fall back to are asked, as far as they can be reached."""
+    """Returns the endpoints of this model and its fallbacks, as far as they can be resolved."""
     first = ModelRef(provider=provider, model=model, tier=tier)
     found = [_endpoint(lambda: models.endpoint(model, provider, tier=tier), first)]
     for entry in settings.fallback_providers:
-        wish = ref_of(entry, tier=tier)
-        found.append(_endpoint(partial(models.resolver.endpoint, wish), wish))
+        ref = ref_of(entry, tier=tier)
+        found.append(_endpoint(partial(models.resolver.endpoint, ref), ref))
     facts = EndpointFacts(known=tuple(known for known in found if known is not None))
     return TapeModel(model=model, provider=provider, facts=mask.json(plain(facts)))
 
 
-def _endpoint(find: Callable[[], Endpoint], wish: ModelRef) -> KnownEndpoint | None:
-    if wish.provider in IN_PROCESS:
+def _endpoint(find: Callable[[], Endpoint], ref: ModelRef) -> KnownEndpoint | None:
+    if ref.provider in IN_PROCESS:
         return None
     try:
         found = find()
@@ -135,10 +135,10 @@ def _endpoint(find: Callable[[], Endpoint], wish: ModelRef) -> KnownEndpoint | N
         return None
     bare = replace(found, key="", headers={}, url=_bare(found.url))
     return KnownEndpoint(
-        provider=wish.provider,
-        model=wish.model,
-        base_url=_bare(wish.base_url),
-        tier=wish.tier,
+        provider=ref.provider,
+        model=ref.model,
+        base_url=_bare(ref.base_url),
+        tier=ref.tier,
         endpoint=bare,
     )
 
@@ -148,25 +148,25 @@ def facts_in(run: TapeRun) -> RunFacts:
 
 
 def known_in(ways: tuple[TapeModel, ...]) -> Iterator[KnownEndpoint]:
-    for way in ways:
-        yield from convert(EndpointFacts, way.facts).known
+    for tape_model in ways:
+        yield from convert(EndpointFacts, tape_model.facts).known
 
 
 def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
-    """Settings that hold a secret are left out; what else they say stays."""
+    """Removes secret settings."""
     if not isinstance(value, dict):
         return value
-    kept = {}
+    saved = {}
     for key, item in value.items():
         here = (*path, key)
         setting = find_setting(Settings, here)
         if setting is None or not setting.secret:
-            kept[key] = _without_secrets(item, here)
-    return kept
+            saved[key] = _without_secrets(item, here)
+    return saved
 
 
 def _variables(config: Config) -> dict[str, str]:
-    """Which keys were there, each as another word, and the addresses that belong to them."""
+    """Returns a placeholder for each configured key, and the configured provider URLs."""
     found = {
         name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
     }
@@ -177,7 +177,7 @@ def _variables(config: Config) -> dict[str, str]:
 
 
 def _bare(url: str) -> str:
-    """Without a name and a password before the host, or a query behind the path."""
+    """Removes user info and the query from a URL."""
     head, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
@@ -189,13 +189,13 @@ class RecordedRows(Value):
 
 
 async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
-    """NotFound; UsageError when a record is damaged, since nothing after it could be trusted."""
+    """Raises NotFound for an unknown session, UsageError when a record is damaged."""
     mask = SecretMask(run.redactor.values())
     found = await journal.reading(lambda db: _rows(db, session_id))
     lines, masked = _lines(found, mask)
     folder = run.home.sessions / session_id
     tapes = await asyncio.to_thread(read_tapes, folder / TAPES)
-    kept, more = await asyncio.to_thread(_saved_files, lines, mask, run.home.sessions)
+    saved, more = await asyncio.to_thread(_saved_files, lines, mask, run.home.sessions)
     cleaned = [_clean_tape(tape, mask) for tape in tapes]
     return Recording(
         session_id=session_id,
@@ -212,7 +212,7 @@ async def collect_recording(run: RunContext, journal: SqliteJournal, session_id:
         ),
         shared=found.shared,
         tapes=tuple(cleaned),
-        kept=kept,
+        saved_results=saved,
         masked=masked + more + sum(e.masked for tape in cleaned for e in tape.exchanges),
     )
 
@@ -229,16 +229,18 @@ def _rows(db: sqlite3.Connection, session_id: str) -> RecordedRows:
     for number, (_, row) in enumerate(rows, start=1):
         if row.n != number:
             raise UsageError(
-                f"Record {number} of {session_id} is damaged, so it cannot be played; "
-                "`hermes sessions verify` tells more."
+                f"Record {number} of {session_id} is damaged, so the session cannot be replayed; "
+                "`hermes sessions verify` shows details."
             )
         if is_newer(row.kind, row.version):
-            raise UsageError(f"Record {number} was written by a newer Hermes; update to play it.")
+            raise UsageError(
+                f"Record {number} was written by a newer Hermes; update Hermes to replay it."
+            )
     return RecordedRows(rows=tuple(rows), shared=shared)
 
 
 def _lines(found: RecordedRows, mask: SecretMask) -> tuple[tuple[RecordedLine, ...], int]:
-    """A masked record breaks the chain of hashes from there on."""
+    """Masks secrets. A masked record invalidates its hash and all later ones."""
     lines, masked = [], 0
     for number, (_, row) in enumerate(found.rows):
         body, count = row.body, 0
@@ -263,8 +265,8 @@ def _lines(found: RecordedRows, mask: SecretMask) -> tuple[tuple[RecordedLine, .
 def _saved_files(
     lines: Iterable[RecordedLine], mask: SecretMask, sessions: Path
 ) -> tuple[dict[str, str], int]:
-    """The whole texts of results that were put aside, as far as they are still there."""
-    kept: dict[str, str] = {}
+    """Returns the full texts of truncated results whose files still exist."""
+    saved: dict[str, str] = {}
     masked = 0
     for line in lines:
         if line.kind != "tool_finished" or b'"persisted"' not in bytes(line.body):
@@ -277,15 +279,15 @@ def _saved_files(
                 text = Path(path).read_text("utf-8")
             except (OSError, UnicodeError):
                 continue
-            kept[path] = mask.text(text)
-            masked += kept[path] != text
-    return kept, masked
+            saved[path] = mask.text(text)
+            masked += saved[path] != text
+    return saved, masked
 
 
 def _clean_tape(tape: TapedRun, mask: SecretMask) -> TapedRun:
-    """What became a secret after the tape was made is masked too."""
+    """Also masks values that became secrets after the tape was written."""
     run = replace(tape.run, facts=mask.json(tape.run.facts))
-    ways = tuple(replace(way, facts=mask.json(way.facts)) for way in tape.ways)
+    ways = tuple(replace(tape_model, facts=mask.json(tape_model.facts)) for tape_model in tape.ways)
     return TapedRun(run=run, ways=ways, exchanges=tuple(_clean(e, mask) for e in tape.exchanges))
 
 
@@ -306,15 +308,15 @@ def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
 
 
 class SessionRecorder:
-    """For one session of one process, which comes in after so many records. A session that was
-    there before gets its tape at once: it must be known when this process came."""
+    """Records the model calls of one session in one process, which starts after `after` records.
+    A resumed session gets its tape at once: the replay must know where the process started."""
 
     def __init__(
         self,
         context: RunContext,
         models: Models,
         session_id: str,
-        opening: SessionRequest,
+        request: SessionRequest,
         workspace: Workspace,
         after: int,
     ) -> None:
@@ -326,7 +328,7 @@ class SessionRecorder:
             mask=self._mask,
             after=after,
             at=context.world.clock.now(),
-            attended=opening.attended,
+            attended=request.attended,
             root=workspace.root,
             cwd=workspace.cwd,
         )
@@ -336,12 +338,14 @@ class SessionRecorder:
             self._tape.open()
 
     def wrap(self, connect: TieredConnect) -> TieredConnect:
-        def taped(
+        def connect_recorded(
             model: str, provider: str, meter: Meter, tier: str | None
         ) -> tuple[Provider, TurnLimits]:
             connected, limits = connect(model, provider, meter, tier)
-            way = endpoint_facts(self._models, self._settings, self._mask, model, provider, tier)
-            self._tape.record_model(way)
+            tape_model = endpoint_facts(
+                self._models, self._settings, self._mask, model, provider, tier
+            )
+            self._tape.record_model(tape_model)
             return InterceptedProvider(connected, self._tape), limits
 
-        return taped
+        return connect_recorded

@@ -26,8 +26,8 @@ from hermes.replay.inputs import command_of, stops
 
 
 def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-    """What the work does before it waits has been done when this returns; None when it is over.
-    A task of its own would begin later, when others may have gone on."""
+    """Runs the coroutine up to its first await before returning; None when it is already done.
+    A normal task would start later, after other tasks may have advanced."""
     try:
         first = work.send(None)
     except StopIteration:
@@ -36,7 +36,7 @@ def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
 
 
 class _Rest:
-    """The part of a coroutine after its first wait."""
+    """The rest of a coroutine after its first await."""
 
     def __init__(self, work: Coroutine[Any, Any, None], waits_for: Any) -> None:
         self._work = work
@@ -48,9 +48,9 @@ class _Rest:
             try:
                 value = yield waits_for
             except BaseException as error:
-                step = _thrown(self._work, error)
+                step = _throw(self._work, error)
             else:
-                step = _sent(self._work, value)
+                step = _send(self._work, value)
             if step is _OVER:
                 return
             waits_for = step
@@ -59,14 +59,14 @@ class _Rest:
 _OVER = object()
 
 
-def _sent(work: Coroutine[Any, Any, None], value: Any) -> Any:
+def _send(work: Coroutine[Any, Any, None], value: Any) -> Any:
     try:
         return work.send(value)
     except StopIteration:
         return _OVER
 
 
-def _thrown(work: Coroutine[Any, Any, None], error: BaseException) -> Any:
+def _throw(work: Coroutine[Any, Any, None], error: BaseException) -> Any:
     try:
         return work.throw(error)
     except StopIteration:
@@ -78,163 +78,164 @@ async def _finish(rest: _Rest) -> None:
 
 
 class ReplayRecorder(Recorder):
-    """After the end of its part it writes nothing and lets nobody go on. `books` is called when a
-    call is about to be booked."""
+    """A recorder that writes nothing after the end of its part and blocks its callers there.
+    `before_booking` is called before a model call is booked."""
 
     def __init__(
         self,
-        score: ExpectedEvents,
-        noted: Callable[[DurableEvent], None],
-        books: Callable[[], None],
-        *given: Any,
-        **named: Any,
+        expected: ExpectedEvents,
+        on_note: Callable[[DurableEvent], None],
+        before_booking: Callable[[], None],
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(*given, **named)
-        self._score = score
-        self._tell = noted
-        self._books = books
+        super().__init__(*args, **kwargs)
+        self._expected = expected
+        self._on_note = on_note
+        self._before_booking = before_booking
 
     def note(self, *events: DurableEvent) -> None:
         for event in events:
-            if self._score.is_closed or self._score.was_killed:
+            if self._expected.is_closed or self._expected.was_killed:
                 return
             seen = self.redactor.durable(event)
             super().note(seen)
-            self._tell(seen)
+            self._on_note(seen)
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         self.note(*events)
-        if self._score.is_closed:
+        if self._expected.is_closed:
             return ()
         records = await super().commit()
-        await self._score.rest()
+        await self._expected.wait_if_over()
         return records
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
-        if self._score.is_closed:
+        if self._expected.is_closed:
             return call
-        self._books()
+        self._before_booking()
         booked = await super().book(call, least, caps)
-        if not self._score.asks_on():
-            await self._score.rest()
+        if not self._expected.has_more_requests():
+            await self._expected.wait_if_over()
         return booked
 
     def insert(self, event: DurableEvent) -> None:
-        """Note an event that is not compared."""
+        """Notes an event without comparing it."""
         super().note(event)
 
     async def flush(self) -> None:
-        """Write what is noted, whatever comes after it."""
+        """Writes all noted events."""
         await super().commit()
 
 
 log = logging.getLogger(__name__)
 
-# Nothing in a replay takes this long but real tools.
-PATIENCE_SECONDS = 3.0
-_LOOK_SECONDS = 0.005
-_NAP_SECONDS = 0.05
-_QUICK_LOOKS = 20
-# Answers that no person gave.
-_NOBODY = ("time", "stop", "restart")
+# Only live tools take longer than this in a replay.
+TIMEOUT_SECONDS = 3.0
+_POLL_SECONDS = 0.005
+_WAIT_SECONDS = 0.05
+_FAST_POLLS = 20
+# Values of `by` for answers that no person gave.
+_AUTOMATIC = ("time", "stop", "restart")
 BETWEEN_TURNS = Rewind | Compact
 
 
 class Driver:
-    """For one process that worked on the session: from `start` up to `end` of the score. `working`
-    counts real tools that are under way."""
+    """Replays one process of the session: the expected events from `start` up to `end`. `working`
+    counts live tools that are running."""
 
-    def __init__(self, score: ExpectedEvents, start: int, end: int) -> None:
+    def __init__(self, expected: ExpectedEvents, start: int, end: int) -> None:
         self.working = 0
-        self._score = score
-        self._stops = stops(score.events, start, end)
+        self._expected = expected
+        self._stops = stops(expected.events, start, end)
         self._session: Session | None = None
         self._recorder: ReplayRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        score.open(start, end)
+        expected.open(start, end)
 
     @property
     def has_question(self) -> bool:
         return self._session is not None and bool(self._session.transcript.asked)
 
-    def recorder(self, *given: Any, **named: Any) -> ReplayRecorder:
-        """In place of `Recorder(…)`."""
+    def recorder(self, *args: Any, **kwargs: Any) -> ReplayRecorder:
+        """Factory that replaces `Recorder(…)`."""
         self._recorder = ReplayRecorder(
-            self._score, self.on_noted, self._follow_to_booking, *given, **named
+            self._expected, self.on_noted, self._follow_to_booking, *args, **kwargs
         )
         return self._recorder
 
     async def drive(self, session: Session) -> None:
-        """Returns when this process's part is over, or the session left its record and is to be
-        left too. All that it noted is then written."""
+        """Runs until the part of this process is over or the session diverges. Noted events are
+        written before it returns, unless the session diverged."""
         self._session = session
         self._follow()
         resumed = -1
-        while not self._score.is_over and self._score.is_driven:
-            place = self._score.place
-            if not session.busy and resumed != place:
-                resumed = place
+        while not self._expected.is_over and self._expected.is_driven:
+            position = self._expected.position
+            if not session.busy and resumed != position:
+                resumed = position
                 session.resume()
-            await self._step(place)
-        if self._score.is_free:
+            await self._step(position)
+        if self._expected.is_free:
             await session.wait_until_idle()
-        if self._recorder is not None and self._score.divergence is None:
+        if self._recorder is not None and self._expected.divergence is None:
             await self._recorder.flush()
 
     async def stop(self) -> None:
-        """Everybody who waits is let go, and nothing is kept of what they do then."""
-        self._score.close()
+        """Releases all waiters; events they cause afterwards are dropped."""
+        self._expected.close()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def interrupt(self) -> None:
-        """The person stops the turn."""
+        """Interrupts the turn, as the user did."""
         self._give(Interrupt())
 
     def on_noted(self, event: DurableEvent) -> None:
-        if self._score.is_driven and self._score.take(event):
+        if self._expected.is_driven and self._expected.take(event):
             self._follow()
 
     def _follow_to_booking(self) -> None:
         self._follow(booking=True)
 
     def _follow(self, *, booking: bool = False) -> None:
-        """Whatever from outside is due now. It must come before the session goes on, so it is
-        begun right here and not by a task. What came between the moment at which a turn looks for
-        messages and the booking of its next call was not seen by the turn, so it waits for that."""
-        while self._session is not None and self._score.is_driven:
-            place, due = self._score.place, self._score.due
+        """Sends the external inputs that are due. They must arrive before the session continues,
+        so they start here and not in a task. A message that arrived between a turn's check for
+        messages and the booking of its next call was not seen by the turn; it is sent at the
+        booking."""
+        while self._session is not None and self._expected.is_driven:
+            position, due = self._expected.position, self._expected.due
             if due is None:
                 return
-            if place in self._score.side:
+            if position in self._expected.side:
                 self._insert(due)
                 continue
-            if place in self._stops:
-                self._stops -= {place}
+            if position in self._stops:
+                self._stops -= {position}
                 self.interrupt()
             command = command_of(due)
             if command is None or isinstance(command, BETWEEN_TURNS):
                 return
-            if not booking and isinstance(command, Say | Steer) and self._precedes_call(place):
+            if not booking and isinstance(command, Say | Steer) and self._precedes_call(position):
                 return
             self._give(command)
-            if self._score.place == place:
+            if self._expected.position == position:
                 return
 
-    def _precedes_call(self, place: int) -> bool:
-        """Whether the next that the session itself does is a call of the model."""
-        for number in range(place, self._score.end):
-            event = self._score.events[number]
-            if number not in self._score.side and command_of(event) is None:
+    def _precedes_call(self, position: int) -> bool:
+        """Returns whether the session's own next event is a model call."""
+        for number in range(position, self._expected.end):
+            event = self._expected.events[number]
+            if number not in self._expected.side and command_of(event) is None:
                 return isinstance(event, ModelCalled)
         return False
 
     def _insert(self, event: DurableEvent) -> None:
-        """Side work is not done again; its calls were booked all the same."""
+        """Copies an event of side work, which is not replayed, so that spending stays the same."""
         assert self._recorder is not None
         self._recorder.insert(event)
-        self._score.skip()
+        self._expected.skip()
         self._begin(self._recorder.flush())
 
     def _give(self, command: Command) -> None:
@@ -253,43 +254,43 @@ class Driver:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("a command of a replay failed", extra={"why": str(error)})
+            log.warning("replayed command failed", extra={"why": str(error)})
 
-    async def _step(self, place: int) -> None:
-        """Until something happens, or has been waited for long enough."""
-        due = self._score.due
-        if isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by not in _NOBODY:
-            words = due.choice if isinstance(due, ApprovalAnswered) else due.text
-            in_time = await self._offer(place, Answer(id=due.id, text=words, by=due.by))
+    async def _step(self, position: int) -> None:
+        """Waits for the next event; reports it as missing after a timeout."""
+        due = self._expected.due
+        if isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by not in _AUTOMATIC:
+            text = due.choice if isinstance(due, ApprovalAnswered) else due.text
+            in_time = await self._offer(position, Answer(id=due.id, text=text, by=due.by))
         elif due is not None and isinstance(command := command_of(due), BETWEEN_TURNS):
-            in_time = await self._offer(place, command)
+            in_time = await self._offer(position, command)
         else:
-            in_time = await self._wait(place)
-        if not in_time and self._score.place == place:
+            in_time = await self._wait(position)
+        if not in_time and self._expected.position == position:
             self._miss("")
 
-    async def _offer(self, place: int, command: Command) -> bool:
-        """Again and again: nothing tells when the session is ready to take it."""
-        for look in range(int(PATIENCE_SECONDS / _LOOK_SECONDS)):
+    async def _offer(self, position: int, command: Command) -> bool:
+        """Sends the command repeatedly, since nothing signals when the session accepts it."""
+        for poll in range(int(TIMEOUT_SECONDS / _POLL_SECONDS)):
             assert self._session is not None
             if not (isinstance(command, BETWEEN_TURNS) and self._session.busy):
                 self._give(command)
-            await asyncio.sleep(0 if look < _QUICK_LOOKS else _LOOK_SECONDS)
-            if self._score.place != place or not self._score.is_driven:
+            await asyncio.sleep(0 if poll < _FAST_POLLS else _POLL_SECONDS)
+            if self._expected.position != position or not self._expected.is_driven:
                 return True
         return False
 
-    async def _wait(self, place: int) -> bool:
-        """In small waits, which take longer on a machine that is busy with something else."""
-        for _ in range(int(PATIENCE_SECONDS / _NAP_SECONDS)):
+    async def _wait(self, position: int) -> bool:
+        """Waits in short steps, so that a busy machine extends the timeout."""
+        for _ in range(int(TIMEOUT_SECONDS / _WAIT_SECONDS)):
             with suppress(TimeoutError):
-                async with asyncio.timeout(_NAP_SECONDS):
-                    await self._score.changed()
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    await self._expected.wait_for_change()
                     return True
-            if self._score.place != place:
+            if self._expected.position != position:
                 return True
         return self.working > 0
 
     def _miss(self, why: str) -> None:
-        recorded = bytes(self._score.lines[self._score.place].body)
-        self._score.diverge("missing", recorded=recorded, now=why.encode())
+        recorded = bytes(self._expected.lines[self._expected.position].body)
+        self._expected.diverge("missing", recorded=recorded, now=why.encode())

@@ -1,4 +1,4 @@
-"""The environment of a replay: a recording in place of models, tools, files and time."""
+"""The environment of a replay: recorded models, tools, files and time."""
 
 from __future__ import annotations
 
@@ -40,104 +40,108 @@ PREFILL = "prefill.json"
 
 
 class ReplayPlan:
-    """What all processes of one replay share. `copy` is where live tools work, if they do."""
+    """Options shared by all processes of a replay. Live tools work in the folder `copy`."""
 
     def __init__(
         self,
-        score: ExpectedEvents,
+        expected: ExpectedEvents,
         results: RecordedResults,
         *,
         mode: Mode = "recorded",
         tools: Mapping[str, Tool] | None = None,
-        then: Provider | None = None,
+        continue_with: Provider | None = None,
         env: Mapping[str, str] | None = None,
         copy: Path | None = None,
     ) -> None:
-        self.score = score
+        self.expected = expected
         self.results = results
         self.mode: Mode = mode
         self.tools = tools or {}
-        self.then = then
+        self.continue_with = continue_with
         self.env = env or {}
         self.copy = copy
 
 
 class ReplayEnvironment:
-    """Replaces the world around one recorded process. Without a `player` there is no tape: replies
-    come from the events. `cwd` is where the shell was when the process started."""
+    """Replaces the environment of one recorded process. Without a `player` there is no tape and
+    replies come from the events. `cwd` is the shell's working directory at the start."""
 
     def __init__(
         self,
         config: Config,
         facts: RunFacts,
-        play: ReplayPlan,
-        conductor: Driver,
-        gates: SyncPoints,
+        plan: ReplayPlan,
+        driver: Driver,
+        sync: SyncPoints,
         *,
         start: int,
         player: TapePlayer | None,
         known: Iterable[KnownEndpoint],
         cwd: str,
     ) -> None:
-        others = side_calls(play.score.events)
+        others = side_calls(plan.expected.events)
         self.env = facts.variables
-        self.world = ReplayWorld(gates.clock, play.score.lines, start, others)
+        self.world = ReplayWorld(sync.clock, plan.expected.lines, start, others)
         self.journal = ReplayJournal(
             config.home.journal,
             self.world,
-            score=play.score,
-            clock=gates.clock,
-            noted=conductor.on_noted,
+            expected=plan.expected,
+            clock=sync.clock,
+            on_note=driver.on_noted,
         )
         self.tools = ReplayTools(
-            gates, play.results, mode=play.mode, changed=play.tools, moved=self._on_cwd_change
+            sync,
+            plan.results,
+            mode=plan.mode,
+            replacements=plan.tools,
+            on_cwd_change=self._on_cwd_change,
         )
-        self.recorder = conductor.recorder
+        self.recorder = driver.recorder
         self.user_home, self.state_dir = facts.home, facts.state
         self.without_tape = False
         self._config = config
         self._known = known
         self._facts = facts
-        self._play = play
-        self._gates = gates
+        self._plan = plan
+        self._sync = sync
         self._player = player
         self._cwd = cwd
-        self._played: RecordedWorkspace | None = None
+        self._recorded_workspace: RecordedWorkspace | None = None
 
     def resolver(self, inner: Resolver) -> Resolver:
         return RecordedResolver(inner, self._config, self._known)
 
     def approved_by_model(self) -> bool:
-        """Whether a model approved the effect that is due."""
-        due = self._gates.due
+        """Returns whether a model approved the effect that is due."""
+        due = self._sync.due
         return isinstance(due, EffectDecided) and due.by == "judge"
 
-    def adapt(self, deps: SessionDeps, means: EngineDeps) -> SessionDeps:
+    def adapt(self, deps: SessionDeps, engine_deps: EngineDeps) -> SessionDeps:
         # Recorded results contain these remarks already.
         deps.remark = None
         deps.preflight = self._irreversible
-        deps.hooks = lambda _recorder: recorded_hooks(self._gates, self._play.score.events)
-        if self._play.then is not None:
-            deps.policy = RecordedApprovals(deps.policy, self._play.score)
+        deps.hooks = lambda _recorder: recorded_hooks(self._sync, self._plan.expected.events)
+        if self._plan.continue_with is not None:
+            deps.policy = RecordedApprovals(deps.policy, self._plan.expected)
         built_in = self._config.settings.context.engine == BUILT_IN
-        deps.engine = RecordedEngine(means, self._gates, built_in=built_in)
+        deps.engine = RecordedEngine(engine_deps, self._sync, built_in=built_in)
         return deps
 
     async def _irreversible(self, _effect: Effect) -> tuple[str, ...]:
-        """What the recorded question called irreversible."""
-        due = self._gates.due
+        """Returns what the recorded approval request listed as irreversible."""
+        due = self._sync.due
         return due.lasting if isinstance(due, ApprovalAsked) else ()
 
     def root(self, opened: SessionOpened) -> str:
         return self._facts.root or opened.cwd
 
     def workspace(self, session_id: str, root: str) -> Workspace:
-        if self._play.mode == "live" and self._play.copy is not None:
-            return self._scratch(session_id, root, self._play.copy)
-        self._played = RecordedWorkspace(
-            root, home=self._facts.home, cwd=self._cwd or root, gates=self._gates
+        if self._plan.mode == "live" and self._plan.copy is not None:
+            return self._scratch(session_id, root, self._plan.copy)
+        self._recorded_workspace = RecordedWorkspace(
+            root, home=self._facts.home, cwd=self._cwd or root, sync=self._sync
         )
-        return self._played
+        return self._recorded_workspace
 
     def _scratch(self, session_id: str, root: str, copy: Path) -> Workspace:
         terminal = self._config.settings.terminal
@@ -145,23 +149,25 @@ class ReplayEnvironment:
             str(copy),
             state=self._config.home.sessions / session_id,
             world=_RealTime(self.world),
-            env=child_environment(self._play.env, terminal.env_passthrough),
+            env=child_environment(self._plan.env, terminal.env_passthrough),
         )
         return ScratchWorkspace(inner, root=root, copy=str(copy))
 
     def _on_cwd_change(self, cwd: str) -> None:
-        if self._played is not None:
-            self._played.set_cwd(cwd)
+        if self._recorded_workspace is not None:
+            self._recorded_workspace.set_cwd(cwd)
 
     def connect(self, inner: TieredConnect) -> TieredConnect:
-        """The recorded way to models; `inner` is the real one."""
+        """Wraps `inner` so that models reply as recorded."""
 
         def connect(
             model: str, provider: str, meter: Meter, tier: str | None = None
         ) -> tuple[Provider, TurnLimits]:
             connected, limits = self._connect_recorded(inner, model, provider, meter, tier)
-            if (then := self._play.then) is not None:
-                connected = ContinuingProvider(connected, then, self._play.score, meter, self.world)
+            if (continue_with := self._plan.continue_with) is not None:
+                connected = ContinuingProvider(
+                    connected, continue_with, self._plan.expected, meter, self.world
+                )
             return connected, limits
 
         return connect
@@ -169,15 +175,17 @@ class ReplayEnvironment:
     def _connect_recorded(
         self, inner: TieredConnect, model: str, provider: str, meter: Meter, tier: str | None
     ) -> tuple[Provider, TurnLimits]:
-        spoken = TranscriptProvider(self._play.score, self._gates, meter, self._note_missing_tape)
+        from_events = TranscriptProvider(
+            self._plan.expected, self._sync, meter, self._note_missing_tape
+        )
         try:
             connected, limits = inner(model, provider, meter, tier)
         except (HermesError, OSError):
-            return spoken, limits_of(self._config.settings, WINDOW)
+            return from_events, limits_of(self._config.settings, WINDOW)
         if provider == OFFLINE:
             return connected, limits
         if self._player is None or provider == EMBEDDED:
-            return spoken, limits
+            return from_events, limits
         return InterceptedProvider(connected, self._player), limits
 
     def _note_missing_tape(self) -> None:
@@ -190,17 +198,18 @@ class RecordedResolver(Resolver):
     def __init__(self, inner: Resolver, config: Config, known: Iterable[KnownEndpoint]) -> None:
         super().__init__(config, inner.catalogue, inner._listings)
         self._known = {
-            (each.provider, each.model, each.base_url, each.tier): each for each in known
+            (endpoint.provider, endpoint.model, endpoint.base_url, endpoint.tier): endpoint
+            for endpoint in known
         }
 
-    def endpoint(self, wish: ModelRef) -> Endpoint:
-        exact = self._known.get((wish.provider, wish.model, wish.base_url, wish.tier))
-        found = exact or self._known.get((wish.provider, wish.model, "", wish.tier))
-        return found.endpoint if found is not None else super().endpoint(wish)
+    def endpoint(self, ref: ModelRef) -> Endpoint:
+        exact = self._known.get((ref.provider, ref.model, ref.base_url, ref.tier))
+        found = exact or self._known.get((ref.provider, ref.model, "", ref.tier))
+        return found.endpoint if found is not None else super().endpoint(ref)
 
 
 class _RealTime(World):
-    """Commands that really run take real time; their processes have the names of the record."""
+    """Real time for live commands, with the recorded process ids."""
 
     def __init__(self, names: World) -> None:
         super().__init__()
@@ -211,10 +220,10 @@ class _RealTime(World):
 
 
 def config_of(facts: RunFacts, folder: Path) -> Config:
-    """The settings of then, in a home of the replay's own. JSON is YAML."""
+    """Writes the recorded settings into the replay's home. JSON is valid YAML."""
     home = Home(folder)
     home.ensure_folder(folder)
-    # What models the user is neither told nor asked again.
+    # External memory providers are not called in a replay.
     unasked = {**facts.settings.get("memory", {}), "provider": ""}
     settings = facts.settings | {"sessions": {"record": False}, "memory": unasked, "hooks": {}}
     if facts.prefill:

@@ -30,10 +30,10 @@ Where = Literal["event", "request", "missing", "extra", "turn"]
 
 
 class Divergence(Value):
-    """The first difference. `n` is the record, `kind` its kind; `field` the place in it where the
-    two part, `recorded` and `now` what stands there, shortened. `where` tells apart an event that
-    is another one, a request with other bytes, an event that never came, one that was never
-    recorded, and one that belongs to another turn."""
+    """The first difference. `n` is the record and `kind` its event kind; `field` is the path of
+    the first differing value, `recorded` and `now` are the two values, shortened. `where` is
+    "event" for a different event, "request" for different request bytes, "missing" for an event
+    that did not occur, "extra" for an unrecorded event, "turn" for an event of another turn."""
 
     n: int
     kind: str
@@ -44,11 +44,11 @@ class Divergence(Value):
 
 
 class Report(Value, omit_defaults=False):
-    """`played` of `records` were the same, `requests` were compared byte for byte. `hashes` tells
-    whether the journal that came out has the same chain of hashes. `restarts` are the records
-    after which another process went on. `words` are what a person should know of how it was
-    played. `request` is the first request that was another one, where that was allowed; `after` is
-    what happened behind a divergence, if somebody was to go on from there."""
+    """`played` of `records` events were identical; `requests` were compared byte for byte. `hashes`
+    compares the hash chains of both journals. `restarts` lists the records after which another
+    process continued. `words` are notices for the user. `request` is the first different request
+    where differences are allowed; `after` are the events after a divergence, if the session was
+    continued."""
 
     session_id: str
     records: int
@@ -77,8 +77,8 @@ class Difference(NamedTuple):
 
 
 def difference(recorded: bytes, now: bytes) -> Difference:
-    """`field` is a path like messages[3].content; empty when the bytes are no JSON or differ only
-    in how they are written."""
+    """`field` is a path like messages[3].content; empty when the bytes are not JSON or differ only
+    in their encoding."""
     try:
         found = _walk(decode(object, recorded), decode(object, now), "")
     except DecodeError:
@@ -92,18 +92,18 @@ def difference(recorded: bytes, now: bytes) -> Difference:
 def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
     if isinstance(one, dict) and isinstance(other, dict):
         for key in (*one, *(key for key in other if key not in one)):
-            place = f"{path}.{key}" if path else str(key)
+            position = f"{path}.{key}" if path else str(key)
             if key not in one or key not in other:
-                return Difference(place, _format(one, key), _format(other, key))
-            if found := _walk(one[key], other[key], place):
+                return Difference(position, _format(one, key), _format(other, key))
+            if found := _walk(one[key], other[key], position):
                 return found
         return None
     if isinstance(one, list) and isinstance(other, list):
         for number in range(max(len(one), len(other))):
-            place = f"{path}[{number}]"
+            position = f"{path}[{number}]"
             if number >= min(len(one), len(other)):
-                return Difference(place, _nth(one, number), _nth(other, number))
-            if found := _walk(one[number], other[number], place):
+                return Difference(position, _nth(one, number), _nth(other, number))
+            if found := _walk(one[number], other[number], position):
                 return found
         return None
     if one == other and type(one) is type(other):
@@ -114,7 +114,7 @@ def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
 
 
 def _around(one: str, other: str) -> tuple[str, str]:
-    """Both texts from a little before the place where they part."""
+    """Returns both texts, starting shortly before the first difference."""
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     at = min(len(one), len(other)) if at is None else at
     start = max(0, at - _LEAD)
@@ -138,13 +138,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-class Heartbeat:
-    """Wakes everybody who waits, as often as something happens."""
+class ChangeSignal:
+    """Wakes all waiting tasks on every change."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
-    def beat(self) -> None:
+    def notify(self) -> None:
         self._event.set()
         self._event = asyncio.Event()
 
@@ -153,79 +153,79 @@ class Heartbeat:
 
 
 class ExpectedEvents:
-    """`place` is the next line to be played, up to `end`. Events are compared as they are noted,
-    which is before they are committed: that is their order in the journal. `goes_on` means that
-    what comes behind a divergence is wanted too; `is_closed` that nobody plays any more. `asks_on`
-    tells whether one more request was made by this process than its events show. `side` are the
-    places of what was done beside the turns. `leaves_after` is the place of a line that was changed
-    on purpose: the next reply is somebody else's."""
+    """`position` is the next line to replay, up to `end`. Events are compared when they are noted,
+    before they are committed: that is their order in the journal. With `continue_after`, the
+    session continues after a divergence; `is_closed` means that the process is over.
+    `has_more_requests` returns whether the process made one more request than its events show.
+    `side` are the positions of side work. `diverge_after` is the position of a line that was
+    changed on purpose: the next reply comes from the continuing provider."""
 
-    def __init__(self, lines: Sequence[RecordedLine], *, goes_on: bool = False) -> None:
+    def __init__(self, lines: Sequence[RecordedLine], *, continue_after: bool = False) -> None:
         self.lines = lines
         self.events = [line.event for line in lines]
         self.side = side_work(self.events)
-        self.place = 0
+        self.position = 0
         self.end = 0
         self.divergence: Divergence | None = None
         self.diverged_at = 0
         self.is_closed = True
-        self.pulse = Heartbeat()
-        self.asks_on: Callable[[], bool] = bool
+        self.change_signal = ChangeSignal()
+        self.has_more_requests: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
-        self.leaves_after: int | None = None
-        self._goes_on = goes_on
+        self.diverge_after: int | None = None
+        self._continue_after = continue_after
 
     def open(self, start: int, end: int) -> None:
-        """Another process comes in, and does what stands between these places."""
-        self.place, self.end, self.is_closed = start, end, False
-        self.pulse.beat()
+        """Starts the next process, which replays the lines from `start` up to `end`."""
+        self.position, self.end, self.is_closed = start, end, False
+        self.change_signal.notify()
 
     def close(self) -> None:
         self.is_closed = True
-        self.pulse.beat()
+        self.change_signal.notify()
 
     @property
     def is_free(self) -> bool:
-        """The session has left its record and goes on without one."""
-        return self._goes_on and self.divergence is not None
+        """Returns whether the session diverged and continues without the record."""
+        return self._continue_after and self.divergence is not None
 
     @property
     def is_driven(self) -> bool:
-        """The session still does what it did then."""
+        """Returns whether the session still follows the record."""
         return self.divergence is None and not self.is_closed
 
-    async def changed(self) -> None:
-        await self.pulse.wait()
+    async def wait_for_change(self) -> None:
+        await self.change_signal.wait()
 
-    async def hang(self) -> None:
-        """Wait until nobody leads any more."""
+    async def wait_for_release(self) -> None:
+        """Waits until the process is closed or the session continues on its own."""
         while self.is_driven or (self.divergence is not None and not self.is_free):
             if self.is_closed:
                 return
-            await self.pulse.wait()
+            await self.change_signal.wait()
 
-    async def rest(self) -> None:
-        """Where the process did nothing more then, it does nothing more now."""
+    async def wait_if_over(self) -> None:
+        """Blocks at the end of the part: the recorded process did nothing more."""
         if self.is_over and self.is_driven:
-            await self.hang()
+            await self.wait_for_release()
 
     def skip(self) -> None:
-        """The line was put in, not played."""
-        self.place += 1
-        self.pulse.beat()
+        """Advances past a line that was inserted rather than replayed."""
+        self.position += 1
+        self.change_signal.notify()
 
     @property
     def is_over(self) -> bool:
-        """This process does nothing more that was recorded."""
-        return self.place >= self.end
+        """Returns whether all lines of this process were replayed."""
+        return self.position >= self.end
 
     @property
     def was_killed(self) -> bool:
-        """The process ended in the middle of a turn: what it had noted and not written is lost."""
-        if not self.is_over or not self.is_driven or self.place == 0:
+        """Returns whether the process died during a turn and lost events it had not written."""
+        if not self.is_over or not self.is_driven or self.position == 0:
             return False
-        last = self.events[self.place - 1]
-        return bool(self.lines[self.place - 1].turn_id) and not isinstance(
+        last = self.events[self.position - 1]
+        return bool(self.lines[self.position - 1].turn_id) and not isinstance(
             last,
             TurnEnded
             | Archived
@@ -240,69 +240,68 @@ class ExpectedEvents:
 
     @property
     def due(self) -> DurableEvent | None:
-        """The event that comes next."""
-        return None if self.is_over else self.events[self.place]
+        """The next expected event."""
+        return None if self.is_over else self.events[self.position]
 
     def take(self, event: DurableEvent) -> bool:
-        """Whether this is the event that was recorded here."""
+        """Returns whether this event was recorded at the current position."""
         if not self.is_driven:
             return False
         if self.is_over:
             return self.diverge("extra", now=encode(event), kind=KINDS[type(event)])
-        recorded, now = bytes(self.lines[self.place].body), encode(event)
-        if recorded != now and encode(self.events[self.place]) != now:
+        recorded, now = bytes(self.lines[self.position].body), encode(event)
+        if recorded != now and encode(self.events[self.position]) != now:
             return self.diverge("event", recorded=recorded, now=now)
-        self.place += 1
-        self.pulse.beat()
+        self.position += 1
+        self.change_signal.notify()
         return True
 
-    def leave_if_changed(self) -> None:
-        """What is asked now has the changed line in it."""
-        if self.leaves_after is not None and self.place > self.leaves_after:
+    def diverge_if_changed(self) -> None:
+        """Diverges on purpose once the next request contains the changed line."""
+        if self.diverge_after is not None and self.position > self.diverge_after:
             self.diverge("request")
 
-    def check_turn(self, place: int, turn_id: str) -> None:
-        recorded = self.lines[place].turn_id
+    def check_turn(self, position: int, turn_id: str) -> None:
+        recorded = self.lines[position].turn_id
         if recorded != turn_id and self.is_driven:
-            self.place = place
+            self.position = position
             self.diverge("turn", recorded=recorded.encode(), now=turn_id.encode())
 
     def diverge(
         self, where: Where, *, recorded: bytes = b"", now: bytes = b"", kind: str = ""
     ) -> bool:
-        """Only the first divergence counts; the answer of `take` is always no."""
+        """Records the first divergence. Always returns False, the result of `take`."""
         if self.is_driven:
-            self.diverged_at = self.place
-            self.divergence = self._divergence(self.place, where, recorded, now, kind)
-            self.pulse.beat()
+            self.diverged_at = self.position
+            self.divergence = self._divergence(self.position, where, recorded, now, kind)
+            self.change_signal.notify()
         return False
 
     def on_booking(self, same_request: bool) -> None:
-        """A call was reserved with another amount. If that is not because its request is another
-        one, it is a difference of its own."""
+        """Diverges if a call reserved a different amount although its request is the same."""
         other, self.other_booking = self.other_booking, None
         if other is not None and same_request and self.is_driven:
-            place, recorded, now = other
-            self.diverged_at = place
-            self.divergence = self._divergence(place, "event", recorded, now, "")
-            self.pulse.beat()
+            position, recorded, now = other
+            self.diverged_at = position
+            self.divergence = self._divergence(position, "event", recorded, now, "")
+            self.change_signal.notify()
 
     def other_request(self, recorded: bytes, now: bytes) -> Divergence:
-        """What is said of a request that is another one: it belongs to the newest call."""
-        calls = (i for i in range(self.place - 1, -1, -1) if self._is_call(i))
-        return self._divergence(next(calls, self.place), "request", recorded, now, "")
+        """Describes a different request, attributed to the newest model call."""
+        calls = (i for i in range(self.position - 1, -1, -1) if self._is_call(i))
+        return self._divergence(next(calls, self.position), "request", recorded, now, "")
 
     def diverge_at_request(self, recorded: bytes, now: bytes) -> None:
         if self.is_driven:
             self.divergence = self.other_request(recorded, now)
             self.diverged_at = self.divergence.n - 1
-            self.pulse.beat()
+            self.change_signal.notify()
 
     def _divergence(
-        self, place: int, where: Where, recorded: bytes, now: bytes, kind: str
+        self, position: int, where: Where, recorded: bytes, now: bytes, kind: str
     ) -> Divergence:
-        is_beyond = place >= len(self.lines)
-        line = self.lines[min(place, len(self.lines) - 1)]
+        is_beyond = position >= len(self.lines)
+        line = self.lines[min(position, len(self.lines) - 1)]
         found = difference(recorded, now)
         return Divergence(
             n=line.n + is_beyond,
@@ -313,5 +312,5 @@ class ExpectedEvents:
             now=found.now,
         )
 
-    def _is_call(self, place: int) -> bool:
-        return isinstance(self.events[place], ModelCalled)
+    def _is_call(self, position: int) -> bool:
+        return isinstance(self.events[position], ModelCalled)

@@ -1,4 +1,4 @@
-"""Which records came from outside, and by which command; where a person stopped a turn."""
+"""Finds the external inputs of a recording: commands, interrupts, spending caps."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from hermes.core.events import (
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Image
 
-# What the calls of a turn are made for; all others are side work.
+# Causes of the model calls of a turn; all other calls are side work.
 TURN_CAUSES = frozenset(("chat", "cron", "sub-session", "retry", "fallback", "continuation"))
 OWN_WORDS = "hermes"
 
 
 def command_of(event: DurableEvent) -> Command | None:
-    """What somebody asked for, if this event only says that."""
+    """Returns the command that caused the event, or None if the session caused it itself."""
     match event:
         case MessageReceived(past=False) if event.message.origin != OWN_WORDS:
             message = event.message
@@ -85,47 +85,47 @@ def command_of(event: DurableEvent) -> Command | None:
 
 
 def side_work(events: Sequence[DurableEvent]) -> frozenset[int]:
-    """The places of calls that were made beside the turns, and of their settlements."""
+    """Returns the positions of model calls outside turns and of their settlements."""
     calls: set[str] = set()
     found: set[int] = set()
-    for place, event in enumerate(events):
+    for position, event in enumerate(events):
         if isinstance(event, ModelCalled) and event.cause not in TURN_CAUSES:
             calls.add(event.call)
-            found.add(place)
+            found.add(position)
         elif isinstance(event, CallSettled) and event.call in calls:
-            found.add(place)
+            found.add(position)
     return frozenset(found)
 
 
 def side_calls(events: Sequence[DurableEvent]) -> frozenset[str]:
-    """The names of the calls that were made beside the turns."""
-    found = (events[place] for place in side_work(events))
+    """Returns the ids of model calls outside turns."""
+    found = (events[position] for position in side_work(events))
     return frozenset(event.call for event in found if isinstance(event, ModelCalled))
 
 
 def stops(events: Sequence[DurableEvent], start: int, end: int) -> frozenset[int]:
-    """The places before which somebody had stopped the turn, outside of model calls, as far as one
-    process saw it (from `start` up to `end`)."""
+    """Returns the positions before which the user interrupted the turn outside a model call, within
+    one process (from `start` up to `end`)."""
     found: set[int] = set()
-    begun = start
+    turn_start = start
     started: set[str] = set()
-    for place in range(start, end):
-        event = events[place]
+    for position in range(start, end):
+        event = events[position]
         if isinstance(event, ReplyAdded):
-            begun, started = place + 1, set()
+            turn_start, started = position + 1, set()
         elif isinstance(event, ToolStarted):
             started.add(event.call_id)
         elif isinstance(event, TurnEnded):
-            if event.reason == "interrupted" and not _in_call(events, begun, place):
-                shows = (i for i in range(begun, place) if _shows_stop(events[i], started))
-                found.add(next(shows, place))
-            begun, started = place + 1, set()
+            if event.reason == "interrupted" and not _in_call(events, turn_start, position):
+                shows = (i for i in range(turn_start, position) if _shows_stop(events[i], started))
+                found.add(next(shows, position))
+            turn_start, started = position + 1, set()
     return frozenset(found)
 
 
-def stopped_in_call(events: Sequence[DurableEvent], place: int) -> bool:
-    """Whether the call that is under way at this place was ended by a person."""
-    for event in events[place:]:
+def stopped_in_call(events: Sequence[DurableEvent], position: int) -> bool:
+    """Returns whether the user interrupted the model call that is running at this position."""
+    for event in events[position:]:
         match event:
             case TurnEnded():
                 return event.reason == "interrupted"
@@ -144,32 +144,32 @@ def stopped_in_call(events: Sequence[DurableEvent], place: int) -> bool:
     return False
 
 
-def cap_reached(events: Sequence[DurableEvent], place: int) -> BudgetReached | None:
-    """The cap that did not allow a call at this place, as its question or the end of the turn
-    tells; None when the call was made."""
-    due = events[place] if place < len(events) else None
+def cap_reached(events: Sequence[DurableEvent], position: int) -> BudgetReached | None:
+    """Returns the cap that blocked a call at this position, taken from its question or the end of
+    the turn; None when the call was made."""
+    due = events[position] if position < len(events) else None
     if isinstance(due, TurnEnded) and due.reason == "paused":
-        return _reached(due.error, due, 0.0, in_dollars=True)
+        return _budget_error(due.error, due, 0.0, in_dollars=True)
     if not isinstance(due, QuestionAsked) or due.call_id:
         return None
-    then = next((e for e in events[place:] if isinstance(e, CapRaised | TurnEnded)), None)
-    if not isinstance(then, CapRaised | TurnEnded):
+    outcome = next((e for e in events[position:] if isinstance(e, CapRaised | TurnEnded)), None)
+    if not isinstance(outcome, CapRaised | TurnEnded):
         return None
     amount = re.search(r"[\d,.]+", due.choices[0] if due.choices else "")
     asked = float(amount[0].replace(",", "")) if amount else 0.0
-    if isinstance(then, CapRaised):
-        asked = then.usd or then.tokens
+    if isinstance(outcome, CapRaised):
+        asked = outcome.usd or outcome.tokens
     words = due.question.removesuffix(" Go on?")
-    return _reached(words, then, asked, in_dollars="$" in due.choices[0])
+    return _budget_error(words, outcome, asked, in_dollars="$" in due.choices[0])
 
 
-def _reached(
-    words: str, then: CapRaised | TurnEnded, asked: float, *, in_dollars: bool
+def _budget_error(
+    words: str, outcome: CapRaised | TurnEnded, asked: float, *, in_dollars: bool
 ) -> BudgetReached:
-    if isinstance(then, CapRaised):
-        scope, key = then.scope, then.key
+    if isinstance(outcome, CapRaised):
+        scope, key = outcome.scope, outcome.key
     else:
-        scope = cast(CapScope, then.detail.removeprefix("cap(").removesuffix(")"))
+        scope = cast(CapScope, outcome.detail.removeprefix("cap(").removesuffix(")"))
         key = ""
     return BudgetReached(
         words,
@@ -183,7 +183,7 @@ def _reached(
 
 
 def is_lost(event: DurableEvent, started: set[str]) -> bool:
-    """A result that says: stopped while it ran, outcome unknown."""
+    """Returns whether the event is the result of a call that was interrupted while running."""
     return (
         isinstance(event, ToolFinished)
         and event.result.call_id in started

@@ -1,4 +1,4 @@
-"""Approvals, compactions and hook verdicts as they were recorded."""
+"""Recorded approvals, compactions and hook verdicts."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ from hermes.replay.sync_points import SyncPoints
 
 
 class RecordedApprovals:
-    """As long as the session is led by its record, its questions are on it and `inner` decides."""
+    """Allows effects that the user approved in the recording once the session runs past it. While
+    the session follows the record, `inner` decides."""
 
-    def __init__(self, inner: Policy, score: ExpectedEvents) -> None:
+    def __init__(self, inner: Policy, expected: ExpectedEvents) -> None:
         self._inner = inner
-        self._score = score
-        self._allowed = _is_allowed(score)
+        self._expected = expected
+        self._allowed = _is_allowed(expected)
 
     def decide(
         self,
@@ -49,7 +50,7 @@ class RecordedApprovals:
         seen: ConversationText | None = None,
     ) -> Decision:
         decision = self._inner.decide(effect, principal, origins, seen)
-        if isinstance(decision, Ask) and self._score.is_free and effect in self._allowed:
+        if isinstance(decision, Ask) and self._expected.is_free and effect in self._allowed:
             return Allow(lifted=True)
         return decision
 
@@ -60,11 +61,13 @@ class RecordedApprovals:
         self._inner.remember(effect, scope)
 
 
-def _is_allowed(score: ExpectedEvents) -> list[Effect]:
-    asked = {event.id: event.effect for event in score.events if isinstance(event, ApprovalAsked)}
+def _is_allowed(expected: ExpectedEvents) -> list[Effect]:
+    asked = {
+        event.id: event.effect for event in expected.events if isinstance(event, ApprovalAsked)
+    }
     return [
         asked[event.id]
-        for event in score.events
+        for event in expected.events
         if isinstance(event, ApprovalAnswered) and event.choice != DENY and event.id in asked
     ]
 
@@ -73,24 +76,23 @@ NO_SUMMARY = "No summary was made here."
 
 
 class RecordedEngine:
-    """Does all but the model's part again, so that a difference shows. The calls for summaries
-    stand in the record and are put in from there. Where there is no record any more, conversations
-    are shortened without a summary. What was made by an engine that is not `built_in` is taken as
-    it was."""
+    """Repeats each compaction with the recorded summary, so that differences show. Past the end of
+    the record, conversations are compacted without a summary. Compactions of an engine that is not
+    `built_in` are copied."""
 
-    def __init__(self, means: EngineDeps, gates: SyncPoints, *, built_in: bool = True) -> None:
-        self._gates = gates
+    def __init__(self, engine_deps: EngineDeps, sync: SyncPoints, *, built_in: bool = True) -> None:
+        self._sync = sync
         self._is_ours = built_in
-        means.summarise = self._summary
-        self._inner = BuiltInEngine(means)
+        engine_deps.summarise = self._summary
+        self._inner = BuiltInEngine(engine_deps)
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        if self._gates.due is None:
+        if self._sync.due is None:
             return self._inner.due(transcript, prompt, window)
-        return isinstance(self._gates.due, Compacted)
+        return isinstance(self._sync.due, Compacted)
 
     def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        due = self._gates.due
+        due = self._sync.due
         if due is None:
             return self._inner.fits(transcript, prompt, window)
         return not (isinstance(due, TurnEnded) and due.detail == "ContextFull")
@@ -98,7 +100,7 @@ class RecordedEngine:
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        due = self._gates.due
+        due = self._sync.due
         if isinstance(due, Compacted) and not self._is_ours:
             return due
         if isinstance(due, Compacted):
@@ -113,41 +115,41 @@ class RecordedEngine:
         return self._inner.preview(transcript, prompt, occasion)
 
     async def _summary(self, _prompt: Prompt, _meter: Meter) -> Reply:
-        due = self._gates.due
+        due = self._sync.due
         if not isinstance(due, Compacted) or not due.summary:
             raise ProviderError(NO_SUMMARY)
         said = AssistantMessage(parts=(Text(text=due.summary),))
         return Reply(message=said, usage=Usage(), model="", provider="")
 
 
-def recorded_hooks(gates: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:
-    """None for a session in which no hook had a say."""
+def recorded_hooks(sync: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:
+    """Returns None if no hook answered in the session."""
     heard = any(isinstance(event, HookAnswered) for event in events)
-    return RecordedHooks(gates) if heard else None
+    return RecordedHooks(sync) if heard else None
 
 
 class RecordedHooks:
-    """What they made of results is in the results of then already."""
+    """Returns the recorded hook verdicts. Recorded results already contain changes by hooks."""
 
     holds_text = False
 
-    def __init__(self, gates: SyncPoints) -> None:
-        self._gates = gates
+    def __init__(self, sync: SyncPoints) -> None:
+        self._sync = sync
 
     @property
     def sources(self) -> tuple[str, ...]:
-        due = self._gates.due
+        due = self._sync.due
         return due.origins if isinstance(due, HookAnswered) else ()
 
     async def before_turn(self) -> str:
-        match self._gates.due:
+        match self._sync.due:
             case HookAnswered(hook=hook, text=text) if hook == BEFORE_TURN:
                 return text
             case _:
                 return ""
 
     async def before_tool(self, call: ToolCall) -> HookVerdict | None:
-        match self._gates.due:
+        match self._sync.due:
             case HookAnswered(call_id=call_id) as due if call_id == call.id:
                 return verdict_of(due)
             case _:
@@ -159,7 +161,7 @@ class RecordedHooks:
         return None
 
     async def before_final_answer(self, text: str) -> str | None:
-        match self._gates.due:
+        match self._sync.due:
             case HookAnswered(hook=hook, text=words) if hook == FINAL_ANSWER_HOOK:
                 return words
             case _:

@@ -1,4 +1,4 @@
-"""Replies taken from recorded events, and live replies behind a divergence."""
+"""Providers of a replay: replies from recorded events, and live replies after a divergence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Item = Delta | Reply | HermesError | None
 
 
 class OutsideProvider:
-    """Asks `inner` as if from where this was made."""
+    """Calls `inner` in the context in which this object was created, outside the replay."""
 
     def __init__(self, inner: Provider) -> None:
         self._inner = inner
@@ -65,34 +65,34 @@ class OutsideProvider:
 
 
 REASONS = frozenset(get_args(Reason))
-SOMEBODY = "rehearsal"
+CONTINUATION = "rehearsal"
 
 
 class TranscriptProvider:
-    """Books the calls that were booked then and says what was said then; `told` when it does."""
+    """Books the recorded calls and returns the recorded replies; calls `on_reply` before each."""
 
     def __init__(
-        self, score: ExpectedEvents, gates: SyncPoints, meter: Meter, told: Callable[[], None]
+        self, expected: ExpectedEvents, sync: SyncPoints, meter: Meter, on_reply: Callable[[], None]
     ) -> None:
-        self._told = told
-        self._score = score
-        self._gates = gates
+        self._on_reply = on_reply
+        self._expected = expected
+        self._sync = sync
         self._meter = meter
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         while True:
-            place, due = self._score.place, self._due()
-            await self._score.rest()
-            self._gates.check()
+            position, due = self._expected.position, self._due()
+            await self._expected.wait_if_over()
+            self._sync.check()
             match due:
-                case _ if cap_reached(self._score.events, place) is not None:
-                    await self._book(self._next_reply(place))
+                case _ if cap_reached(self._expected.events, position) is not None:
+                    await self._book(self._next_reply(position))
                 case ModelCalled() if due.cause in TURN_CAUSES:
                     await self._book(due)
-                case CallSettled() if not stopped_in_call(self._score.events, place):
+                case CallSettled() if not stopped_in_call(self._expected.events, position):
                     self._meter.settle(due)
                 case ReplyAdded():
-                    self._told()
+                    self._on_reply()
                     if due.message.text:
                         yield TextDelta(text=due.message.text)
                     yield Reply(
@@ -108,60 +108,65 @@ class TranscriptProvider:
                     raise ProviderError("It was too long.", reason="context_overflow")
                 case _:
                     await self._wait_for_stop()
-            if self._score.place == place:
-                # It was not to be; the difference is told already.
-                await self._score.hang()
-                self._gates.check()
+            if self._expected.position == position:
+                # The session diverged; the divergence is already recorded.
+                await self._expected.wait_for_release()
+                self._sync.check()
 
     def _due(self) -> DurableEvent | None:
-        """Messages that came just before a call come when it is booked."""
-        due, place = self._gates.due, self._score.place
-        while isinstance(due, MessageReceived) and place + 1 < self._score.end:
-            place += 1
-            due = self._score.events[place]
+        """Skips messages recorded just before a call: they are sent when it is booked."""
+        due, position = self._sync.due, self._expected.position
+        while isinstance(due, MessageReceived) and position + 1 < self._expected.end:
+            position += 1
+            due = self._expected.events[position]
         return due
 
     async def _wait_for_stop(self) -> None:
         try:
-            await self._gates.left_here()
+            await self._sync.left_here()
         finally:
-            if isinstance(due := self._gates.due, CallSettled):
+            if isinstance(due := self._sync.due, CallSettled):
                 self._meter.settle(due)
 
-    def _next_reply(self, place: int) -> ModelCalled:
-        """The call that a cap stood in the way of; if it was never made, any call will do."""
-        ahead = self._score.events[place : self._score.end]
+    def _next_reply(self, position: int) -> ModelCalled:
+        """Returns the call that a cap blocked; if it was never made, a placeholder."""
+        ahead = self._expected.events[position : self._expected.end]
         found = next((e for e in ahead if isinstance(e, ModelCalled | TurnEnded)), None)
         return found if isinstance(found, ModelCalled) else ModelCalled(model="", provider="")
 
     async def _book(self, call: ModelCalled) -> None:
-        """The meter finds out by itself what a further request is for."""
+        """Books a call. The meter determines the cause of repeated requests."""
         await self._meter.reserve(
             replace(call, cause=CHAT, reserved=call.reserved or Usage()), Usage()
         )
 
 
 class ContinuingProvider:
-    """The provider of the record as long as there is one, then `then`, booked as free."""
+    """Uses the recorded provider up to the divergence, then `continuation`, booked as free."""
 
     def __init__(
-        self, inner: Provider, then: Provider, score: ExpectedEvents, meter: Meter, world: World
+        self,
+        inner: Provider,
+        continuation: Provider,
+        expected: ExpectedEvents,
+        meter: Meter,
+        world: World,
     ) -> None:
         self._inner = inner
-        self._score = score
-        self._then = Metered(
-            then,
+        self._expected = expected
+        self._continuation = Metered(
+            continuation,
             meter,
             world=world,
-            model=SOMEBODY,
-            provider=SOMEBODY,
+            model=CONTINUATION,
+            provider=CONTINUATION,
             cost=FREE.cost,
             max_output=None,
         )
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        self._score.leave_if_changed()
-        if not self._score.is_free:
+        self._expected.diverge_if_changed()
+        if not self._expected.is_free:
             try:
                 async with aclosing(self._inner.reply(prompt)) as items:
                     async for item in items:
@@ -169,13 +174,13 @@ class ContinuingProvider:
                 return
             except Diverged:
                 pass
-        async with aclosing(self._then.reply(prompt)) as items:
+        async with aclosing(self._continuation.reply(prompt)) as items:
             async for item in items:
                 yield item
 
 
 def recorded_failure(ended: TurnEnded) -> HermesError:
-    """The error that ended a turn, as far as its record tells."""
+    """Rebuilds the error that ended a turn from its record."""
     if ended.detail in REASONS:
         return ProviderError(ended.error, reason=cast(Reason, ended.detail))
     kind = getattr(errors, ended.detail, None)

@@ -1,4 +1,4 @@
-"""The tools of a replay: planned and judged for real, with the results that they gave then."""
+"""The tools of a replay: real planning and policy, recorded results."""
 
 from __future__ import annotations
 
@@ -34,94 +34,98 @@ from hermes.replay.sync_points import SyncPoints
 from hermes.tools.toolbox import SessionTools
 
 Mode = Literal["recorded", "live"]
-UNKNOWN_CALL = "This call was never made in the recording, so nobody knows its result."
+UNKNOWN_CALL = "This call was never made in the recording, so its result is unknown."
 
 
 class RecordedResults:
-    """What tools gave in a recording. `kept` are texts that were put aside, by their paths."""
+    """The tool results of a recording. `saved_results` maps paths to the full texts of truncated
+    results."""
 
-    def __init__(self, events: list[DurableEvent], kept: Mapping[str, str]) -> None:
-        self._kept = kept
-        self._made = _make_output(events)
+    def __init__(self, events: list[DurableEvent], saved_results: Mapping[str, str]) -> None:
+        self._saved_results = saved_results
+        self._results_by_call = _calls_with_results(events)
 
-    def also(self, events: list[DurableEvent]) -> None:
-        """What calls gave in another session, for those that this one never made."""
-        self._made += _make_output(events)
+    def add(self, events: list[DurableEvent]) -> None:
+        """Adds results of another session, for calls that this one never made."""
+        self._results_by_call += _calls_with_results(events)
 
     def output(self, result: ToolResult) -> ToolOutput:
-        """As the tool gave it: whole, and without the words that were added behind it."""
+        """Restores a tool's own output: untruncated and without appended notes."""
         parts, details = result.parts, dict(result.details)
         last = parts[-1] if parts else None
         if len(parts) > 1 and isinstance(last, Text) and last.text.startswith("\n\n["):
             parts = parts[:-1]
-        whole = self._kept.get(str(details.get("persisted", "")))
+        whole = self._saved_results.get(str(details.get("persisted", "")))
         if whole is not None:
             del details["persisted"]
             parts = (Text(text=whole), *(part for part in parts if isinstance(part, Image)))
         return ToolOutput(parts=parts, details=details, failed=result.failed, origin=result.origin)
 
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
-        """What this very call gave when it was first made."""
-        for call, result in self._made:
+        """Returns the first recorded result of this call."""
+        for call, result in self._results_by_call:
             if result.name == tool.name and _decode(tool, call) == arguments:
                 return self.output(result)
         return ToolOutput.text(UNKNOWN_CALL, failed=True)
 
 
 class ReplayTools(SessionTools):
-    """`changed` are tools that take the place of those of the same name. `moved` is told where a
-    command has left the shell."""
+    """`replacements` override tools of the same name. `on_cwd_change` receives the shell's working
+    directory after a command."""
 
     def __init__(
         self,
-        gates: SyncPoints,
+        sync: SyncPoints,
         results: RecordedResults,
         *,
         mode: Mode,
-        changed: Mapping[str, Tool],
-        moved: Callable[[str], None],
+        replacements: Mapping[str, Tool],
+        on_cwd_change: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self._gates = gates
+        self._sync = sync
         self._results = results
         self._mode: Mode = mode
-        self._changed = changed
-        self._moved = moved
+        self._replacements = replacements
+        self._on_cwd_change = on_cwd_change
 
     def choose(  # type: ignore[override]
         self, names: tuple[str, ...], findable: tuple[str, ...] = ()
     ) -> Toolbox:
-        return _Toolbox(super().choose(names, findable), self._changed, self._wrap)
+        return _Toolbox(super().choose(names, findable), self._replacements, self._wrap)
 
     def _wrap(self, tool: Tool) -> Tool:
         if self._mode == "live":
-            return LiveTool(tool, self._gates)
-        return RecordedTool(tool, self._gates, self._results, self._moved)
+            return LiveTool(tool, self._sync)
+        return RecordedTool(tool, self._sync, self._results, self._on_cwd_change)
 
 
 class _Toolbox:
     def __init__(
-        self, inner: Toolbox, changed: Mapping[str, Tool], wrap: Callable[[Tool], Tool]
+        self, inner: Toolbox, replacements: Mapping[str, Tool], wrap: Callable[[Tool], Tool]
     ) -> None:
         self._inner = inner
-        self._changed = changed
+        self._replacements = replacements
         self._wrap = wrap
-        kept = [changed[spec.name].spec if spec.name in changed else spec for spec in inner.specs]
-        known = {spec.name for spec in kept}
-        added = [tool.spec for name, tool in changed.items() if name not in known]
-        self._specs = tuple(sorted((*kept, *added), key=lambda spec: spec.name))
+        specs = [
+            replacements[spec.name].spec if spec.name in replacements else spec
+            for spec in inner.specs
+        ]
+        known = {spec.name for spec in specs}
+        added = [tool.spec for name, tool in replacements.items() if name not in known]
+        self._specs = tuple(sorted((*specs, *added), key=lambda spec: spec.name))
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._specs
 
     def load(self, name: str) -> Tool | None:
-        found = self._changed.get(name) or self._inner.load(name)
+        found = self._replacements.get(name) or self._inner.load(name)
         return self._wrap(found) if found is not None else None
 
 
 class _ToolCopy(Tool):
-    """Everything but the run of another tool."""
+    """The declaration of another tool without its implementation."""
 
     def __init__(self, real: Tool) -> None:
         self.name = real.name
@@ -134,20 +138,24 @@ class _ToolCopy(Tool):
 
 
 class RecordedTool(_ToolCopy):
-    """Asks what it asked then, and gives what it gave then, when its turn has come."""
+    """Repeats the recorded questions and result at their recorded positions."""
 
     def __init__(
-        self, real: Tool, gates: SyncPoints, results: RecordedResults, moved: Callable[[str], None]
+        self,
+        real: Tool,
+        sync: SyncPoints,
+        results: RecordedResults,
+        on_cwd_change: Callable[[str], None],
     ) -> None:
         super().__init__(real)
-        self._gates = gates
+        self._sync = sync
         self._results = results
-        self._moved = moved
+        self._on_cwd_change = on_cwd_change
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        branch = self._gates.clock.branch()
+        branch = self._sync.clock.branch()
         while True:
-            due = await self._gates.next_of(ctx.call_id)
+            due = await self._sync.next_of(ctx.call_id)
             match due:
                 case None:
                     return self._results.of(self, arguments)
@@ -165,24 +173,24 @@ class RecordedTool(_ToolCopy):
     def _follow_shell(self, result: ToolResult) -> None:
         cwd = result.details.get("cwd")
         if isinstance(cwd, str) and "session_id" not in result.details:
-            self._moved(cwd)
+            self._on_cwd_change(cwd)
 
 
 class LiveTool(_ToolCopy):
-    """Really runs, and ends when its turn has come."""
+    """Runs the real tool and finishes at the recorded position."""
 
-    def __init__(self, real: Tool, gates: SyncPoints) -> None:
+    def __init__(self, real: Tool, sync: SyncPoints) -> None:
         super().__init__(real)
-        self._gates = gates
+        self._sync = sync
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        branch, failed = self._gates.clock.branch(), None
-        with self._gates.at_work():
+        branch, failed = self._sync.clock.branch(), None
+        with self._sync.running_tool():
             try:
                 output = await self.real(ctx, arguments)
             except ToolError as error:
                 failed = error
-        due = await self._gates.next_of(ctx.call_id)
+        due = await self._sync.next_of(ctx.call_id)
         if isinstance(due, ToolFinished):
             branch.spend(due.seconds)
         if failed is not None:
@@ -191,7 +199,7 @@ class LiveTool(_ToolCopy):
 
 
 async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> None:
-    """Do what the tool did when it was decided; nothing happens, but the gate is passed."""
+    """Repeats the recorded effect so that the policy decides on it; nothing is executed."""
     workspace = ctx.workspace
     try:
         match effect:
@@ -216,8 +224,8 @@ async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> N
         return
 
 
-def _make_output(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
-    """Every call with its result."""
+def _calls_with_results(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
+    """Pairs each call with its result."""
     found = []
     calls: dict[str, ToolCall] = {}
     for event in events:

@@ -1,4 +1,4 @@
-"""Workspaces of a replay: recorded results, or a copy for live tools."""
+"""Workspaces of a replay: one that does nothing, and a copy for live tools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_FILES = 50_000
 
 
 class ScratchWorkspace(DelegatingWorkspace):
-    """Wherever the folder of the record is named, its copy is meant, and the other way round."""
+    """Translates paths between the recorded folder and its copy, in both directions."""
 
     def __init__(self, inner: Workspace, *, root: str, copy: str) -> None:
         super().__init__(inner)
@@ -78,7 +78,7 @@ class ScratchWorkspace(DelegatingWorkspace):
         return SearchResult(matches=matches, files=files, cut=found.cut)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
-        # As it comes, output may be cut in the middle of a path, so it is shown at the end only.
+        # Streamed chunks may split a path, so output is translated at the end only.
         options["on_output"] = None
         done = await self._inner.run(self._translate_cwd(effect), **options)
         return replace(done, output=self._out(done.output), cwd=self._out(done.cwd))
@@ -101,9 +101,9 @@ class ScratchWorkspace(DelegatingWorkspace):
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """UsageError when there is nothing to copy, or too much of it."""
+    """Raises UsageError when the folder is missing or too large."""
     if not source.is_dir():
-        raise UsageError(f"{source} is not here, so tools cannot run live; leave out --tools live.")
+        raise UsageError(f"{source} does not exist, so tools cannot run live; omit --tools live.")
     files = size = 0
     for path in source.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -114,22 +114,22 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 class RecordedWorkspace:
-    """`cwd` is where the shell is at this point of the record."""
+    """Executes nothing. `cwd` is the shell's working directory at this point of the record."""
 
-    def __init__(self, root: str, *, home: str, cwd: str, gates: SyncPoints) -> None:
+    def __init__(self, root: str, *, home: str, cwd: str, sync: SyncPoints) -> None:
         self.root = root
         self.cwd = cwd
-        self.processes: Processes = RecordedProcesses(gates)
+        self.processes: Processes = RecordedProcesses(sync)
         self.is_remote = False
         self.shell = ShellSetup()
         self._home = home
-        self._gates = gates
+        self._sync = sync
 
     def set_cwd(self, cwd: str) -> None:
         self.cwd = cwd
 
     def resolve(self, path: str) -> str:
-        """Links are those of another day: where one was followed, the record says where to."""
+        """Resolves symbolic links as recorded, since the files may have changed."""
         if "\0" in path:
             raise ToolError("A path cannot contain a NUL byte.")
         if path == "~" or path.startswith("~/"):
@@ -142,8 +142,8 @@ class RecordedWorkspace:
         return alike[0] if len(alike) == 1 else plain
 
     def _known_paths(self) -> set[str]:
-        """Those that the call which is planned now touched then."""
-        due = self._gates.due
+        """Returns the recorded paths of the call that is being planned."""
+        due = self._sync.due
         found: set[str] = set()
         for judged in due.judged if isinstance(due, ToolIntended) else ():
             match judged.effect:
@@ -180,8 +180,8 @@ class RecordedWorkspace:
         raise ToolError("A replay starts no processes.")
 
     async def scratch(self, name: str, data: bytes) -> str:
-        """Where the text was put then."""
-        due = self._gates.due
+        """Returns the recorded path of the text."""
+        due = self._sync.due
         if isinstance(due, ToolFinished) and "persisted" in due.result.details:
             return str(due.result.details["persisted"])
         return name
@@ -191,14 +191,13 @@ class RecordedWorkspace:
 
 
 class RecordedProcesses:
-    """None of the processes of another day is there, but for what the record says of one that is
-    sent something."""
+    """Lists only the process that the next recorded effect signals."""
 
-    def __init__(self, gates: SyncPoints) -> None:
-        self._gates = gates
+    def __init__(self, sync: SyncPoints) -> None:
+        self._sync = sync
 
     async def list(self) -> tuple[ProcessInfo, ...]:
-        match self._gates.due:
+        match self._sync.due:
             case EffectDecided(judged=JudgedEffect(effect=SignalProcess() as sent)):
                 info = ProcessInfo(
                     id=sent.process_id,

@@ -1,4 +1,4 @@
-"""A recorded session: its lines, its processes, and the file that holds it."""
+"""A recorded session: its lines, its processes and its file format."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from hermes.providers.recorded.tape import TapedRun
 
 
 class RecordedLine(Value):
-    """A record. `body` is its event in JSON, byte for byte; `hash` is empty when a secret was
-    masked in it or in a record before it."""
+    """A journal record. `body` is the event's exact JSON; `hash` is empty when a secret was masked
+    in this record or an earlier one."""
 
     n: int
     at: float
@@ -52,10 +52,9 @@ class RecordedLine(Value):
 
 
 class Recording(Value):
-    """`shared` is how many records a fork has from its parents: they are where it begins.
-    `kept` are the whole texts of results that were put aside, by their paths. `now` is what the
-    settings are here, for the parts of a session that no tape tells of. `masked` counts the
-    secret values that were taken out."""
+    """`shared` is the number of records that a fork inherits. `saved_results` maps paths to the
+    full texts of truncated results. `now` holds the current settings, used where no tape exists.
+    `masked` counts removed secret values."""
 
     session_id: str
     version: str
@@ -63,37 +62,37 @@ class Recording(Value):
     now: TapeRun
     shared: int = 0
     tapes: tuple[TapedRun, ...] = ()
-    kept: dict[str, str] = {}
+    saved_results: dict[str, str] = {}
     masked: int = 0
 
 
 class ProcessPart(NamedTuple):
-    """The lines from `start` up to `end`, done by one process."""
+    """The lines from `start` up to `end`, written by one process."""
 
     start: int
     end: int
     tape: TapedRun | None
 
 
-def first_place(recording: Recording) -> int:
-    """The first line that is played. Before it stand what a fork shares, the opening, and what
-    was said elsewhere before the session began."""
-    lines, place = recording.lines, recording.shared
-    if place >= len(lines) or not isinstance(lines[place].event, SessionOpened):
-        raise UsageError("The recording does not begin with the opening of a session.")
-    place += 1
+def first_position(recording: Recording) -> int:
+    """Returns the first line to replay: after inherited records, the opening event and imported
+    messages."""
+    lines, position = recording.lines, recording.shared
+    if position >= len(lines) or not isinstance(lines[position].event, SessionOpened):
+        raise UsageError("The recording does not start with the opening event of a session.")
+    position += 1
     taken_over = False
-    while place < len(lines):
-        event = lines[place].event
+    while position < len(lines):
+        event = lines[position].event
         taken_over |= isinstance(event, MessageReceived) and event.past
         if not taken_over or not _is_past(event):
             break
-        place += 1
-    return place
+        position += 1
+    return position
 
 
 def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
-    """In order, without gaps; a process that did nothing has no part."""
+    """Splits the lines by process, in order and without gaps; empty parts are omitted."""
     end = len(recording.lines)
     starts = [max(first, min(tape.run.after, end)) for tape in recording.tapes]
     parts = [ProcessPart(first, starts[0] if starts else end, None)]
@@ -103,15 +102,15 @@ def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
     return [part for part in parts if part.start < part.end]
 
 
-def idle_before(events: Sequence[DurableEvent], place: int) -> int:
-    """The last place, up to this one, at which no turn was under way."""
-    while place > 0 and not isinstance(events[place - 1], TurnEnded):
-        place -= 1
-    return place
+def idle_before(events: Sequence[DurableEvent], position: int) -> int:
+    """Returns the last position up to this one at which no turn was running."""
+    while position > 0 and not isinstance(events[position - 1], TurnEnded):
+        position -= 1
+    return position
 
 
 def shell_before(lines: Sequence[RecordedLine]) -> str:
-    """Where the newest command of these lines has left the shell; "" when none did."""
+    """Returns the shell's working directory after these lines, or "" if unknown."""
     for line in reversed(lines):
         if line.kind != "tool_finished" or b'"cwd"' not in bytes(line.body):
             continue
@@ -133,7 +132,7 @@ def _is_past(event: DurableEvent) -> bool:
 
 
 FORMAT = "hermes-replay-1"
-# Whatever claims to be a session is not unpacked beyond this.
+# Limits decompression of untrusted files.
 MAX_BYTES = 2_000_000_000
 _MAGIC = b"\x1f\x8b"
 
@@ -153,7 +152,7 @@ class SavedFile(Value):
 
 
 class Data(Value):
-    """Bytes in JSON: as text where they are text."""
+    """Bytes in JSON: text if they are valid UTF-8, otherwise Base64."""
 
     text: str = ""
     base64: str = ""
@@ -171,7 +170,7 @@ class Data(Value):
 
 
 class SavedExchange(Value):
-    """An exchange whose bytes can be read; the request is again a difference to the one before."""
+    """An exchange in readable form; the request is stored as a difference to the previous one."""
 
     url: str
     request: Data
@@ -189,7 +188,7 @@ class SavedExchange(Value):
 
 
 class FileEntry(Value):
-    """One line of the file; exactly one field is given."""
+    """One line of the file; exactly one field is set."""
 
     header: Header | None = None
     record: RecordedLine | None = None
@@ -207,19 +206,19 @@ def lines_of(recording: Recording) -> Iterator[bytes]:
 
 
 def pack_recording(recording: Recording) -> bytes:
-    # Without a time in its head, so that the same recording is the same file.
+    # No timestamp in the gzip header: the same recording gives the same file.
     return gzip.compress(b"".join(lines_of(recording)), mtime=0)
 
 
 def load(path: Path) -> Recording:
-    """UsageError when the file is none of ours, or not whole."""
+    """Raises UsageError when the file is not a recording or is incomplete."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == _MAGIC
         with gzip.open(path) if is_packed else path.open("rb") as file:
             data = file.read(MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
+        raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
     return parse(data, str(path))
 
 
@@ -227,12 +226,14 @@ def parse(data: bytes, name: str) -> Recording:
     try:
         entries = [decode(FileEntry, line) for line in data.split(b"\n") if line.strip()]
     except DecodeError as error:
-        raise UsageError(f"{name} is no recorded session ({error}).") from error
+        raise UsageError(f"{name} is not a recorded session ({error}).") from error
     header = entries[0].header if entries else None
     if header is None or header.format != FORMAT:
-        raise UsageError(f"{name} is no recorded session; `hermes sessions export` makes one.")
+        raise UsageError(
+            f"{name} is not a recorded session; create one with `hermes sessions export`."
+        )
     if entries[-1].end != len(entries) - 1:
-        raise UsageError(f"{name} is not whole; take a new copy of it.")
+        raise UsageError(f"{name} is incomplete; copy it again.")
     records = tuple(entry.record for entry in entries if entry.record is not None)
     return Recording(
         session_id=header.session_id,
@@ -241,7 +242,7 @@ def parse(data: bytes, name: str) -> Recording:
         now=header.now,
         shared=header.shared,
         tapes=tuple(_tapes(entries)),
-        kept={entry.kept.path: entry.kept.text for entry in entries if entry.kept},
+        saved_results={entry.kept.path: entry.kept.text for entry in entries if entry.kept},
         masked=header.masked,
     )
 
@@ -267,13 +268,13 @@ def _entries(recording: Recording) -> Iterator[FileEntry]:
         for exchange in tape.exchanges:
             yield FileEntry(exchange=_save_exchange(exchange, before))
             before = exchange.body
-    for path, text in recording.kept.items():
+    for path, text in recording.saved_results.items():
         yield FileEntry(kept=SavedFile(path=path, text=text))
 
 
 def _save_exchange(exchange: RecordedExchange, before: bytes) -> SavedExchange:
     shared = diff_body(before, exchange.body)
-    # A difference may begin inside a letter; then the request stands whole.
+    # A difference that splits a UTF-8 sequence is not text; store the whole request.
     if not Data.of(shared.body).text and shared.body:
         shared = diff_body(b"", exchange.body)
     fields: JsonObject = {

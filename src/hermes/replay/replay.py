@@ -1,4 +1,4 @@
-"""Replays a recording, process after process, and reports the outcome."""
+"""Replays a recording, one process after another, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from hermes.replay.recording import (
     ProcessPart,
     RecordedLine,
     Recording,
-    first_place,
+    first_position,
     idle_before,
     load,
     parts_of,
@@ -49,7 +49,7 @@ from hermes.replay.sync_points import SyncPoints
 class ReplayApp(Protocol):
     """An app that runs in a replay environment."""
 
-    async def open(self, opening: SessionRequest) -> Session: ...
+    async def open(self, request: SessionRequest) -> Session: ...
     async def close(self) -> None: ...
 
 
@@ -57,7 +57,7 @@ OpenApp = Callable[[Config, ReplayEnvironment], ReplayApp]
 
 
 class ReplayRun:
-    """`home` is a folder that nobody else uses. `open_app` makes the app that plays."""
+    """One replay attempt. `home` is its private folder; `open_app` creates the app of a process."""
 
     def __init__(
         self,
@@ -69,51 +69,51 @@ class ReplayRun:
         system: str | None,
         mode: Mode,
         requests_may_differ: bool,
-        then: Provider | None,
+        continue_with: Provider | None,
         env: Mapping[str, str],
         copy: Path | None,
     ) -> None:
         lines = recording.lines if system is None else _with_system(recording, system)
-        self.score = ExpectedEvents(lines, goes_on=then is not None)
+        self.expected = ExpectedEvents(lines, continue_after=continue_with is not None)
         self._recording = recording
         self._home = home
         self._open_app = open_app
         self._requests_may_differ = requests_may_differ
         self._requests = 0
         self._differing: Divergence | None = None
-        self._play = ReplayPlan(
-            self.score,
-            RecordedResults(self.score.events, recording.kept),
+        self._plan = ReplayPlan(
+            self.expected,
+            RecordedResults(self.expected.events, recording.saved_results),
             mode=mode,
             tools=tools,
-            then=then,
+            continue_with=continue_with,
             env=env,
             copy=copy,
         )
 
     @property
     def results(self) -> RecordedResults:
-        """What tools give behind a divergence."""
-        return self._play.results
+        """The tool results used after a divergence."""
+        return self._plan.results
 
-    async def begin(self, place: int) -> None:
-        """Everything before this place is as it was."""
+    async def begin(self, position: int) -> None:
+        """Creates the journal with all records before this position."""
         self._home.mkdir(mode=0o700)
         async with SqliteJournal(Home(self._home).journal, World()) as journal:
-            lines = self.score.lines[:place]
+            lines = self.expected.lines[:position]
             await seed(journal, self._recording.session_id, lines, self._recording.shared)
 
     async def play(self, part: ProcessPart) -> bool:
-        """In a task of its own, out of which no request gets past the tape. Whether any reply was
-        taken from the records for want of one."""
+        """Replays one process in a task of its own, whose requests all go to the tape. Returns
+        whether any reply was taken from the records because there was no tape."""
         return await asyncio.create_task(self._play_process(part))
 
     async def report(self, restarts: tuple[int, ...], words: tuple[str, ...]) -> Report:
-        score, diverged = self.score, self.score.divergence
+        expected, diverged = self.expected, self.expected.divergence
         report = Report(
             session_id=self._recording.session_id,
-            records=len(score.lines),
-            played=len(score.lines) if diverged is None else score.diverged_at,
+            records=len(expected.lines),
+            played=len(expected.lines) if diverged is None else expected.diverged_at,
             requests=self._requests,
             restarts=restarts,
             words=words,
@@ -123,26 +123,26 @@ class ReplayRun:
         async with SqliteJournal(Home(self._home).journal, World()) as journal:
             if diverged is None:
                 return replace(report, hashes=await self._hashes(journal))
-            if not score.is_free:
+            if not expected.is_free:
                 return report
             records = await journal.read(self._recording.session_id, after=diverged.n - 1)
             return replace(report, after=records)
 
     async def _play_process(self, part: ProcessPart) -> bool:
         facts = facts_in(part.tape.run if part.tape is not None else self._recording.now)
-        lines = self.score.lines[self._recording.shared : part.start]
-        gates = SyncPoints(self.score, part.start, requests_may_differ=self._requests_may_differ)
-        current_interceptor.set(TapePlayer((), gates))
-        player = TapePlayer(part.tape.exchanges, gates) if part.tape is not None else None
-        self.score.asks_on = lambda: player is not None and player.upcoming is not None
-        conductor = gates.conductor = Driver(self.score, part.start, part.end)
+        lines = self.expected.lines[self._recording.shared : part.start]
+        sync = SyncPoints(self.expected, part.start, requests_may_differ=self._requests_may_differ)
+        current_interceptor.set(TapePlayer((), sync))
+        player = TapePlayer(part.tape.exchanges, sync) if part.tape is not None else None
+        self.expected.has_more_requests = lambda: player is not None and player.upcoming is not None
+        driver = sync.driver = Driver(self.expected, part.start, part.end)
         config = config_of(facts, self._home)
         environment = ReplayEnvironment(
             config,
             facts,
-            self._play,
-            conductor,
-            gates,
+            self._plan,
+            driver,
+            sync,
             start=part.start,
             player=player,
             known=known_in(part.tape.ways) if part.tape is not None else (),
@@ -150,23 +150,23 @@ class ReplayRun:
         )
         app = self._open_app(config, environment)
         try:
-            await conductor.drive(await app.open(self._opening(facts.attended)))
+            await driver.drive(await app.open(self._session_request(facts.attended)))
         finally:
-            await conductor.stop()
+            await driver.stop()
             await app.close()
-        self._requests += gates.requests
-        self._differing = self._differing or gates.differing
+        self._requests += sync.requests
+        self._differing = self._differing or sync.first_difference
         return environment.without_tape
 
-    def _opening(self, attended: bool) -> SessionRequest:
-        opened = self.score.events[self._recording.shared]
+    def _session_request(self, attended: bool) -> SessionRequest:
+        opened = self.expected.events[self._recording.shared]
         assert isinstance(opened, SessionOpened)
         return SessionRequest(
             source=opened.source, attended=attended, resume=self._recording.session_id
         )
 
     async def _hashes(self, journal: SqliteJournal) -> Literal["same", "differ", "unknown"]:
-        own = self.score.lines[self._recording.shared :]
+        own = self.expected.lines[self._recording.shared :]
         if not all(line.hash for line in own):
             return "unknown"
         found = await journal.reading(lambda db: _chain(db, self._recording.session_id))
@@ -180,24 +180,24 @@ def _chain(db: sqlite3.Connection, session_id: str) -> list[str]:
 
 
 def _with_system(recording: Recording, system: str) -> tuple[RecordedLine, ...]:
-    """The same session, had it been opened with another system text."""
-    place = recording.shared
-    opened = recording.lines[place].event
+    """Returns the lines with another system prompt in the opening event."""
+    position = recording.shared
+    opened = recording.lines[position].event
     assert isinstance(opened, SessionOpened)
     body = msgspec.Raw(encode(replace(opened, system=system)))
-    changed = replace(recording.lines[place], body=body, hash="")
-    return (*recording.lines[:place], changed, *recording.lines[place + 1 :])
+    changed = replace(recording.lines[position], body=body, hash="")
+    return (*recording.lines[:position], changed, *recording.lines[position + 1 :])
 
 
-NO_TAPE = "Nothing was taped for {}: replies were taken from the records, requests not compared."
-GUESSED = "After record {} another process must have gone on; that is a guess."
-MASKED = "{} secret value(s) were masked, so hashes are not compared."
+NO_TAPE = "No tape for {}: replies were taken from the records, requests were not compared."
+GUESSED = "Another process probably continued after record {}; no tape confirms this."
+MASKED = "{} secret value(s) were masked, so hashes were not compared."
 
 
 class ReplayOverrides:
-    """What is to be different from then: `tools` by name, the `system` text, whether tools run
-    `live`. A changed prompt makes every request another one; `requests_may_differ` plays on with
-    the recorded answers all the same. `then` goes on behind a divergence."""
+    """Differences from the recording: `tools` by name, the `system` prompt, live tools (`mode`).
+    A changed prompt changes every request; `requests_may_differ` uses the recorded answers anyway.
+    `continue_with` continues the session after a divergence."""
 
     def __init__(
         self,
@@ -206,13 +206,13 @@ class ReplayOverrides:
         system: str | None = None,
         mode: Mode = "recorded",
         requests_may_differ: bool = False,
-        then: Provider | None = None,
+        continue_with: Provider | None = None,
     ) -> None:
         self.tools = tools or {}
         self.system = system
         self.mode: Mode = mode
         self.requests_may_differ = requests_may_differ
-        self.then = then
+        self.continue_with = continue_with
 
 
 async def replay(
@@ -222,12 +222,12 @@ async def replay(
     open_app: OpenApp,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """UsageError when the recording cannot be played. `env` is what live tools start from; the
-    session's own folder is copied for them and never touched."""
+    """Raises UsageError when the recording cannot be replayed. `env` is the environment of live
+    tools, which work in a copy of the session's folder."""
     recording = await asyncio.to_thread(load, session) if isinstance(session, Path) else session
-    wanted = overrides or ReplayOverrides()
+    changes = overrides or ReplayOverrides()
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
-        run = _Replay(recording, wanted, open_app, env or {}, Path(folder))
+        run = _Replay(recording, changes, open_app, env or {}, Path(folder))
         return await run.report()
 
 
@@ -250,47 +250,47 @@ class _Replay:
         self._words: list[str] = []
 
     async def report(self) -> Report:
-        first = first_place(self._recording)
+        first = first_position(self._recording)
         parts = parts_of(self._recording, first)
-        performance = await self._begin(first)
+        run = await self._begin(first)
         for number, part in enumerate(parts):
             if number:
                 self._restarts.append(part.start)
-            performance = await self._play(performance, part)
-            if performance.score.divergence is not None:
+            run = await self._play(run, part)
+            if run.expected.divergence is not None:
                 break
         if self._recording.masked:
             self._words.append(MASKED.format(self._recording.masked))
-        return await performance.report(tuple(self._restarts), tuple(self._words))
+        return await run.report(tuple(self._restarts), tuple(self._words))
 
-    async def _play(self, performance: ReplayRun, part: ProcessPart) -> ReplayRun:
-        """Where there is no tape, nobody knows when another process came: if the session leaves
-        its record, that may be why."""
-        if await performance.play(part):
-            self._words.append(NO_TAPE.format(_places(part)))
+    async def _play(self, run: ReplayRun, part: ProcessPart) -> ReplayRun:
+        """Replays one part. Without a tape, process starts are unknown: if the session diverges,
+        the rest is tried as another process."""
+        if await run.play(part):
+            self._words.append(NO_TAPE.format(_record_range(part)))
         start = part.start
-        while part.tape is None and performance.score.divergence is not None:
-            reached = performance.score.diverged_at
-            for place in (reached, idle_before(performance.score.events, reached)):
-                if not start < place < part.end:
+        while part.tape is None and run.expected.divergence is not None:
+            reached = run.expected.diverged_at
+            for position in (reached, idle_before(run.expected.events, reached)):
+                if not start < position < part.end:
                     continue
-                other = await self._begin(place)
-                await other.play(ProcessPart(start=place, end=part.end, tape=None))
-                if other.score.divergence is None or other.score.diverged_at > reached:
-                    start = place
+                other = await self._begin(position)
+                await other.play(ProcessPart(start=position, end=part.end, tape=None))
+                if other.expected.divergence is None or other.expected.diverged_at > reached:
+                    start = position
                     break
             else:
                 break
             self._restarts.append(start)
             self._words.append(GUESSED.format(start))
-            performance = other
-        return performance
+            run = other
+        return run
 
-    async def _begin(self, place: int) -> ReplayRun:
-        """A home of its own with everything up to this place."""
+    async def _begin(self, position: int) -> ReplayRun:
+        """Prepares a new home with all records before this position."""
         self._attempts += 1
         home = self._folder / f"home-{self._attempts}"
-        performance = ReplayRun(
+        run = ReplayRun(
             self._recording,
             home,
             self._open_app,
@@ -298,21 +298,21 @@ class _Replay:
             system=self._overrides.system,
             mode=self._overrides.mode,
             requests_may_differ=self._overrides.requests_may_differ,
-            then=self._overrides.then,
+            continue_with=self._overrides.continue_with,
             env=self._env,
             copy=await self._copy() if self._overrides.mode == "live" else None,
         )
-        await performance.begin(place)
-        return performance
+        await run.begin(position)
+        return run
 
     async def _copy(self) -> Path:
         opened = self._recording.lines[self._recording.shared].event
         if not isinstance(opened, SessionOpened):
-            raise UsageError("The beginning of the session is not recorded.")
+            raise UsageError("The start of the session is not recorded.")
         copy = self._folder / f"copy-{self._attempts}"
         await asyncio.to_thread(copy_folder, Path(opened.cwd), copy)
         return copy.resolve()
 
 
-def _places(part: ProcessPart) -> str:
+def _record_range(part: ProcessPart) -> str:
     return f"records {part.start + 1} to {part.end}"

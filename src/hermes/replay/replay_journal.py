@@ -1,4 +1,4 @@
-"""The journal of a replay: a real one, whose records carry the moments of the old ones."""
+"""The journal of a replay: a real journal that writes the recorded timestamps."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from hermes.replay.sync_points import ReplayClock
 
 
 class ReplayJournal(SqliteJournal):
-    """`noted` is told of calls, which are noted only when they are written. `place` is the next
-    line to be written."""
+    """`on_note` receives model calls, which are noted only when they are written. `position` is the
+    next line to write."""
 
     def __init__(
         self,
         path: Path,
         world: World,
         *,
-        score: ExpectedEvents,
+        expected: ExpectedEvents,
         clock: ReplayClock,
-        noted: Callable[[DurableEvent], None],
+        on_note: Callable[[DurableEvent], None],
     ) -> None:
         super().__init__(path, world)
-        self._score = score
+        self._expected = expected
         self._clock = clock
-        self._noted = noted
-        self.place = score.place
+        self._on_note = on_note
+        self.position = expected.position
 
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
@@ -47,7 +47,7 @@ class ReplayJournal(SqliteJournal):
         records: list[Record] = []
         for batch, turn in self._batches(events, turn_id):
             records += await super().append(lease, batch, turn_id=turn)
-            self.place += len(batch)
+            self.position += len(batch)
         return tuple(records)
 
     async def book(
@@ -60,57 +60,55 @@ class ReplayJournal(SqliteJournal):
         caps: Caps,
         turn_id: str = "",
     ) -> tuple[Record, ...]:
-        """What the caps left of a call depends on all else that was spent, so the record says it,
-        not the caps."""
+        """Books the recorded amount, since what the caps grant depends on all other spending."""
         granted = self._grant(call)
-        self._noted(granted)
-        if not (self._score.is_driven or self._score.is_free):
-            await self._score.hang()
-            raise JournalError("The session has left its record.")
+        self._on_note(granted)
+        if not (self._expected.is_driven or self._expected.is_free):
+            await self._expected.wait_for_release()
+            raise JournalError("The session has diverged from its record.")
         *before, booked = await self.append(lease, (*events, granted), turn_id=turn_id)
-        if self._score.other_booking is not None:
-            # What it may cost is said as it was; what it may be is not limited by that.
+        if self._expected.other_booking is not None:
+            # The journal gets the recorded reservation; the call itself keeps its own limit.
             booked = replace(booked, event=call)
         return (*before, booked)
 
     def _grant(self, call: ModelCalled) -> ModelCalled:
-        if not self._score.is_driven:
+        if not self._expected.is_driven:
             return call
-        if (reached := cap_reached(self._score.events, self._score.place)) is not None:
+        if (reached := cap_reached(self._expected.events, self._expected.position)) is not None:
             raise reached
-        due = self._score.due
+        due = self._expected.due
         if isinstance(due, ModelCalled) and due.reserved is not None:
             return self._reservation(call, due.reserved)
         return call
 
     def _reservation(self, call: ModelCalled, left: Usage) -> ModelCalled:
-        """The same call with the amount of then. One that is smaller only in its answer was
-        limited by a cap; any other comes from another request, which is compared next."""
+        """Returns the call with the recorded reservation. A smaller output was limited by a cap;
+        any other difference comes from a different request, which is compared next."""
         if left == call.reserved:
             return call
         as_then = replace(call, reserved=left)
-        if not _is_less(left, call.reserved) and as_then == self._score.due:
-            place = self._score.place
-            self._score.other_booking = (place, encode(as_then), encode(call))
+        if not _is_less(left, call.reserved) and as_then == self._expected.due:
+            position = self._expected.position
+            self._expected.other_booking = (position, encode(as_then), encode(call))
         return as_then
 
     def _batches(
         self, events: Sequence[DurableEvent], turn_id: str
     ) -> Iterator[tuple[Sequence[DurableEvent], str]]:
-        """The events in groups that were written together; each group at its moment. Side work is
-        said to belong to the turn of which it was then: whether one was over when it was written
-        is a matter of chance."""
-        if self._score.is_free:
+        """Groups the events that were written together, with their recorded time and turn. The turn
+        of side work is not compared, since it depends on timing."""
+        if self._expected.is_free:
             yield events, turn_id
             return
-        if not self._score.is_driven:
+        if not self._expected.is_driven:
             return
-        first = self.place
-        lines = self._score.lines[first : first + len(events)]
+        first = self.position
+        lines = self._expected.lines[first : first + len(events)]
         begin = 0
         for number, line in enumerate(lines):
-            if first + number not in self._score.side:
-                self._score.check_turn(first + number, turn_id)
+            if first + number not in self._expected.side:
+                self._expected.check_turn(first + number, turn_id)
             after = lines[number + 1] if number + 1 < len(lines) else None
             if after is None or (after.at, after.turn_id) != (line.at, line.turn_id):
                 self._clock.at = line.at
@@ -121,7 +119,7 @@ class ReplayJournal(SqliteJournal):
 async def seed(
     journal: SqliteJournal, session_id: str, lines: Sequence[RecordedLine], shared: int
 ) -> None:
-    """Write records as they are; those that a fork shares belong to its parent."""
+    """Writes records unchanged; records that a fork inherits go to its parent."""
 
     def work(tx: Transaction) -> None:
         parent = ""
@@ -143,5 +141,5 @@ def _put(tx: Transaction, session: int, lines: Sequence[RecordedLine]) -> None:
 
 
 def _is_less(left: Usage, wanted: Usage | None) -> bool:
-    """A cap left less output than was asked for, and changed nothing else."""
+    """Returns whether only the output is lower, as a cap makes it."""
     return wanted is not None and left.input == wanted.input and left.output < wanted.output

@@ -1,4 +1,4 @@
-"""Makes replayed work wait for its recorded place in the order of events."""
+"""Makes replayed work wait for its recorded position in the order of events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hermes.replay.recording import RecordedLine
 
 
 class ClockBranch:
-    """The time of one task and of the tasks that it starts, as long as they look at no clock."""
+    """The time of a task and of the tasks it starts, until they read the clock themselves."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -40,8 +40,8 @@ class ClockBranch:
 
 
 class ReplayClock:
-    """`at` is the moment of the record that is being written. Tasks that run side by side each
-    have a time of their own, so that what one does takes nothing of the time of another."""
+    """`at` is the time of the record being written. Concurrent tasks have separate monotonic
+    times, so that one does not use up the time of another."""
 
     def __init__(self, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.at = 0.0
@@ -55,7 +55,7 @@ class ReplayClock:
     def monotonic(self) -> float:
         task = _running_task()
         if task is None:
-            # A thread of the journal, which only wants to know how long it is alive.
+            # A journal thread that measures its own lifetime.
             return 0.0
         branch = self._branches.get(task)
         if branch is None:
@@ -64,7 +64,7 @@ class ReplayClock:
         return branch.now
 
     def branch(self) -> ClockBranch:
-        """The time that the running task works in."""
+        """Returns the time of the running task."""
         task = _running_task()
         own = self._branches.get(task) if task is not None else None
         found = own or self._newest.get()
@@ -85,8 +85,8 @@ def _running_task() -> asyncio.Task[object] | None:
 
 
 class ReplayWorld(World):
-    """Gives the names that were given then, each kind in its order, from line `start` on; but for
-    those that somebody else gave."""
+    """Returns the recorded ids, per prefix and in order, from line `start` on. Ids in `others` are
+    skipped."""
 
     def __init__(
         self,
@@ -120,125 +120,129 @@ Done = ToolFinished | ApprovalAsked | QuestionAsked | EffectDecided
 
 
 class Diverged(Exception):
-    """The session has left its record; whoever wants a reply asks somebody else."""
+    """The session diverged; the continuing provider must reply."""
 
 
 class SyncPoints:
-    """For one process of the record. `differing` is the first request that was another one, where
-    that is allowed; `requests` counts those that were compared."""
+    """The sync points of one process. `first_difference` is the first different request where
+    differences are allowed; `requests` counts compared requests."""
 
     def __init__(
-        self, score: ExpectedEvents, start: int, *, requests_may_differ: bool = False
+        self, expected: ExpectedEvents, start: int, *, requests_may_differ: bool = False
     ) -> None:
         self.clock = ReplayClock(self.sleep)
         self.requests = 0
-        self.differing: Divergence | None = None
-        self.conductor: Driver | None = None
-        self._score = score
+        self.first_difference: Divergence | None = None
+        self.driver: Driver | None = None
+        self._expected = expected
         self._start = start
         self._requests_may_differ = requests_may_differ
 
     async def asks(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
-        """See `player.Stage`. What is asked is compared with what was asked then."""
+        """Compares a request with the recorded one (see `TapePlayer`)."""
         self.check()
         if recorded is None:
-            await self._score.rest()
-            await self._has_open_request(body)
+            await self._expected.wait_if_over()
+            await self._handle_request_past_tape(body)
             return
-        self._score.on_booking(recorded.body == body)
+        self._expected.on_booking(recorded.body == body)
         if recorded.body == body:
             self.requests += 1
         elif self._requests_may_differ:
             self.requests += 1
-            self.differing = self.differing or self._score.other_request(recorded.body, body)
+            self.first_difference = self.first_difference or self._expected.other_request(
+                recorded.body, body
+            )
         else:
             await self._diverge(recorded.body, body)
-        await self._score.rest()
+        await self._expected.wait_if_over()
         self.check()
 
     async def left_here(self) -> None:
-        self._stop_if_stopped()
-        await self._score.hang()
+        self._interrupt_if_recorded()
+        await self._expected.wait_for_release()
 
     def passes(self, seconds: float) -> None:
         self.clock.branch().spend(seconds)
 
     async def sleep(self, seconds: float) -> None:
-        """A question lasts until its answer, or until its time was up; all other waits take no
-        time at all."""
-        if self.conductor is not None and self.conductor.has_question:
-            while self._score.is_driven and not self._is_time_up():
-                await self._score.changed()
+        """Waits for the recorded answer or timeout while a question is open; other sleeps take no
+        real time."""
+        if self.driver is not None and self.driver.has_question:
+            while self._expected.is_driven and not self._is_time_up():
+                await self._expected.wait_for_change()
             return
-        await self._score.rest()
-        if self._stop_if_stopped():
-            await self._score.hang()
+        await self._expected.wait_if_over()
+        if self._interrupt_if_recorded():
+            await self._expected.wait_for_release()
         self.passes(seconds)
         await asyncio.sleep(0)
 
     async def next_of(self, call_id: str) -> Done | None:
-        """What a running call does next, once its turn has come; None when there is no record."""
-        while self._score.is_driven:
-            due = self._score.due
+        """Waits for the next recorded event of a running call; None when the session is past the
+        record."""
+        while self._expected.is_driven:
+            due = self._expected.due
             if isinstance(due, Done) and _call_of(due) == call_id and not self._is_lost(due):
                 return due
-            await self._score.changed()
-        if not self._score.is_free:
-            await self._score.hang()
+            await self._expected.wait_for_change()
+        if not self._expected.is_free:
+            await self._expected.wait_for_release()
         return None
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Inside the block something real is done, which may take its time."""
-        if self.conductor is not None:
-            self.conductor.working += 1
+    def running_tool(self) -> Iterator[None]:
+        """Marks a live tool as running, which may take longer than the timeout."""
+        if self.driver is not None:
+            self.driver.working += 1
         try:
             yield
         finally:
-            if self.conductor is not None:
-                self.conductor.working -= 1
+            if self.driver is not None:
+                self.driver.working -= 1
 
     @property
     def due(self) -> DurableEvent | None:
-        return self._score.due if self._score.is_driven else None
+        return self._expected.due if self._expected.is_driven else None
 
-    async def _has_open_request(self, body: bytes) -> None:
-        """The tape has no more: the call was stopped before anything came, or made without one."""
+    async def _handle_request_past_tape(self, body: bytes) -> None:
+        """Handles a request after the end of the tape: the call was interrupted before any answer,
+        or it is new."""
         self.check()
-        if not self._stop_if_stopped():
+        if not self._interrupt_if_recorded():
             await self._diverge(b"", body)
-        await self._score.hang()
+        await self._expected.wait_for_release()
         self.check()
 
     async def _diverge(self, recorded: bytes, body: bytes) -> None:
-        self._score.diverge_at_request(recorded, body)
-        if not self._score.is_free:
-            await self._score.hang()
+        self._expected.diverge_at_request(recorded, body)
+        if not self._expected.is_free:
+            await self._expected.wait_for_release()
         self.check()
 
     def check(self) -> None:
-        """Nobody gets an answer who is not led any more."""
-        if self._score.is_free:
+        """Raises if the session no longer follows the record."""
+        if self._expected.is_free:
             raise Diverged
-        if not self._score.is_driven:
+        if not self._expected.is_driven:
             raise ProviderError(OVER)
 
-    def _stop_if_stopped(self) -> bool:
-        score = self._score
-        if not score.is_driven or not stopped_in_call(score.events, score.place):
+    def _interrupt_if_recorded(self) -> bool:
+        expected = self._expected
+        if not expected.is_driven or not stopped_in_call(expected.events, expected.position):
             return False
-        if self.conductor is not None:
-            self.conductor.interrupt()
+        if self.driver is not None:
+            self.driver.interrupt()
         return True
 
     def _is_lost(self, due: DurableEvent) -> bool:
-        """A call that was stopped while it ran never came to its end."""
-        played = self._score.events[self._start : self._score.place]
+        """Returns whether the call was interrupted while it ran."""
+        played = self._expected.events[self._start : self._expected.position]
         started = {event.call_id for event in played if isinstance(event, ToolStarted)}
         return is_lost(due, started)
 
     def _is_time_up(self) -> bool:
-        due = self._score.due
+        due = self._expected.due
         return isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by == "time"
 
 
