@@ -24,7 +24,7 @@ async def test_what_is_remembered_is_listed_explained_and_taken_back(talk: Talk)
 async def test_what_waits_is_decided_here(talk: Talk) -> None:
     assert await typed(talk, "/memory pending") == "Nothing waits."
     said = await typed(talk, "/memory approval on")
-    assert said == "From the next session on, everything waits for your word."
+    assert said == "From the next session on, all changes need your approval."
     assert "Nothing is remembered yet." in await typed(talk, "/memory approve c1")
 
 

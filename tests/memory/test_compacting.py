@@ -214,7 +214,7 @@ async def test_a_provider_hears_of_everything_that_becomes_of_a_session(tmp_path
 
 
 async def test_a_provider_that_is_not_there_is_named_once(tmp_path: Path) -> None:
-    words = "There is no memory provider 'nobody'; none is used."
+    words = "Unknown memory provider 'nobody'; none is used."
     async with (
         ScriptedServer(model) as server,
         opened(tmp_path, server, flags={"memory.provider": "nobody"}) as (app, session),

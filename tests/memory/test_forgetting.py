@@ -116,7 +116,7 @@ def test_foreign_and_indexed_databases_are_told_of(tmp_path: Path) -> None:
     before = foreign.read_bytes()
     changed, left = sweep(tmp_path, remove_phrases)
     assert sorted(changed) == [str(tmp_path / "note.db"), str(indexed)]
-    assert f"{foreign} says it too" in left
-    assert any("an index of its own, said" in each for each in left)
+    assert f"{foreign} also contains it" in left
+    assert any("a virtual table, said" in each for each in left)
     assert foreign.read_bytes() == before
     assert (tmp_path / "note.db").read_text() == "no database: [gone]"

@@ -182,7 +182,7 @@ async def test_an_unused_session_does_not_bring_back_what_was_forgotten(talk: Ta
         await app.close_session(session)
         unused = await other.open(opening())
         await forget(app.memory, app.archive, await plan_forget(app.memory, "m1"))
-        with pytest.raises(JournalError, match="begin a new one"):
+        with pytest.raises(JournalError, match="start a new session"):
             await unused.send(Say(text="Hello"))
     assert_nowhere(talk.folder, FACT)
 

@@ -1,4 +1,4 @@
-"""Forgetting for good: what was said and remembered leaves every file of a home."""
+"""Erases text from all files of a home: journal, memory, recordings, checkpoints and others."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
     from hermes.memory.service import MemoryService
 
-LEAST_CHARS = 4
-_IN_THE_LOG = (
-    "{} may still have it on old pages, because another program reads there; they go at the next "
-    "start of Hermes after that has ended"
+MIN_CHARS = 4
+_IN_WAL = (
+    "{} may still have it on old pages because another program is reading the file; they are "
+    "removed at the next start of Hermes after that program has ended"
 )
 
 
 class ForgetReport(Value):
-    """What was done. `left` are places that still have it, or cannot be looked into."""
+    """What was erased. `left` lists places that still contain the text or cannot be searched."""
 
     texts: int
     entries: tuple[int, ...] = ()
@@ -43,61 +43,65 @@ class ForgetReport(Value):
     left: tuple[str, ...] = ()
 
 
-async def plan_forget(memory: MemoryService, named: str, also: Sequence[str] = ()) -> ForgetPlan:
-    """What somebody wants to be forgotten: an entry by number or text, with all that it ever said,
-    or any words; UsageError when they are too few, NotFound when they stand nowhere."""
+async def plan_forget(
+    memory: MemoryService, reference: str, also: Sequence[str] = ()
+) -> ForgetPlan:
+    """Plans what to erase: an entry by number or text with all its versions, or any text. Raises
+    UsageError for texts that are too short, NotFound for unknown entries."""
     memories = memory.of()
     try:
-        found = await memories.plan_forget(entry=await memories.resolve_entry(named))
+        found = await memories.plan_forget(entry=await memories.resolve_entry(reference))
     except NotFound as error:
-        if error.near or named.strip().removeprefix("m").isdecimal():
+        if error.near or reference.strip().removeprefix("m").isdecimal():
             raise
-        found = await memories.plan_forget(text=named)
+        found = await memories.plan_forget(text=reference)
     more = [await memories.plan_forget(text=text) for text in also]
-    whole = ForgetPlan(
+    merged = ForgetPlan(
         texts=tuple(dict.fromkeys(text for each in (found, *more) for text in each.texts)),
         changes=tuple(dict.fromkeys(n for each in (found, *more) for n in each.changes)),
         sources=tuple(dict.fromkeys(s for each in (found, *more) for s in each.sources)),
     )
-    if not whole.texts:
-        raise NotFound("All that this entry said is forgotten already.")
-    if any(len(text.strip()) < LEAST_CHARS for text in whole.texts):
-        raise UsageError(f"Fewer than {LEAST_CHARS} characters stand in too many places; say more.")
-    return whole
+    if not merged.texts:
+        raise NotFound("All texts of this entry are already erased.")
+    if any(len(text.strip()) < MIN_CHARS for text in merged.texts):
+        raise UsageError(
+            f"Fewer than {MIN_CHARS} characters match too many places; use a longer text."
+        )
+    return merged
 
 
 async def find_traces(
-    memory: MemoryService, archive: SessionArchive, what: ForgetPlan
+    memory: MemoryService, archive: SessionArchive, plan: ForgetPlan
 ) -> dict[str, tuple[int, ...]]:
-    """The records in which it stands, by session."""
+    """Returns the records that contain the texts, by session."""
     if not memory.run.home.journal.exists():
         return {}
     return await find_affected(
-        memory.journal, Phrases(what.texts), near=await _near(memory, archive, what)
+        memory.journal, Phrases(plan.texts), near=await _near(memory, archive, plan)
     )
 
 
 async def forget(
     memory: MemoryService,
     archive: SessionArchive,
-    what: ForgetPlan,
+    plan: ForgetPlan,
     *,
     by: str = "owner",
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> ForgetReport:
-    """Everywhere or, when a session that holds it is in use, nowhere: SessionBusy. May be done
-    again when it was cut short."""
-    phrases = Phrases(what.texts)
-    near = await _near(memory, archive, what)
+    """Erases the texts everywhere. Raises SessionBusy and changes nothing when an affected session
+    is in use. Safe to repeat after an interruption."""
+    phrases = Phrases(plan.texts)
+    near = await _near(memory, archive, plan)
     done = Erasure()
     if memory.run.home.journal.exists():
         done = await erase(
             memory.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
         )
-    left = [] if done.is_wiped else [_IN_THE_LOG.format(memory.run.home.journal)]
+    left = [] if done.is_wiped else [_IN_WAL.format(memory.run.home.journal)]
     entries = tuple(sorted({c.entry for c in await memory.of().changes()
-                            if c.id in what.changes}))  # fmt: skip
-    left += await _forget_memories(memory, what, patience_seconds)
+                            if c.id in plan.changes}))  # fmt: skip
+    left += await _forget_memories(memory, plan, patience_seconds)
     if memory.run.home.index.exists():
         await archive.rebuild_index()
     recordings = await asyncio.to_thread(_drop_recordings, memory.run.home, tuple(done.sessions))
@@ -107,7 +111,7 @@ async def forget(
     left += more
     left += await memory.forget_outside(phrases.remove_phrases)
     return ForgetReport(
-        texts=len(what.texts),
+        texts=len(plan.texts),
         entries=entries,
         sessions=tuple(done.sessions),
         records=sum(map(len, done.sessions.values())),
@@ -119,38 +123,38 @@ async def forget(
 
 
 async def _forget_memories(
-    memory: MemoryService, what: ForgetPlan, patience_seconds: float
+    memory: MemoryService, plan: ForgetPlan, patience_seconds: float
 ) -> list[str]:
-    """In the memory of everybody who was told the same."""
+    """Erases the texts from the memories of all people that contain them."""
     memories = memory.of()
-    for scope in sorted(await memories.holders(what) | {OWNER}):
-        await memory.of(scope).forget(what)
+    for scope in sorted(await memories.holders(plan) | {OWNER}):
+        await memory.of(scope).forget(plan)
     is_wiped = await memories.scrub(patience_seconds=patience_seconds)
     return [] if is_wiped else [describe_leftover(memory.run.home.memories / "ledger.db")]
 
 
 async def _near(
-    memory: MemoryService, archive: SessionArchive, what: ForgetPlan
+    memory: MemoryService, archive: SessionArchive, plan: ForgetPlan
 ) -> dict[str, Mentions]:
-    """Where it was said, also in the sessions whose records a fork shares."""
+    """Returns where the texts were mentioned, including the ancestors of forks."""
     found: dict[str, Mentions] = {}
-    for source in what.sources:
+    for source in plan.sources:
         if not source.session_id:
             continue
-        here = Mentions(
+        mentions = Mentions(
             turns=frozenset({source.turn_id} - {""}),
-            records=frozenset({source.n} - {0}) | await _taken_records(memory, source),
+            records=frozenset({source.n} - {0}) | await _answered_messages(memory, source),
         )
         for session_id in (source.session_id, *await _ancestors(archive, source.session_id)):
             before = found.get(session_id, Mentions())
             found[session_id] = Mentions(
-                turns=before.turns | here.turns, records=before.records | here.records
+                turns=before.turns | mentions.turns, records=before.records | mentions.records
             )
     return found
 
 
-async def _taken_records(memory: MemoryService, source: ChangeSource) -> frozenset[int]:
-    """The messages that the turn has answered."""
+async def _answered_messages(memory: MemoryService, source: ChangeSource) -> frozenset[int]:
+    """Returns the messages that the turn answered."""
     try:
         records = await memory.journal.read(source.session_id)
     except NotFound:
@@ -171,8 +175,8 @@ async def _ancestors(archive: SessionArchive, session_id: str) -> tuple[str, ...
 
 
 def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
-    """Tapes hold requests as differences and answers in pieces; a session without them stays as it
-    is, it only cannot be replayed."""
+    """Deletes tapes, which store requests as differences and answers in chunks. Without its tape a
+    session is replayed from the records only."""
     count = 0
     for session_id in sessions:
         for tape in (home.sessions / session_id / TAPES).glob("*"):

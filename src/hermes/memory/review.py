@@ -49,15 +49,14 @@ if TYPE_CHECKING:
 
 REVIEW_TASK = "background_review"
 REVIEW_ROUNDS = 4
-QUOTED = 12_000
+MAX_CHARS = 12_000
 SAVED = "💾 Memory updated"
-WAITS = "Something waits to be remembered: `hermes memory pending` shows it."
-DENIED = "Not allowed, and nobody is asked now. Leave it."
+WAITS = "A memory change needs your approval: `hermes memory pending` shows it."
+DENIED = "Not allowed without approval, which a review cannot get. Skip it."
 
 
 class ReviewedSession(Protocol):
-    """A session that is looked back upon: one that is open, or one of the past. Costs are booked
-    by `meter`."""
+    """A session under review, open or closed. Costs are booked on `meter`."""
 
     @property
     def id(self) -> str: ...
@@ -70,8 +69,8 @@ class ReviewedSession(Protocol):
 
 
 class MemoryReview:
-    """For one session. It may call the memory tool and nothing else; nothing that takes a question
-    is done, and where strangers' words are in view, nothing at all."""
+    """Reviews one session. Only the memory tool is offered; changes that need approval are refused,
+    and sessions with untrusted text are not reviewed."""
 
     def __init__(
         self,
@@ -89,11 +88,11 @@ class MemoryReview:
 
     @property
     def _memories(self) -> Memories:
-        """Of whoever speaks in the session."""
+        """The memories of the person in the session."""
         return self._memory.of(self._memory.scope(self._opened))
 
     async def follow(self, events: Subscription) -> None:
-        """Count the turns since memory was last changed, and look back when it is time."""
+        """Counts the turns since the last change of memory, and reviews when due."""
         try:
             async for record in events:
                 event = record.event
@@ -106,61 +105,70 @@ class MemoryReview:
 
     async def _on_turn_end(self, turn_id: str) -> None:
         self._turns += 1
-        words = review_request(self._turns, self._memory.run.settings.memory.nudge_interval)
+        instructions = review_request(self._turns, self._memory.run.settings.memory.nudge_interval)
         transcript = self._session.transcript
-        if not words or transcript.provider in IN_PROCESS or untrusted_in(transcript.origins()):
+        if (
+            not instructions
+            or transcript.provider in IN_PROCESS
+            or untrusted_in(transcript.origins())
+        ):
             return
         self._turns = 0
         try:
-            await self.review(words, turn_id)
+            await self.review(instructions, turn_id)
         except HermesError:
-            # Nobody asked for it, so nobody is told that it did not work.
+            # The user did not request the review, so a failure is not reported.
             return
 
     async def review(
         self,
-        words: str,
+        instructions: str,
         turn_id: str,
-        looked_at: Sequence[Message] | None = None,
+        messages_to_review: Sequence[Message] | None = None,
         *,
         label: str = "review",
         rounds: int = REVIEW_ROUNDS,
     ) -> None:
-        """At these messages, or at all of them. The label tells one look of a turn from another, so
-        that none is carried out twice."""
+        """Reviews these messages, or all. The label distinguishes reviews of one turn, so that none
+        is executed twice."""
         known = (await self._memories.snapshot()).text or "Memory is empty."
-        said = digest(self._session.transcript.messages if looked_at is None else looked_at)
-        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
-        desk = await self.tool_service(turn_id)
+        text = digest(
+            self._session.transcript.messages if messages_to_review is None else messages_to_review
+        )
+        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{text}"),)
+        service = await self.tool_service(turn_id)
         for number in range(rounds):
-            prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
+            prompt = Prompt(system=instructions, messages=messages, tools=(memory.spec,))
             reply = await self._auxiliary().ask(self._task, prompt, self._session.meter)
             if not reply.message.calls:
                 return
-            place = f"{label} {number}"
-            results = [await self.answer(desk, place, call) for call in reply.message.calls]
+            prefix = f"{label} {number}"
+            results = [await self.answer(service, prefix, call) for call in reply.message.calls]
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
 
-    async def answer(self, desk: MemoryToolService, place: str, call: ToolCall) -> ToolResult:
+    async def answer(self, service: MemoryToolService, prefix: str, call: ToolCall) -> ToolResult:
         try:
-            output = await self._carry_out(desk, place, call)
+            output = await self._execute(service, prefix, call)
         except (ToolError, DecodeError) as error:
             output = ToolOutput.text(str(error), failed=True)
         return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
 
-    async def _carry_out(self, desk: MemoryToolService, place: str, call: ToolCall) -> ToolOutput:
+    async def _execute(self, service: MemoryToolService, prefix: str, call: ToolCall) -> ToolOutput:
         if call.name != memory.name or call.broken:
             raise ToolError(f"Only {memory.name} can be called now.")
         arguments = memory.parameters.decode(call.arguments)
-        wishes = operations_of(arguments)
+        operations = operations_of(arguments)
         self._check(arguments)
-        output = await execute(desk, f"{place} {call.id}", arguments["target"], wishes)
+        output = await execute(service, f"{prefix} {call.id}", arguments["target"], operations)
         if not output.failed and output.details.get("changes"):
-            self._tell([wish.content or wish.old_text for wish in wishes], output.details["held"])
+            self._tell(
+                [operation.content or operation.old_text for operation in operations],
+                output.details["held"],
+            )
         return output
 
     def _tell(self, texts: Sequence[str], held: str) -> None:
-        """What waits for a person is told even to one who wants to hear of nothing else."""
+        """Notifies the user. Pending changes are reported even if notifications are off."""
         wanted = self._memory.run.settings.display.memory_notifications
         if held:
             self._session.tell(WAITS)
@@ -170,20 +178,20 @@ class MemoryReview:
             self._session.tell(SAVED)
 
     def _check(self, arguments: JsonObject) -> None:
-        """The rules of the home hold here too."""
+        """Applies the policy."""
         rules = rules_for(self._memory.run.config, self._opened.cwd or "/", self._opened.source)
         origins = self._session.transcript.origins()
-        for effect in memory.effects(_NOWHERE, arguments):
+        for effect in memory.effects(_NO_WORKSPACE, arguments):
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
                 raise ToolError(DENIED)
 
     async def tool_service(self, turn_id: str) -> MemoryToolService:
-        """Changes have the words that the turn answered as their source."""
+        """Returns a memory service whose changes have the turn's message as their source."""
         records = await self._memory.journal.read(self._session.id)
         n = message_number(records, turn_id)
         held = APPROVAL if self._memory.run.settings.memory.write_approval else ""
 
-        async def witness(call_id: str) -> CallFacts:
+        async def describe_call(call_id: str) -> CallFacts:
             source = ChangeSource(
                 kind="review",
                 session_id=self._session.id,
@@ -197,9 +205,11 @@ class MemoryReview:
                 source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held
             )
 
-        remembering = self._memory
-        heard = partial(remembering.notify_change, self._session.id)
-        return MemoryToolService(self._memories, witness, targets=remembering.targets, heard=heard)
+        memory_service = self._memory
+        on_change = partial(memory_service.notify_change, self._session.id)
+        return MemoryToolService(
+            self._memories, describe_call, targets=memory_service.targets, on_change=on_change
+        )
 
     def _auxiliary(self) -> SideModel:
         transcript = self._session.transcript
@@ -212,7 +222,7 @@ class MemoryReview:
 
 
 class NoWorkspace:
-    """Where effects of memory take place: in no folder."""
+    """A workspace for effects that have no folder."""
 
     cwd = "/"
 
@@ -220,11 +230,11 @@ class NoWorkspace:
         return path
 
 
-_NOWHERE = NoWorkspace()
+_NO_WORKSPACE = NoWorkspace()
 
 
 def digest(messages: Sequence[Message]) -> str:
-    """Who said what, as much of the end as fits; what tools gave is left out."""
+    """Renders the last part of the conversation without tool results."""
     lines: list[str] = []
     for message in messages:
         match message:
@@ -234,19 +244,19 @@ def digest(messages: Sequence[Message]) -> str:
                 lines.append(f"Assistant: {message.text}")
             case _:
                 continue
-    return "\n\n".join(lines)[-QUOTED:]
+    return "\n\n".join(lines)[-MAX_CHARS:]
 
 
 FLUSH_TASK = "flush_memories"
 TOOL = "memory"
-# Whoever waits for an answer waits for this too.
+# The user waits for the flush before the answer.
 SECONDS = 45.0
 FLUSH_ROUNDS = 2
 
 
 class MemoryFlush:
-    """For one session: durable facts go to memory, and what else models the user may say what the
-    summary must keep. Whatever goes wrong, the conversation is shortened all the same."""
+    """Saves durable facts of one session before a compaction and asks the memory provider what the
+    summary must contain. Failures do not prevent the compaction."""
 
     def __init__(self, memory: MemoryService, session_id: str, opened: SessionOpened) -> None:
         self._memory = memory
@@ -255,20 +265,20 @@ class MemoryFlush:
 
     async def __call__(self, messages: tuple[Message, ...]) -> str:
         session = self._memory.find_session(self._session_id)
-        words = self._words(session)
-        if words:
+        instructions = self._instructions(session)
+        if instructions:
             try:
                 async with asyncio.timeout(SECONDS):
-                    await self._save(session, words, messages)
+                    await self._save(session, instructions, messages)
             except (HermesError, TimeoutError):
-                # Nobody asked for it, so nobody is told that it did not work.
+                # The user did not request the flush, so a failure is not reported.
                 pass
         if not self._memory.run.settings.memory.provider:
             return ""
-        return await self._memory.user_model.to_keep(self._session_id, messages)
+        return await self._memory.user_model.summary_text(self._session_id, messages)
 
-    def _words(self, session: Session) -> str:
-        """What to ask; "" where there is nothing to save or nobody to do it."""
+    def _instructions(self, session: Session) -> str:
+        """Returns the instructions, or "" if no flush is due or possible."""
         transcript, opened = session.transcript, self._opened
         if TOOL not in opened.tools or not self._memory.scope(opened):
             return ""
@@ -277,10 +287,12 @@ class MemoryFlush:
         turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
         return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
 
-    async def _save(self, session: Session, words: str, messages: tuple[Message, ...]) -> None:
+    async def _save(
+        self, session: Session, instructions: str, messages: tuple[Message, ...]
+    ) -> None:
         review = MemoryReview(self._memory, session, self._opened, task=FLUSH_TASK)
         await review.review(
-            words,
+            instructions,
             session.transcript.turn_id,
             messages,
             label=f"flush {len(session.transcript.compactions)}",

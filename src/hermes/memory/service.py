@@ -1,5 +1,4 @@
-"""Memory joined to an app: whose it is, what a session sees of it, and where its changes come
-from."""
+"""The memory of a home: scopes, snapshots for sessions, and the sources of changes."""
 
 from __future__ import annotations
 
@@ -48,21 +47,21 @@ if TYPE_CHECKING:
     from hermes.models.models import Models
 
 APPROVAL = "memory.write_approval is on"
-OUTDATED = "Something was forgotten since this session was opened; begin a new one."
-# Sessions that work for another one are given what they need in words.
+OUTDATED = "Memory was erased after this session was opened; start a new session."
+# Child sessions get what they need in their task.
 WITHOUT_MEMORY = ("subagent", "batch")
-# Before names of others, so that none of them is ever taken for the owner.
-PEOPLE = "person:"
-# Nobody has said yes in these names.
-NOBODY = ("time", "stop", "restart")
+# Prefix of other people's scopes, so that no name equals the owner's scope.
+PERSON_PREFIX = "person:"
+# Values of `by` for answers that no person gave.
+NOT_A_PERSON = ("time", "stop", "restart")
 
 
 def scope_of(session: SessionRequest | SessionOpened) -> str:
-    """Whose memory a session has; "" for none. The role of a member or a guest alone is not enough
-    to tell what one of them said from what another did, so without a name they have none. With
-    the rights of the owner and the name of somebody else, it is the memory of the latter."""
+    """Returns the memory scope of a session, "" for none. Members and guests need a name, since
+    their role alone does not identify them. A named person's scope takes precedence over the
+    owner's, even with the owner's rights."""
     if session.person:
-        return f"{PEOPLE}{session.person}"
+        return f"{PERSON_PREFIX}{session.person}"
     return OWNER if session.principal in ("owner", "system") else ""
 
 
@@ -73,7 +72,7 @@ class MemoryUsage(Value):
 
 
 class MemoryStatus(Value):
-    """`hidden` entries look like orders and are not shown to models."""
+    """`hidden` entries look like instructions and are not shown to models."""
 
     parts: dict[Target, MemoryUsage]
     pending: int
@@ -83,8 +82,8 @@ class MemoryStatus(Value):
 
 
 class EntryHistory(Value):
-    """An entry, if it still stands, with all its changes, oldest first, and the words that led to
-    each, "" where nobody has said any."""
+    """An entry, if it still exists, with all its changes, oldest first. `said` holds the message
+    that led to each change, or ""."""
 
     entry: MemoryEntry | None
     changes: tuple[MemoryChange, ...]
@@ -92,8 +91,8 @@ class EntryHistory(Value):
 
 
 class MemoryService:
-    """The memories of a home. Nothing is opened before it is needed. `providers` are the memory
-    providers that plugins bring, by name; `load_plugins` makes sure that they are there."""
+    """The memories of a home, opened on first use. `providers` are the memory providers of plugins
+    by name; `load_plugins` loads them."""
 
     def __init__(
         self,
@@ -116,12 +115,12 @@ class MemoryService:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What is switched on."""
-        wanted: dict[Target, bool] = {
+        """The enabled targets."""
+        enabled: dict[Target, bool] = {
             "memory": self._settings.memory_enabled,
             "user": self._settings.user_profile_enabled,
         }
-        return tuple(target for target, is_on in wanted.items() if is_on)
+        return tuple(target for target, is_on in enabled.items() if is_on)
 
     def of(self, scope: str = OWNER) -> Memories:
         if scope not in self._open:
@@ -140,17 +139,17 @@ class MemoryService:
 
     @cached_property
     def user_model(self) -> UserModels:
-        """What else models the user."""
+        """The configured memory provider."""
         from hermes.memory.user_model import UserModels
 
         return UserModels(self)
 
     def notify_change(
-        self, session_id: str, target: Target, wishes: Sequence[Operation], source: ChangeSource
+        self, session_id: str, target: Target, operations: Sequence[Operation], source: ChangeSource
     ) -> None:
-        """What else models the user hears of every change."""
+        """Reports a change to the configured memory provider."""
         if self._settings.provider:
-            self.user_model.notify_change(session_id, target, wishes, source)
+            self.user_model.notify_change(session_id, target, operations, source)
 
     async def detach(self, session_id: str) -> None:
         if "user_model" in self.__dict__:
@@ -160,33 +159,33 @@ class MemoryService:
         while self._open:
             self._open.popitem()[1].close()
 
-    async def snapshot(self, opening: SessionRequest) -> MemorySnapshot:
-        """What a session that opens now is told, for as long as it lives."""
-        if not opening.rules:
+    async def snapshot(self, request: SessionRequest) -> MemorySnapshot:
+        """Returns the memory text of a new session, fixed for its lifetime."""
+        if not request.rules:
             return MemorySnapshot()
-        return await self.snapshot_for(opening)
+        return await self.snapshot_for(request)
 
     async def snapshot_for(self, session: SessionRequest | SessionOpened) -> MemorySnapshot:
         scope = self.scope(session)
         return await self.of(scope).snapshot(self.targets) if scope else MemorySnapshot()
 
     def scope(self, session: SessionRequest | SessionOpened) -> str:
-        """Whose memory a session works with as things are; "" for none."""
+        """Returns the memory scope of a session under the current settings; "" for none."""
         is_without = session.source in WITHOUT_MEMORY or not self.targets
         return "" if is_without else scope_of(session)
 
     def by_hand(self, surface: str, session_id: str = "") -> ChangeSource:
-        """The source of what a person does with a command."""
+        """Returns the source of a change that a person makes with a command."""
         return ChangeSource(kind="person", person=OWNER, surface=surface, session_id=session_id)
 
-    def set_approval(self, wanted: bool) -> str:
-        """Have everything wait for a person from the next session on, or not."""
+    def set_approval(self, enabled: bool) -> str:
+        """Sets whether all changes need approval, from the next session on."""
         from hermes.config.edit import set_from_text
 
-        set_from_text(self.run.home, "memory.write_approval", "true" if wanted else "false")
-        if wanted:
-            return "From the next session on, everything waits for your word."
-        return "From the next session on, only what is suspicious waits for your word."
+        set_from_text(self.run.home, "memory.write_approval", "true" if enabled else "false")
+        if enabled:
+            return "From the next session on, all changes need your approval."
+        return "From the next session on, only suspicious changes need your approval."
 
     async def status(self) -> MemoryStatus:
         memories = self.of()
@@ -210,16 +209,16 @@ class MemoryService:
             provider=self._settings.provider,
         )
 
-    async def why(self, named: str) -> EntryHistory:
-        """How an entry came to say what it says; NotFound."""
+    async def why(self, reference: str) -> EntryHistory:
+        """Returns the history of an entry; raises NotFound."""
         memories = self.of()
-        life = await memories.history_of(await memories.resolve_entry(named))
-        standing = {entry.id: entry for entry in await memories.entries()}
-        said = [await self._original_text(change.source) for change in life]
-        return EntryHistory(entry=standing.get(life[0].entry), changes=life, said=tuple(said))
+        changes = await memories.history_of(await memories.resolve_entry(reference))
+        current = {entry.id: entry for entry in await memories.entries()}
+        said = [await self._original_text(change.source) for change in changes]
+        return EntryHistory(entry=current.get(changes[0].entry), changes=changes, said=tuple(said))
 
     async def _original_text(self, source: ChangeSource) -> str:
-        """The words that led to a change, as the journal still has them."""
+        """Returns the message that led to a change, if the journal still has it."""
         if not source.session_id or not source.n:
             return ""
         try:
@@ -230,40 +229,41 @@ class MemoryService:
         return found.message.text if isinstance(found, MessageReceived) else ""
 
     async def forget_outside(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Take words out of what else models the user; where they may be left."""
-        # A plugin may be what models them.
+        """Removes phrases from the memory provider; returns where they may remain."""
+        # The provider may come from a plugin.
         await self.load_plugins()
         return await self.user_model.forget(remove_phrases)
 
-    def guard(self, recorder: Recorder, taken: MemorySnapshot) -> None:
-        """A session that nobody has spoken in yet must not bring back what was forgotten since."""
+    def guard(self, recorder: Recorder, snapshot: MemorySnapshot) -> None:
+        """Prevents a session without messages from storing memory that was erased meanwhile."""
 
         def check() -> None:
-            if self.of().is_outdated(taken):
+            if self.of().is_outdated(snapshot):
                 raise JournalError(OUTDATED)
 
         recorder.before_opening = check
 
     def tool_service(self, session_id: str, opened: SessionOpened) -> MemoryToolService:
-        """What the memory tool of a session works with."""
+        """Returns the service of a session's memory tool."""
         from hermes.memory.tools import MemoryToolService
 
         scope = self.scope(opened)
         if not scope:
             return MemoryToolService()
 
-        async def witness(call_id: str) -> CallFacts:
+        async def describe(call_id: str) -> CallFacts:
             return await self.describe_call(session_id, opened, call_id)
 
-        heard = partial(self.notify_change, session_id)
-        return MemoryToolService(self.of(scope), witness, targets=self.targets, heard=heard)
+        on_change = partial(self.notify_change, session_id)
+        return MemoryToolService(
+            self.of(scope), describe, targets=self.targets, on_change=on_change
+        )
 
     async def describe_call(
         self, session_id: str, opened: SessionOpened, call_id: str, *, own: str = ""
     ) -> CallFacts:
-        """What the journal tells of a call that is under way. What came about in sight of
-        untrusted words waits for a person, unless one was asked. Words from `own` are no news to
-        whoever is told."""
+        """Returns the facts of a running call from the journal. A change made while untrusted text
+        is in view needs approval. The origin `own` does not count as untrusted."""
         from hermes.memory.tools import CallFacts
 
         transcript = self.find_session(session_id).transcript
@@ -291,7 +291,7 @@ class MemoryService:
 
 
 def message_number(records: Sequence[Record], turn_id: str) -> int:
-    """The record of the words that the turn answers: the last that it has taken up so far."""
+    """Returns the record of the last message that the turn has taken up, or 0."""
     taken = [
         n
         for record in records
@@ -302,7 +302,7 @@ def message_number(records: Sequence[Record], turn_id: str) -> int:
 
 
 def find_approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
-    """Who was asked whether this call may be remembered and said yes, "" for nobody."""
+    """Returns who approved this memory call, or ""."""
     asked = {
         record.event.id
         for record in records
@@ -316,6 +316,6 @@ def find_approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
         for record in records
         if isinstance(record.event, ApprovalAnswered) and record.event.id in asked
     ]
-    if not answers or any(each.choice == DENY or each.by in NOBODY for each in answers):
+    if not answers or any(each.choice == DENY or each.by in NOT_A_PERSON for each in answers):
         return ""
     return answers[-1].by

@@ -1,4 +1,4 @@
-"""What a session is told of memory and of its user; where there is nothing, nothing is loaded."""
+"""Memory in the system prompt of a session; loads nothing if there is no memory."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class SessionMemory:
-    """The text for the prompt, and a guard against what is forgotten before it is written down."""
+    """The memory text of a new session, and a guard against erasure before it is journaled."""
 
-    def __init__(self, memory: MemoryService, taken: MemorySnapshot | None) -> None:
+    def __init__(self, memory: MemoryService, snapshot: MemorySnapshot | None) -> None:
         self._memory = memory
-        self._taken = taken
-        self.text = taken.text if taken else ""
+        self._snapshot = snapshot
+        self.text = snapshot.text if snapshot else ""
 
     def guard(self, recorder: Recorder) -> None:
-        if self._taken and self.text:
-            self._memory.guard(recorder, self._taken)
+        if self._snapshot and self.text:
+            self._memory.guard(recorder, self._snapshot)
 
 
-async def session_memory(memory: MemoryService, opening: SessionRequest) -> SessionMemory:
+async def session_memory(memory: MemoryService, request: SessionRequest) -> SessionMemory:
     is_new = not memory.run.home.memories.exists()
-    return SessionMemory(memory, None if is_new else await memory.snapshot(opening))
+    return SessionMemory(memory, None if is_new else await memory.snapshot(request))
 
 
 def external_block(memory: MemoryService, session: SessionRequest | SessionOpened) -> str:
-    """What the system text says of what else models the user."""
+    """Returns the memory provider's block of the system prompt."""
     return memory.user_model.block(session) if memory.run.settings.memory.provider else ""
 
 
@@ -46,24 +46,24 @@ async def renew_system(
     transcript: Transcript,
     window: int,
 ) -> str:
-    """The system text with memory as it is now; "" when nothing has changed."""
+    """Returns the system prompt with the current memory; "" when nothing has changed."""
     if memory.run.settings.memory.provider:
         memory.user_model.on_compaction(session_id)
     if not memory.run.home.memories.exists():
         return ""
-    taken = await memory.snapshot_for(opened)
+    snapshot = await memory.snapshot_for(opened)
     system = transcript.system
     text = with_memory(
         system,
-        fit_block("memory", taken.text, window),
+        fit_block("memory", snapshot.text, window),
         fit_block("provider", external_block(memory, opened), 0),
     )
     return "" if text == system else text
 
 
 def with_memory(system: str, memory: str, external: str = "") -> str:
-    """A system text with this block of memory in the place of its own. The block of an external
-    memory stands after it and stays, and so do the facts, which come last."""
+    """Replaces the memory block of a system prompt. The provider's block and the facts, which
+    follow it, stay unchanged."""
     from hermes.memory.entries import HEADINGS, RULE
 
     before, mark, facts = system.rpartition(f"\n\n{FACTS}")
@@ -80,7 +80,7 @@ def with_memory(system: str, memory: str, external: str = "") -> str:
 def wrap_connect(
     memory: MemoryService, session_id: str, opened: SessionOpened, connect: Connect
 ) -> Connect:
-    """The way to models, past what models the user, where something is chosen for it."""
+    """Wraps `connect` with the memory provider, if one is configured."""
     if not memory.run.settings.memory.provider:
         return connect
     return memory.user_model.wrap(session_id, opened, connect)

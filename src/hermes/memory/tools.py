@@ -70,21 +70,21 @@ DescribeCall = Callable[[str], Awaitable[CallFacts]]
 
 
 class MemoryToolService:
-    """State of the memory tool in one session. `witness` returns the source of a call; `heard` is
-    called with applied changes."""
+    """State of the memory tool in one session. `describe_call` returns the source of a call;
+    `on_change` is called with applied changes."""
 
     def __init__(
         self,
         memories: Memories | None = None,
-        witness: DescribeCall | None = None,
+        describe_call: DescribeCall | None = None,
         *,
         targets: Sequence[Target] = (),
-        heard: Callable[[Target, Sequence[Operation], ChangeSource], None] = lambda *_: None,
+        on_change: Callable[[Target, Sequence[Operation], ChangeSource], None] = lambda *_: None,
     ) -> None:
         self.memories = memories
-        self.describe_call = witness
+        self.describe_call = describe_call
         self.targets = targets
-        self.on_change = heard
+        self.on_change = on_change
         self.failures: Counter[str] = Counter()
 
 

@@ -1,4 +1,4 @@
-"""Models of the user: updated after turns, recalled before requests."""
+"""Connects sessions to a memory provider: updated after turns, recalled before requests."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 class RecallingProvider:
-    """A provider that shows the model, beside each message of the user, what is known about them.
-    What stood beside a message once stays there, so that prompts only grow."""
+    """Appends what is known about the user to each user message. A message keeps its addition, so
+    that prompts only grow."""
 
     def __init__(
         self,
@@ -60,47 +60,47 @@ class RecallingProvider:
         self._made: dict[int, tuple[Message, Message]] = {}
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        said = _last_message(prompt.messages)
-        messages = await self._with_recalled(prompt.messages, said)
+        index = _last_message(prompt.messages)
+        messages = await self._with_recalled(prompt.messages, index)
         async with aclosing(_clean(self._inner.reply(_with(prompt, messages)))) as parts:
             async for part in parts:
-                if isinstance(part, Reply) and not part.message.calls and said is not None:
-                    asked = prompt.messages[said]
+                if isinstance(part, Reply) and not part.message.calls and index is not None:
+                    asked = prompt.messages[index]
                     assert isinstance(asked, UserMessage)
                     self._attached.turn_ended(asked.text, part.message.text)
                 yield part
 
     async def _with_recalled(
-        self, messages: tuple[Message, ...], said: int | None
+        self, messages: tuple[Message, ...], index: int | None
     ) -> tuple[Message, ...]:
         if self._known is None:
             self._known = await self._memories.recalls_of(self._session().id)
-        if said is not None and said == len(messages) - 1 and said not in self._known:
-            message = messages[said]
+        if index is not None and index == len(messages) - 1 and index not in self._known:
+            message = messages[index]
             assert isinstance(message, UserMessage)
             transcript = self._session().transcript
             self._attached.before_turn(transcript.messages, transcript.turn_starts)
             if text := await self._attached.prefetch(message.text):
-                self._known[said] = (_mark(message), text)
-                await self._memories.record_recall(self._session().id, said, _mark(message), text)
-        return tuple(self._with_block(place, message) for place, message in enumerate(messages))
+                self._known[index] = (_mark(message), text)
+                await self._memories.record_recall(self._session().id, index, _mark(message), text)
+        return tuple(self._with_block(i, message) for i, message in enumerate(messages))
 
-    def _with_block(self, place: int, message: Message) -> Message:
-        found = (self._known or {}).get(place)
+    def _with_block(self, index: int, message: Message) -> Message:
+        found = (self._known or {}).get(index)
         if found is None or not isinstance(message, UserMessage) or found[0] != _mark(message):
             return message
-        before = self._made.get(place)
+        before = self._made.get(index)
         if before is None or before[0] is not message:
             parts = (*message.parts, Text(text=f"\n\n{found[1]}"))
             before = (message, UserMessage(parts=parts, origin=message.origin))
-            self._made[place] = before
+            self._made[index] = before
         return before[1]
 
 
 async def _clean(
     parts: AsyncGenerator[Delta | Reply],
 ) -> AsyncGenerator[Delta | Reply]:
-    """Without what the model repeats of the blocks beside messages, also while it speaks."""
+    """Removes echoes of the recalled blocks from the reply, including its deltas."""
     echo = EchoFilter()
     async with aclosing(parts):
         async for part in parts:
@@ -130,12 +130,12 @@ def _with(prompt: Prompt, messages: tuple[Message, ...]) -> Prompt:
 
 
 def _last_message(messages: tuple[Message, ...]) -> int | None:
-    """The place of the newest message of the user."""
+    """Returns the index of the newest user message."""
     return next(
         (
-            place
-            for place in range(len(messages) - 1, -1, -1)
-            if isinstance(message := messages[place], UserMessage) and message.origin == "user"
+            index
+            for index in range(len(messages) - 1, -1, -1)
+            if isinstance(message := messages[index], UserMessage) and message.origin == "user"
         ),
         None,
     )
@@ -153,23 +153,25 @@ NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
 
 
 class UserModels:
-    """For all sessions of an app; where no provider is chosen, it does nothing."""
+    """The memory provider of all sessions of a run; does nothing if none is configured."""
 
     def __init__(self, memory: MemoryService) -> None:
         self._memory = memory
         self._name = memory.run.settings.memory.provider
         if self._name not in ("", *BUILT_IN, *memory.providers):
-            memory.run.notices.append(f"There is no memory provider {self._name!r}; none is used.")
+            memory.run.notices.append(f"Unknown memory provider {self._name!r}; none is used.")
             self._name = ""
         self._attached: dict[str, MemoryProviderSession] = {}
         self._block: str | None = None
 
     def wrap(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
-        """The way to models, past what is known of the user."""
+        """Wraps `connect` so that requests include what is known about the user."""
         if not self._serves(opened):
             return connect
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
+        def connect_recalling(
+            model: str, provider: str, meter: Meter
+        ) -> tuple[Provider, TurnLimits]:
             inner, limits = connect(model, provider, meter)
             attached = self.attach(session_id, opened)
             if not attached.provider.is_available():
@@ -177,10 +179,10 @@ class UserModels:
             session = partial(self._memory.find_session, session_id)
             return RecallingProvider(inner, attached, self._memory.of(), session), limits
 
-        return through
+        return connect_recalling
 
     def block(self, opened: SessionOpened | SessionRequest) -> str:
-        """What the system text of such a session says of the provider, always in the same words."""
+        """Returns the provider's block for the system prompt, constant for the run."""
         if not self._serves(opened):
             return ""
         if self._block is None:
@@ -189,12 +191,12 @@ class UserModels:
         return self._block
 
     def on_compaction(self, session_id: str) -> None:
-        """The older part of the conversation has given way to a summary."""
+        """Tells the provider that the conversation was compacted."""
         if (attached := self._attached.get(session_id)) is not None:
             attached.on_switch("compacted")
 
-    async def to_keep(self, session_id: str, messages: Sequence[Message]) -> str:
-        """What the summary of these messages should take up."""
+    async def summary_text(self, session_id: str, messages: Sequence[Message]) -> str:
+        """Returns what the summary of these messages should contain."""
         attached = self._attached.get(session_id)
         return await attached.text_to_keep(messages) if attached else ""
 
@@ -205,7 +207,7 @@ class UserModels:
 
     def attach(self, session_id: str, opened: SessionOpened) -> MemoryProviderSession:
         if session_id not in self._attached:
-            began = ProviderContext(
+            context = ProviderContext(
                 session_id=session_id,
                 cwd=opened.cwd,
                 platform=opened.source,
@@ -213,37 +215,42 @@ class UserModels:
             )
             provider = self._create(session_id)
             self._attached[session_id] = MemoryProviderSession(
-                provider, began, trusted=lambda: self._is_trusted(session_id)
+                provider, context, trusted=lambda: self._is_trusted(session_id)
             )
         return self._attached[session_id]
 
     async def detach(self, session_id: str) -> None:
-        """The session is over here; what it has left to tell is told. Whoever it worked for hears
-        what came of it."""
+        """Ends the session at the provider. The provider session of the parent receives the result
+        of a subagent."""
         session = self._memory.find_session(session_id)
         messages, opened = session.transcript.messages, session.transcript.opened
-        if opened and opened.source == "subagent" and (of := self._attached.get(opened.parent)):
-            said = [each for each in messages if isinstance(each, UserMessage)]
-            task = said[0].text if said else ""
-            of.on_delegation_end(task, _last_text(messages), session_id)
+        if opened and opened.source == "subagent" and (parent := self._attached.get(opened.parent)):
+            requests = [each for each in messages if isinstance(each, UserMessage)]
+            task = requests[0].text if requests else ""
+            parent.on_delegation_end(task, _last_text(messages), session_id)
         if (attached := self._attached.pop(session_id, None)) is not None:
             await attached.close(tuple(messages))
 
     def notify_change(
-        self, session_id: str, target: Target, wishes: Sequence[Operation], _source: ChangeSource
+        self,
+        session_id: str,
+        target: Target,
+        operations: Sequence[Operation],
+        _source: ChangeSource,
     ) -> None:
-        """What was remembered is told to the provider as well."""
+        """Reports changes of the memory to the provider."""
         attached = self._attached.get(session_id)
-        for wish in wishes if attached else ():
+        for operation in operations if attached else ():
 
-            async def write(provider: MemoryProvider, wish: Operation = wish) -> None:
-                await provider.on_memory_write(wish.action, target, wish.content)
+            async def write(provider: MemoryProvider, operation: Operation = operation) -> None:
+                await provider.on_memory_write(operation.action, target, operation.content)
 
             assert attached is not None
             attached.memory_written(write)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """From all that was ever kept here, whatever is chosen now; and from the server."""
+        """Removes phrases from the local store, whatever provider is configured, and from the
+        provider. Returns where they may remain."""
         from hermes.memory.local.person_store import PersonStore
 
         people = PersonStore(self._memory.run.home.memories / "people.db", OWNER)
@@ -254,10 +261,10 @@ class UserModels:
         try:
             return [*left, *await self._create("").forget(remove_phrases)]
         except HermesError as error:
-            return [*left, f"{self._name.capitalize()} could not be asked to forget ({error})"]
+            return [*left, f"{self._name.capitalize()} could not be cleaned ({error})"]
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Files outside of the home that the provider wants to be kept."""
+        """Returns files outside the home that a backup must include."""
         return self._create("").backup_paths() if self._name else ()
 
     def local_tool_service(self, session_id: str, opened: SessionOpened) -> UserModel:
@@ -321,14 +328,14 @@ class UserModels:
         return load_settings(run.home.root, Path(run.user_home), given)
 
     def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
-        """Settings by their names in `honcho.json`, as they are from now on."""
+        """Changes settings by their names in `honcho.json`."""
         from hermes.memory.honcho.settings import change_settings
 
         change_settings(self._memory.run.home.root, Path(self._memory.run.user_home), **changes)
         return self.honcho_settings()
 
     async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
-        """What the server knows of the assistant itself; from now on these lines, if given."""
+        """Returns the server's card of the assistant; `lines` replace it."""
         model = self._honcho()
         await model.client.ensure((model.user, model.ai))
         if lines is not None:
@@ -368,5 +375,5 @@ class UserModels:
 
 
 def _last_text(messages: Sequence[Message]) -> str:
-    said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
-    return next((text for text in said if text.strip()), "")
+    texts = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+    return next((text for text in texts if text.strip()), "")
