@@ -93,7 +93,7 @@ async def test_the_shelf_is_listed_and_read(here: Talk) -> None:
 
 async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
     folder = write(here, "deploy")
-    shelf = here.app.skills().shelf
+    shelf = here.app.skills().store
     texts = [skill_text("deploy", words).encode() for words in ("One", "Two")]
     one, two = (
         shelf.propose(

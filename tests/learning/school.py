@@ -146,7 +146,7 @@ class School:
         return app.skills(str(self.work))
 
     def versions(self, app: App) -> tuple[Version, ...]:
-        return self.skills(app).shelf.history(NAME)
+        return self.skills(app).store.history(NAME)
 
     async def attended(self, app: App, resume: str = "") -> Session:
         opening = SessionRequest(source="cli", attended=True, cwd=str(self.work))

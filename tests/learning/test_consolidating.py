@@ -30,7 +30,7 @@ def add(skills: SkillLibrary, name: str, about: str, target: str, who: Who = "ag
     change = SkillChange(
         name=name, action="found", cause=Cause(who=who), files=files, category="work"
     )
-    skills.shelf.apply(change)
+    skills.store.apply(change)
 
 
 def library(app: App) -> SkillLibrary:
@@ -83,12 +83,12 @@ async def test_a_merge_keeps_every_step_and_can_be_taken_back(tmp_path: Path) ->
             (done,) = await Consolidation(app.models, app.settings, skills, session).run()
             assert "tea cannot be merged" in keeper.told[0]
             assert "leaves out `make publish`" in keeper.told[1]
-            names = {entry.name for entry in skills.shelf.scan().entries}
+            names = {entry.name for entry in skills.store.scan().entries}
             assert {"releases", "tea", "deploy"} <= names and not names & set(absorbed)
-            (version,) = skills.shelf.history("releases")
+            (version,) = skills.store.history("releases")
             assert (version.id, version.cause.who) == (done.version, "curator")
             assert version.cause.words == "merged from build-release, publish-release"
-            assert skills.shelf.provenance(skills.shelf.find("releases")) == "agent"
+            assert skills.store.provenance(skills.store.find("releases")) == "agent"
             assert "curator" in {line.cause for line in await app.archive.spending()}
             curator = skills.curator()
             assert curator.list_archived() == absorbed

@@ -48,10 +48,10 @@ async def test_whoever_dies_while_learning_has_learned_once(tmp_path: Path, poin
         async with school.app() as app:
             (session,) = [info.id for info in await app.archive.recent()]
             skills = school.skills(app)
-            assert skills.shelf.scan().broken == ()
+            assert skills.store.scan().broken == ()
         assert await life(tmp_path, server.url, "", session) == 0
         async with school.app() as app:
-            shelf = school.skills(app).shelf
+            shelf = school.skills(app).store
             (version,) = shelf.history(NAME)
             active = shelf.active(NAME)
             assert active is not None and active.id == version.id

@@ -100,7 +100,7 @@ async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path:
     async with ScriptedServer(Pupil()) as server:
         school = School(tmp_path, server)
         async with school.app(settings={"skills.review_calls": 0}) as app:
-            shelf = school.skills(app).shelf
+            shelf = school.skills(app).store
 
             async def use(heard: str = "") -> int:
                 known = len(ledger_of(app.home).runs(NAME))
@@ -119,7 +119,7 @@ async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path:
             assert await use() == 3
             shelf.apply(change("edit", "--wrong"))
             assert [await use() for _ in range(2)] == [4, 4]
-            assert await use(f"The skill {NAME} is back at its version {good.id}") == 4
+            assert await use(f"Reverted the skill {NAME} to version {good.id}") == 4
             back = school.versions(app)[-1]
             assert (back.hash, back.action) == (good.hash, f"revert to {good.id}")
             assert back.cause.words == "3 of 3 turns with it went badly"

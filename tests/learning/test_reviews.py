@@ -77,7 +77,7 @@ async def test_a_look_back_has_four_tools_and_can_change_only_what_is_its_own(
     assert "- mine: A skill of a person (not yours)" in first.messages[1].text
     words = [each.text for each in second.results]
     assert "can be called now" in words[0] and "not the agent's own" in words[1]
-    assert "removes nothing" in words[2]
+    assert "cannot delete skills" in words[2]
     assert (folder / MAIN).read_text() == text and not (school.work / "stolen").exists()
 
 
@@ -130,7 +130,7 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
         async with school.app(settings={"skills.write_approval": True}) as app:
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
-            (waiting,) = school.skills(app).shelf.proposals()
+            (waiting,) = school.skills(app).store.proposals()
             assert ledger_of(app.home).rehearsal(waiting.id) is None
 
 
@@ -142,9 +142,10 @@ async def test_where_a_rehearsal_cannot_tell_the_settings_decide(tmp_path: Path)
         async with school.app(settings={"skills.unrehearsed": "none"}) as app:
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
-            (waiting,) = school.skills(app).shelf.proposals()
+            (waiting,) = school.skills(app).store.proposals()
             assert waiting.name == NAME
-            words = f"A change of the skill {NAME} waits: `/skills diff {waiting.id}` shows it."
+            diff = f"`/skills diff {waiting.id}` shows it."
+            words = f"A change to the skill {NAME} awaits approval: {diff}"
             await eventually(lambda: school.notices == [words])
 
 
@@ -170,7 +171,7 @@ async def test_the_command_rehearses_and_decides(tmp_path: Path) -> None:
         school = School(tmp_path, server)
         school.needs("--slow")
         async with school.app() as app:
-            shelf = school.skills(app).shelf
+            shelf = school.skills(app).store
             shelf.apply(change("create", "--fast"))
             left = await app.open(SessionRequest(source="cli", attended=True, cwd=str(school.work)))
             assert await say(left, TASK) == 4
@@ -226,7 +227,7 @@ async def test_what_a_person_allowed_then_is_allowed_in_a_rehearsal(tmp_path: Pa
         reaching = 'test "$1" = "--slow" || { echo "wrong mode: needs --slow"; exit 2; }\n'
         (school.work / "build.sh").write_text(reaching + "touch out\n")
         async with school.app(settings=careful) as app:
-            shelf = school.skills(app).shelf
+            shelf = school.skills(app).store
             shelf.apply(change("create", "--slow; sudo -n true"))
             left = await app.open(SessionRequest(source="cli", attended=True, cwd=str(school.work)))
             asked = asyncio.ensure_future(allow_everything(left))

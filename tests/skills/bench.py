@@ -58,7 +58,7 @@ class Bench:
         self.ledger = HubLedger(self.skills, self.world.clock)
         self.seeds = SkillSeeder(self.skills, self.cache, folder / "shipped")
         self.usages = SkillUsageStore(self.skills, self.world.clock)
-        self.shelf = SkillStore(
+        self.store = SkillStore(
             self.skills, self.scan, self.world, origins=self._origins, guard=guard
         )
 
@@ -94,7 +94,7 @@ class Bench:
         return content_hash(self.tree(place))
 
     def names(self) -> list[str]:
-        return [entry.name for entry in self.shelf.scan().entries]
+        return [entry.name for entry in self.store.scan().entries]
 
     def desk(self, **settings: Any) -> SkillService:
         given: JsonObject = {
@@ -106,7 +106,7 @@ class Bench:
             "has_program": lambda name: True,
             **settings,
         }
-        return SkillService(self.shelf, self.usages, **given)
+        return SkillService(self.store, self.usages, **given)
 
 
 def replace_once(text: str, old: str, new: str, everywhere: bool) -> str:

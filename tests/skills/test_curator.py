@@ -17,7 +17,7 @@ DAY = 86_400.0
 
 def curator(bench: Bench, *needed: str, **settings: int) -> Curator:
     return Curator(
-        bench.shelf,
+        bench.store,
         bench.usages,
         bench.clock,
         CuratorLimits(**settings),  # type: ignore[arg-type]
@@ -29,7 +29,7 @@ def make(bench: Bench, *names: str) -> None:
     """Skills of the agent's own."""
     for name in names:
         text = skill_text(name, f"The matter of {name}")
-        bench.shelf.apply(bench.change(name, text, action="create", category="own"))
+        bench.store.apply(bench.change(name, text, action="create", category="own"))
         bench.usages.record_creation(name, "agent")
 
 
@@ -80,7 +80,7 @@ async def test_a_copy_is_made_before_and_brings_all_back(bench: Bench) -> None:
     one.run()
     (stamp,) = one.backups()
     await bench.clock.advance(60)
-    bench.shelf.apply(SkillChange(name="mine", action="delete", cause=Cause(who="user")))
+    bench.store.apply(SkillChange(name="mine", action="delete", cause=Cause(who="user")))
     assert bench.names() == []
     assert sorted(one.rollback(stamp)) == ["mine", "one", "two"]
     assert bench.names() == ["mine", "one", "two"]
@@ -132,7 +132,7 @@ def test_the_first_look_only_begins_the_count(bench: Bench) -> None:
 async def test_no_more_than_so_many_are_kept_at_hand(bench: Bench) -> None:
     bench.write("mine")
     mine, most = bench.tree("mine"), 5
-    one = Curator(bench.shelf, bench.usages, bench.clock, CuratorLimits(most_skills=most))
+    one = Curator(bench.store, bench.usages, bench.clock, CuratorLimits(most_skills=most))
     for number in range(20):
         await bench.clock.advance(60)
         make(bench, f"own-{number:02}")

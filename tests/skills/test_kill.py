@@ -32,27 +32,27 @@ def work(folder: Path, point: str, what: str) -> None:
     cause = Cause(who="agent", session="s")
     match what:
         case "create":
-            bench.shelf.apply(
+            bench.store.apply(
                 SkillChange(name="deploy", action="create", cause=cause, files={**NEW})
             )
         case "patch":
             files: dict[str, bytes | None] = {MAIN: NEW[MAIN]}
-            bench.shelf.apply(SkillChange(name="deploy", action="patch", cause=cause, files=files))
+            bench.store.apply(SkillChange(name="deploy", action="patch", cause=cause, files=files))
         case "replace":
             change = SkillChange(
                 name="deploy", action="edit", cause=cause, files={**NEW}, whole=True
             )
-            bench.shelf.apply(change)
+            bench.store.apply(change)
         case "delete":
-            bench.shelf.apply(SkillChange(name="deploy", action="delete", cause=cause))
+            bench.store.apply(SkillChange(name="deploy", action="delete", cause=cause))
         case "propose":
             change = SkillChange(
                 name="deploy", action="edit", cause=cause, files={**NEW}, whole=True
             )
-            bench.shelf.promote(bench.shelf.propose(change))
+            bench.store.promote(bench.store.propose(change))
         case _:
-            first = bench.shelf.history("deploy")[0]
-            bench.shelf.revert("deploy", first.id, cause)
+            first = bench.store.history("deploy")[0]
+            bench.store.revert("deploy", first.id, cause)
 
 
 def run(folder: Path, point: str, what: str) -> int | None:
@@ -67,13 +67,13 @@ def prepared(folder: Path, what: str) -> Bench:
     bench = Bench(folder)
     if what != "create":
         old: dict[str, bytes | None] = {**OLD}
-        bench.shelf.apply(
+        bench.store.apply(
             SkillChange(name="deploy", action="create", cause=Cause(who="agent"), files=old)
         )
     if what == "revert":
         new: dict[str, bytes | None] = {**NEW}
         cause = Cause(who="agent")
-        bench.shelf.apply(
+        bench.store.apply(
             SkillChange(name="deploy", action="e", cause=cause, files=new, whole=True)
         )
     return bench
@@ -103,10 +103,10 @@ def test_a_skill_is_never_half_written(tmp_path: Path, what: str) -> None:
         bench = Bench(folder)
         left = bench.tree("deploy") if (bench.skills / "deploy").exists() else {}
         assert left in ends(what), point
-        assert bench.shelf.scan().broken == ()
+        assert bench.store.scan().broken == ()
         if left:
             # It goes on from there: the skill counts as the agent's own, and can be changed.
             text = skill_text("deploy", "After the crash")
-            bench.shelf.apply(bench.change("deploy", text))
+            bench.store.apply(bench.change("deploy", text))
             assert bench.tree("deploy")[MAIN].decode() == text
-            assert bench.shelf.provenance(bench.shelf.find("deploy")) == "agent", point
+            assert bench.store.provenance(bench.store.find("deploy")) == "agent", point

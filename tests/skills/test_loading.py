@@ -25,7 +25,7 @@ async def test_a_skill_command_becomes_a_message(bench: Bench) -> None:
     more = "metadata: {hermes: {config: [{key: depth, default: 3}, {key: host}]}}\n"
     folder = bench.write("deploy", skill_text("deploy", body="Go ${HERMES_SESSION_ID}.", more=more))
     loading = RenderContext(session_id="s1", settings={"host": "example.org"})
-    text = await command_text((bench.shelf.find("deploy"),), "the blog", loading)
+    text = await command_text((bench.store.find("deploy"),), "the blog", loading)
     assert text.split("\n\n") == [
         "/deploy the blog",
         CALLED,
@@ -52,7 +52,7 @@ def test_up_to_five_commands_stack() -> None:
 
 async def test_templates_can_be_left_alone(bench: Bench) -> None:
     bench.write("deploy")
-    entry = bench.shelf.find("deploy")
+    entry = bench.store.find("deploy")
     off = RenderContext(template_vars=False)
     assert await render("${HERMES_SKILL_DIR} !`date`", entry, off) == "${HERMES_SKILL_DIR} !`date`"
 
@@ -63,7 +63,7 @@ async def test_inline_commands_run_only_where_somebody_runs_them(bench: Bench) -
     async def run(script: str) -> str:
         return f"<{script}>"
 
-    text = await render("a !`x y` b !`z` c", bench.shelf.find("deploy"), RenderContext(), run)
+    text = await render("a !`x y` b !`z` c", bench.store.find("deploy"), RenderContext(), run)
     assert text == "a <x y> b <z> c"
 
 

@@ -38,10 +38,10 @@ def test_every_text_that_there_was_can_be_had_again(steps: list[tuple[str, str, 
             seen[bench.digest("deploy")] = bench.tree("deploy")
             # Whatever was tried, what lies there is a skill.
             parse_skill(bench.tree("deploy")[MAIN].decode())
-        bench.shelf.adopt("deploy", Cause(who="user"))
-        by_hash = {one.hash: one for one in bench.shelf.history("deploy")}
+        bench.store.adopt("deploy", Cause(who="user"))
+        by_hash = {one.hash: one for one in bench.store.history("deploy")}
         for digest, tree in seen.items():
-            bench.shelf.revert("deploy", by_hash[digest].id, Cause(who="user"))
+            bench.store.revert("deploy", by_hash[digest].id, Cause(who="user"))
             assert bench.tree("deploy") == tree
 
 
@@ -53,7 +53,7 @@ def _take(bench: Bench, step: tuple[str, str, str]) -> None:
             case "patch":
                 desk.patch("c", "deploy", MAIN, first, second, True)
             case "person":
-                bench.shelf.adopt("deploy", Cause(who="user"))
+                bench.store.adopt("deploy", Cause(who="user"))
                 main.write_text(main.read_text() + first)
             case "file":
                 desk.write_file("c", "deploy", "references/x.md", first)

@@ -13,7 +13,7 @@ def test_skills_are_found_at_the_root_and_in_categories(bench: Bench) -> None:
     bench.write("alone")
     bench.write("ops/deploy")
     bench.write("ops/web/tune")
-    found = bench.shelf.scan().entries
+    found = bench.store.scan().entries
     assert [(entry.category, entry.name) for entry in found] == [
         ("", "alone"),
         ("ops", "deploy"),
@@ -32,7 +32,7 @@ def test_hidden_and_foreign_folders_are_passed_over(bench: Bench) -> None:
 def test_a_broken_skill_is_named_and_the_others_stay(bench: Bench) -> None:
     bench.write("good")
     bench.write("bad", "---\nname: [\n---\n")
-    scanned = bench.shelf.scan()
+    scanned = bench.store.scan()
     assert [entry.name for entry in scanned.entries] == ["good"]
     assert [Path(each.folder).name for each in scanned.broken] == ["bad"]
     assert "line 2" in scanned.broken[0].problem
@@ -44,16 +44,16 @@ def test_the_home_hides_what_has_the_same_name_elsewhere(tmp_path: Path) -> None
     bench.write("deploy")
     (outside / "deploy").mkdir(parents=True)
     (outside / "deploy/SKILL.md").write_text(skill_text("deploy", "from elsewhere"))
-    scanned = bench.shelf.scan()
+    scanned = bench.store.scan()
     assert [(e.name, e.kind) for e in scanned.entries] == [("deploy", "home")]
-    elsewhere = bench.shelf.find(str(outside / "deploy"))
+    elsewhere = bench.store.find(str(outside / "deploy"))
     assert (elsewhere.kind, elsewhere.skill.description) == ("external", "from elsewhere")
 
 
 def test_categories_have_descriptions(bench: Bench) -> None:
     bench.write("ops/deploy")
     (bench.skills / "ops/DESCRIPTION.md").write_text("---\ndescription: Running things\n---\n")
-    assert bench.shelf.scan().categories == {"ops": "Running things"}
+    assert bench.store.scan().categories == {"ops": "Running things"}
 
 
 def test_a_file_is_read_again_only_when_it_changed(bench: Bench) -> None:

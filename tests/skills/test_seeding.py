@@ -20,7 +20,7 @@ def ship(bench: Bench, place: str, description: str = "First", **files: str) -> 
 
 
 def description(bench: Bench, name: str) -> str:
-    return bench.shelf.find(name).skill.description
+    return bench.store.find(name).skill.description
 
 
 def test_the_first_start_puts_them_there(bench: Bench) -> None:
@@ -28,8 +28,8 @@ def test_the_first_start_puts_them_there(bench: Bench) -> None:
     (bench.home / "shipped/ops/DESCRIPTION.md").write_text("---\ndescription: Ops\n---\n")
     assert bench.seeds.seed_if_new("1") == SeedResult(added=("deploy",))
     assert bench.tree("ops/deploy")["references/a"] == b"x"
-    assert bench.shelf.scan().categories == {"ops": "Ops"}
-    assert bench.shelf.provenance(bench.shelf.find("deploy")) == "bundled"
+    assert bench.store.scan().categories == {"ops": "Ops"}
+    assert bench.store.provenance(bench.store.find("deploy")) == "bundled"
     assert bench.seeds.seed_if_new("1") == SeedResult()
 
 
@@ -46,7 +46,7 @@ def test_an_update_replaces_only_what_nobody_touched(bench: Bench) -> None:
     assert bench.names() == ["edited", "kept", "new"]
     assert (description(bench, "kept"), description(bench, "edited")) == ("Second edition", "Mine")
     assert (bench.seeds.list_modified(), bench.seeds.list_removed()) == (("edited",), ("removed",))
-    assert bench.shelf.provenance(bench.shelf.find("edited")) == "user"
+    assert bench.store.provenance(bench.store.find("edited")) == "user"
 
 
 def test_a_script_is_as_shipped_while_its_whole_skill_is(bench: Bench) -> None:

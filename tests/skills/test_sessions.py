@@ -100,10 +100,10 @@ async def test_what_one_session_learns_the_next_one_uses_and_mends(tmp_path: Pat
         # What was changed does not move the beginning of a running session's prompt.
         assert system_of(server, 3) == system_of(server, 2) == system_of(server, 4)
         skills = app.skills()
-        one, two = skills.shelf.history("release-notes")
+        one, two = skills.store.history("release-notes")
         assert (one.cause.session, two.cause.session) == (first.id, second.id)
         assert (two.cause.model, two.cause.call) == ("m", results[1].call_id)
-        assert skills.shelf.tree(two)[MAIN].decode() == TEXT.replace("Guess", "Ask")
+        assert skills.store.tree(two)[MAIN].decode() == TEXT.replace("Guess", "Ask")
         (stats,) = await skill_stats(app.journal, skills)
         assert (stats.name, stats.views, stats.changes) == ("release-notes", 1, 1)
         assert (stats.successes, stats.failures) == (1, 0)
@@ -128,7 +128,7 @@ async def test_a_shipped_skill_changes_only_when_the_person_agrees(tmp_path: Pat
         skills = app.skills()
         assert b"# Edit any text" in skills.tree("edit-a-text")[MAIN]
         assert skills.seeds.list_modified() == ("edit-a-text",)
-        assert [one.cause.who for one in skills.shelf.history("edit-a-text")] == [
+        assert [one.cause.who for one in skills.store.history("edit-a-text")] == [
             "bundled",
             "agent",
         ]
@@ -143,8 +143,8 @@ async def test_what_the_scan_calls_dangerous_is_not_saved(tmp_path: Path) -> Non
     async with ScriptedServer(steps) as server, app_at(tmp_path, server) as app:
         _, (result,) = await talk(app, tmp_path, "save it")
         assert result.failed
-        assert "refused by the scan" in result.text
-        assert app.skills().shelf.scan().find("release-notes") is None
+        assert "The scan rejects" in result.text
+        assert app.skills().store.scan().find("release-notes") is None
 
 
 async def test_declared_variables_reach_commands_but_never_a_providers_key(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ async def test_unused_skills_are_archived_beside_a_chat_and_that_is_said(tmp_pat
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         session, _ = await talk(app, tmp_path, "hi")
         skills = app.skills()
-        shelf = skills.shelf
+        shelf = skills.store
         cause = Cause(who="agent")
         files: dict[str, bytes | None] = {MAIN: TEXT.encode()}
         shelf.apply(SkillChange(name="release-notes", action="create", cause=cause, files=files))

@@ -81,7 +81,7 @@ async def test_prune_builtins_lets_shipped_skills_go_and_stay_away(
     ):
         session, _ = await talk(app, tmp_path, "hi")
         skills = app.skills()
-        main = Path(skills.shelf.find("loan-cost").folder) / MAIN
+        main = Path(skills.store.find("loan-cost").folder) / MAIN
         old = time.time() - YEAR
         os.utime(main, (old, old))
         write_state(skills.folder, CuratorState(last_run_at=1.0))
@@ -98,7 +98,7 @@ async def test_skills_that_jobs_use_are_neither_archived_nor_merged(tmp_path: Pa
         for name in ("nightly", "idle"):
             files: dict[str, bytes | None] = {MAIN: skill_text(name).encode()}
             cause = Cause(who="agent")
-            skills.shelf.apply(SkillChange(name=name, action="create", cause=cause, files=files))
+            skills.store.apply(SkillChange(name=name, action="create", cause=cause, files=files))
             skills.usages.change(name, lambda _now: LONG_AGO)
         job = {"prompt": "Tidy up.", "schedule": "every 1d", "skills": ["nightly"]}
         await JobService(app.run).add(job, by="owner")

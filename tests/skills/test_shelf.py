@@ -15,79 +15,79 @@ from tests.skills.bench import Bench, skill_text
 
 
 def test_a_change_is_a_version_with_its_cause(bench: Bench) -> None:
-    one = bench.shelf.apply(bench.change("deploy", skill_text("deploy"), action="create"))
-    two = bench.shelf.apply(bench.change("deploy", skill_text("deploy", "Other words here")))
-    history = bench.shelf.history("deploy")
+    one = bench.store.apply(bench.change("deploy", skill_text("deploy"), action="create"))
+    two = bench.store.apply(bench.change("deploy", skill_text("deploy", "Other words here")))
+    history = bench.store.history("deploy")
     assert [(v.id, v.state, v.action, v.cause.model) for v in history] == [
         (one.id, "past", "create", "m"),
         (two.id, "active", "edit", "m"),
     ]
-    assert bench.shelf.active("deploy") == history[1]
-    assert bench.tree("deploy") == bench.shelf.tree(two)
+    assert bench.store.active("deploy") == history[1]
+    assert bench.tree("deploy") == bench.store.tree(two)
 
 
 def test_what_a_person_wrote_is_kept_before_it_is_changed(bench: Bench) -> None:
     bench.write("deploy", skill_text("deploy", "A person wrote this"))
     before = bench.tree("deploy")
-    bench.shelf.apply(bench.change("deploy", skill_text("deploy", "An agent wrote that")))
-    found, changed = bench.shelf.history("deploy")
-    assert (found.cause.who, found.action, bench.shelf.tree(found)) == ("user", "found", before)
+    bench.store.apply(bench.change("deploy", skill_text("deploy", "An agent wrote that")))
+    found, changed = bench.store.history("deploy")
+    assert (found.cause.who, found.action, bench.store.tree(found)) == ("user", "found", before)
     assert changed.base == found.hash
-    bench.shelf.revert("deploy", found.id, Cause(who="user"))
+    bench.store.revert("deploy", found.id, Cause(who="user"))
     assert bench.tree("deploy") == before
 
 
 def test_the_review_touches_only_what_the_agent_made(bench: Bench) -> None:
     bench.write("mine")
-    bench.shelf.apply(
+    bench.store.apply(
         bench.change("own", skill_text("own", "About something else"), action="create")
     )
     with pytest.raises(UsageError, match="not the agent's own"):
-        bench.shelf.propose(bench.change("mine", skill_text("mine", "changed"), who="review"))
-    bench.shelf.apply(bench.change("own", skill_text("own", "Better words"), who="review"))
+        bench.store.propose(bench.change("mine", skill_text("mine", "changed"), who="review"))
+    bench.store.apply(bench.change("own", skill_text("own", "Better words"), who="review"))
     # A person's edit makes it theirs.
     (bench.skills / "own" / MAIN).write_text(skill_text("own", "I know better"))
-    assert bench.shelf.provenance(bench.shelf.find("own")) == "user"
+    assert bench.store.provenance(bench.store.find("own")) == "user"
     with pytest.raises(UsageError, match="not the agent's own"):
-        bench.shelf.apply(bench.change("own", skill_text("own", "Again"), who="review"))
+        bench.store.apply(bench.change("own", skill_text("own", "Again"), who="review"))
     assert bench.tree("own")[MAIN].decode() == skill_text("own", "I know better")
 
 
 def test_a_proposal_is_nowhere_until_it_is_promoted(bench: Bench) -> None:
-    version = bench.shelf.propose(bench.change("deploy", skill_text("deploy"), action="create"))
-    assert (version.proposal, bench.names(), bench.shelf.active("deploy")) == (True, [], None)
-    assert [v.id for v in bench.shelf.proposals()] == [version.id]
-    done = bench.shelf.promote(version)
-    assert (done.state, bench.names(), bench.shelf.proposals()) == ("active", ["deploy"], ())
+    version = bench.store.propose(bench.change("deploy", skill_text("deploy"), action="create"))
+    assert (version.proposal, bench.names(), bench.store.active("deploy")) == (True, [], None)
+    assert [v.id for v in bench.store.proposals()] == [version.id]
+    done = bench.store.promote(version)
+    assert (done.state, bench.names(), bench.store.proposals()) == ("active", ["deploy"], ())
     with pytest.raises(UsageError, match="is not open"):
-        bench.shelf.promote(version)
+        bench.store.promote(version)
 
 
 def test_a_proposal_for_what_has_changed_since_is_not_promoted(bench: Bench) -> None:
-    bench.shelf.apply(bench.change("deploy", skill_text("deploy"), action="create"))
-    version = bench.shelf.propose(bench.change("deploy", skill_text("deploy", "Proposed")))
+    bench.store.apply(bench.change("deploy", skill_text("deploy"), action="create"))
+    version = bench.store.propose(bench.change("deploy", skill_text("deploy", "Proposed")))
     (bench.skills / "deploy" / MAIN).write_text(skill_text("deploy", "Mine"))
     with pytest.raises(UsageError, match="changed since"):
-        bench.shelf.promote(version)
+        bench.store.promote(version)
     assert bench.tree("deploy")[MAIN].decode() == skill_text("deploy", "Mine")
 
 
 def test_a_refused_proposal_stays_in_the_history_with_its_reason(bench: Bench) -> None:
-    version = bench.shelf.propose(bench.change("deploy", skill_text("deploy"), action="create"))
-    done = bench.shelf.refuse(version, "it made the rehearsal worse")
+    version = bench.store.propose(bench.change("deploy", skill_text("deploy"), action="create"))
+    done = bench.store.refuse(version, "it made the rehearsal worse")
     assert (done.state, done.reason) == ("refused", "it made the rehearsal worse")
-    assert bench.shelf.proposals() == ()
+    assert bench.store.proposals() == ()
     with pytest.raises(UsageError):
-        bench.shelf.promote(version)
+        bench.store.promote(version)
 
 
 def test_a_deleted_skill_comes_back_as_it_was(bench: Bench) -> None:
     bench.write("ops/deploy", references__a="one", scripts__run="two")
     before = bench.tree("ops/deploy")
-    bench.shelf.apply(SkillChange(name="deploy", action="delete", cause=Cause(who="agent")))
+    bench.store.apply(SkillChange(name="deploy", action="delete", cause=Cause(who="agent")))
     assert bench.names() == []
-    first = bench.shelf.history("deploy")[0]
-    bench.shelf.revert("deploy", first.id[:6], Cause(who="user"))
+    first = bench.store.history("deploy")[0]
+    bench.store.revert("deploy", first.id[:6], Cause(who="user"))
     assert bench.tree("ops/deploy") == before
 
 
@@ -97,15 +97,15 @@ def test_a_skill_elsewhere_is_read_only(tmp_path: Path) -> None:
     (outside / "deploy" / MAIN).write_text(skill_text("deploy"))
     bench = Bench(tmp_path, external=[outside])
     with pytest.raises(UsageError, match="read-only"):
-        bench.shelf.apply(bench.change("deploy", skill_text("deploy", "changed")))
+        bench.store.apply(bench.change("deploy", skill_text("deploy", "changed")))
 
 
 def test_nearly_the_same_skill_is_not_made_twice(bench: Bench) -> None:
     text = skill_text("deploy-site", "Deploy the web site to the server")
-    bench.shelf.apply(bench.change("deploy-site", text, action="create"))
+    bench.store.apply(bench.change("deploy-site", text, action="create"))
     twin = skill_text("site-deploy", "Deploy the web site to a server")
     with pytest.raises(UsageError, match="deploy-site covers the same"):
-        bench.shelf.apply(bench.change("site-deploy", twin, action="create"))
+        bench.store.apply(bench.change("site-deploy", twin, action="create"))
 
 
 def test_what_the_guard_refuses_is_not_written(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_what_the_guard_refuses_is_not_written(tmp_path: Path) -> None:
 
     bench = Bench(tmp_path, guard=guard)
     with pytest.raises(UsageError, match="refused"):
-        bench.shelf.apply(bench.change("bad", skill_text("bad", body="curl x"), action="create"))
-    assert (bench.names(), bench.shelf.history("bad")) == ([], ())
+        bench.store.apply(bench.change("bad", skill_text("bad", body="curl x"), action="create"))
+    assert (bench.names(), bench.store.history("bad")) == ([], ())
 
 
 def test_hidden_files_links_and_modes_survive_a_change(bench: Bench) -> None:
@@ -124,7 +124,7 @@ def test_hidden_files_links_and_modes_survive_a_change(bench: Bench) -> None:
     (folder / "scripts/run").chmod(0o755)
     (folder / ".notes").write_text("mine")
     (folder / "link").symlink_to("references/a")
-    bench.shelf.apply(
+    bench.store.apply(
         SkillChange(
             name="deploy",
             action="tidy",
@@ -146,7 +146,7 @@ def test_hidden_files_links_and_modes_survive_a_change(bench: Bench) -> None:
 def test_no_file_is_written_outside_of_its_skill(bench: Bench, path: str) -> None:
     bench.write("deploy")
     with pytest.raises(UsageError):
-        bench.shelf.apply(
+        bench.store.apply(
             SkillChange(name="deploy", action="x", cause=Cause(who="user"), files={path: b"x"})
         )
 
@@ -154,7 +154,7 @@ def test_no_file_is_written_outside_of_its_skill(bench: Bench, path: str) -> Non
 def test_an_unknown_name_is_told_with_near_ones(bench: Bench) -> None:
     bench.write("deploy-site")
     with pytest.raises(NotFound) as error:
-        bench.shelf.find("deploy-sites")
+        bench.store.find("deploy-sites")
     assert error.value.near == ("deploy-site",)
 
 
@@ -162,13 +162,13 @@ def test_two_skills_of_one_name_are_told_apart_by_their_folders(bench: Bench) ->
     bench.write("ops/deploy", skill_text("deploy", "One"))
     bench.write("web/deploy", skill_text("deploy", "Two"))
     with pytest.raises(UsageError, match="web/deploy"):
-        bench.shelf.find("deploy")
-    assert bench.shelf.find("web/deploy").skill.description == "Two"
+        bench.store.find("deploy")
+    assert bench.store.find("web/deploy").skill.description == "Two"
 
 
 def test_a_torn_line_of_the_history_is_no_line(bench: Bench) -> None:
-    bench.shelf.apply(bench.change("deploy", skill_text("deploy"), action="create"))
+    bench.store.apply(bench.change("deploy", skill_text("deploy"), action="create"))
     log = bench.skills / ".history/logs/deploy.jsonl"
     log.write_bytes(log.read_bytes() + b'{"type":"version","id":"v')
-    bench.shelf.apply(bench.change("deploy", skill_text("deploy", "Other words")))
-    assert [v.state for v in bench.shelf.history("deploy")] == ["past", "active"]
+    bench.store.apply(bench.change("deploy", skill_text("deploy", "Other words")))
+    assert [v.state for v in bench.store.history("deploy")] == ["past", "active"]

@@ -103,7 +103,7 @@ async def test_a_skill_is_created_and_mended(bench: Bench) -> None:
     assert (usage.created_by, usage.patch_count) == ("agent", 3)
     gone = await call.run(skill_manage, action="delete", name="deploy", absorbed_into="")
     assert (gone.failed, bench.names()) == (False, [])
-    causes = {(v.cause.session, v.cause.call) for v in bench.shelf.history("deploy")}
+    causes = {(v.cause.session, v.cause.call) for v in bench.store.history("deploy")}
     assert causes == {("s", "call_1")}
 
 
@@ -147,8 +147,8 @@ async def test_what_is_not_the_agents_own_changes_only_on_a_persons_word(bench: 
     call.answer = lambda question: "yes"
     assert not (await call.run(skill_manage, **edit)).failed
     # It stays the person's, and can be taken back.
-    assert bench.shelf.provenance(bench.shelf.find("mine")) == "user"
-    assert bench.shelf.tree(bench.shelf.history("mine")[0]) == before
+    assert bench.store.provenance(bench.store.find("mine")) == "user"
+    assert bench.store.tree(bench.store.history("mine")[0]) == before
 
 
 async def test_changes_can_wait_for_approval(bench: Bench) -> None:
@@ -156,7 +156,7 @@ async def test_changes_can_wait_for_approval(bench: Bench) -> None:
     output = await call.run(
         skill_manage, action="create", name="deploy", content=skill_text("deploy")
     )
-    (waiting,) = bench.shelf.proposals()
+    (waiting,) = bench.store.proposals()
     assert (output.details["staged"], waiting.name, bench.names()) == (True, "deploy", [])
 
 
@@ -245,7 +245,7 @@ async def test_commands_see_a_declared_variable_at_once_only_for_a_persons_own_s
     assert allowed == ["NOTES_KEY"]
     allowed.clear()
     own = SECRETIVE.replace("name: notes", "name: made").replace("Do a thing", "Another matter")
-    bench.shelf.apply(bench.change("made", own, action="create"))
+    bench.store.apply(bench.change("made", own, action="create"))
     call = caller(bench, **settings)
     output = await call.run(skill_view, name="made")
     assert (allowed, "Commands do not see NOTES_KEY" in said(output)) == ([], True)
@@ -263,12 +263,12 @@ async def test_what_is_missing_of_the_machine_is_told(bench: Bench) -> None:
     assert output.details["missing_credential_files"] == ("site/key.json", "../x")
     (bench.home / "site").mkdir()
     (bench.home / "site/key.json").write_text("{}")
-    ready = bench.desk().readiness(bench.shelf.find("deploy"))
+    ready = bench.desk().readiness(bench.store.find("deploy"))
     assert ready.files == ("../x",)
 
 
 async def test_the_text_of_a_stranger_keeps_its_label(bench: Bench) -> None:
     bench.write("deploy")
     assert (await caller(bench).run(skill_view, name="deploy")).origin == "workspace"
-    strange = caller(bench, foreign=lambda name: True)
+    strange = caller(bench, is_untrusted=lambda name: True)
     assert (await strange.run(skill_view, name="deploy")).origin == "skill:deploy"

@@ -52,7 +52,7 @@ def session_prompt(
         tools=tools,
         only_look=only_look,
         seed=not app.is_seeded,
-        looked=app.skill_index_cache,
+        index_cache=app.skill_index_cache,
     )
     if not only_look and not app.is_seeded:
         write_default_soul(app.home)

@@ -80,13 +80,13 @@ def proposal_line(version: Version) -> str:
     return f"{version.id}  {version.name}: {version.action}, by {version.cause.who}"
 
 
-def difference(shelf: SkillStore, version: Version, other: Version | None = None) -> str:
+def difference(store: SkillStore, version: Version, other: Version | None = None) -> str:
     """The diff of a version against another, or against its parent."""
     before = other or next(
-        (one for one in shelf.history(version.name) if one.hash and one.hash == version.base), None
+        (one for one in store.history(version.name) if one.hash and one.hash == version.base), None
     )
-    old = shelf.tree(before) if before is not None else {}
-    return tree_difference(old, shelf.tree(version))
+    old = store.tree(before) if before is not None else {}
+    return tree_difference(old, store.tree(version))
 
 
 def tree_difference(old: dict[str, bytes], new: dict[str, bytes]) -> str:
@@ -175,7 +175,7 @@ async def _list(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]
 async def _view(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
     from pathlib import Path
 
-    entry = skilled.shelf.find(_one(rest))
+    entry = skilled.store.find(_one(rest))
     return await asyncio.to_thread((Path(entry.folder) / "SKILL.md").read_text, "utf-8")
 
 
@@ -186,30 +186,30 @@ async def _search(here: CommandContext, skilled: SkillLibrary, rest: Sequence[st
 
 
 async def _history(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    versions = await asyncio.to_thread(skilled.shelf.history, _one(rest))
+    versions = await asyncio.to_thread(skilled.store.history, _one(rest))
     return "\n".join(version_lines(versions)) or "It has not been changed."
 
 
 async def _pending(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    waiting = await asyncio.to_thread(skilled.shelf.proposals)
+    waiting = await asyncio.to_thread(skilled.store.proposals)
     return "\n".join(map(proposal_line, waiting)) or "Nothing waits."
 
 
 async def _diff(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.shelf.proposal(_one(rest))
-    return await asyncio.to_thread(difference, skilled.shelf, version)
+    version = skilled.store.proposal(_one(rest))
+    return await asyncio.to_thread(difference, skilled.store, version)
 
 
 async def _approve(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.shelf.proposal(_one(rest))
+    version = skilled.store.proposal(_one(rest))
     done = await asyncio.to_thread(skilled.approve, version)
     return f"{done.name} is now at {done.id}."
 
 
 async def _reject(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.shelf.proposal(_one(rest[:1]))
+    version = skilled.store.proposal(_one(rest[:1]))
     reason = " ".join(rest[1:]) or "rejected by the person"
-    await asyncio.to_thread(skilled.shelf.refuse, version, reason)
+    await asyncio.to_thread(skilled.store.refuse, version, reason)
     return f"{version.id} will not be used."
 
 

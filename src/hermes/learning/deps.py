@@ -1,4 +1,4 @@
-"""What learning needs of a run."""
+"""The dependencies of learning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.skills.library import SkillLibrary
 
 
 class LearningDeps(NamedTuple):
-    """`skills` gives the library for a project; `open_app` makes the app that a rehearsal plays."""
+    """`skills` returns the library of a project; `open_app` creates the app of a rehearsal."""
 
     run: RunContext
     journal: SqliteJournal

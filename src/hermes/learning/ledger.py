@@ -37,8 +37,8 @@ class LearningLedger:
     def claim(self, session: str, turn: str, at: float) -> bool:
         """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
         with lock_skills(self._ensure_folder()):
-            looks = self.reviews_of(session, turn)
-            if len(looks) >= MOST_ATTEMPTS or any(look.done for look in looks):
+            reviews = self.reviews_of(session, turn)
+            if len(reviews) >= MOST_ATTEMPTS or any(review.done for review in reviews):
                 return False
             self._append(TurnReview(session=session, turn=turn, at=at))
             return True
@@ -53,14 +53,14 @@ class LearningLedger:
     def unfinished_reviews(self, before: float) -> tuple[TurnReview, ...]:
         """Returns reviews started before this time that never ended and may be retried."""
         by_turn: dict[tuple[str, str], list[TurnReview]] = {}
-        for look in self._read():
-            by_turn.setdefault((look.session, look.turn), []).append(look)
+        for review in self._read():
+            by_turn.setdefault((review.session, review.turn), []).append(review)
         return tuple(
-            looks[-1]
-            for looks in by_turn.values()
-            if len(looks) < MOST_ATTEMPTS
-            and not any(look.done for look in looks)
-            and looks[-1].at < before
+            reviews[-1]
+            for reviews in by_turn.values()
+            if len(reviews) < MOST_ATTEMPTS
+            and not any(review.done for review in reviews)
+            and reviews[-1].at < before
         )
 
     def rehearsal(self, version: str) -> SkillRehearsal | None:
@@ -108,12 +108,12 @@ class LearningLedger:
                 continue
         return found
 
-    def _append(self, look: Value, name: str = REVIEWS) -> None:
+    def _append(self, review: Value, name: str = REVIEWS) -> None:
         """Appends durably. A line truncated by a crash is terminated and ignored."""
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             end = file.seek(0, os.SEEK_END)
             is_truncated = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
-            file.write(b"\n" * is_truncated + encode(look) + b"\n")
+            file.write(b"\n" * is_truncated + encode(review) + b"\n")
             file.flush()
             os.fsync(file.fileno())

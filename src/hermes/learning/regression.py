@@ -9,11 +9,11 @@ from hermes.core.events import Event, MessageReceived, Record, ToolFinished, Tur
 from hermes.learning.rehearsal import VIEW, TurnOutcome, outcome_of
 from hermes.learning.triggers import is_correction
 
-# ENOUGH of the last LOOKED_AT uses must be bad.
-LOOKED_AT = 5
-ENOUGH = 3
+# BAD_RUNS of the last RECENT_RUNS uses must be bad.
+RECENT_RUNS = 5
+BAD_RUNS = 3
 # Turn endings that reflect the work done.
-_TELLING = frozenset(("done", "failed", "guardrail", "budget", "partial"))
+_CONCLUSIVE = frozenset(("done", "failed", "guardrail", "budget", "partial"))
 
 
 class SkillRun(Value):
@@ -46,7 +46,7 @@ class SkillUseTracker:
                 self._note_load(str(result.details.get("name")), result.details.get("version"))
             case event if self._loaded:
                 self._events.append(event)
-        if isinstance(record.event, TurnEnded) and record.event.reason in _TELLING:
+        if isinstance(record.event, TurnEnded) and record.event.reason in _CONCLUSIVE:
             self._last = tuple(
                 SkillRun(
                     skill=name,
@@ -73,11 +73,11 @@ class SkillUseTracker:
 def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
     """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
     where the previous number is known."""
-    mine = [run.outcome for run in runs if run.version == now][-LOOKED_AT:]
+    mine = [run.outcome for run in runs if run.version == now][-RECENT_RUNS:]
     theirs = sorted(run.outcome.failures for run in runs if run.version == before)
     usual = theirs[len(theirs) // 2] if theirs else None
     bad = [each for each in mine if _is_bad(each, usual)]
-    if len(bad) < ENOUGH or 2 * len(bad) <= len(mine):
+    if len(bad) < BAD_RUNS or 2 * len(bad) <= len(mine):
         return ""
     return f"{len(bad)} of {len(mine)} turns with it went badly"
 

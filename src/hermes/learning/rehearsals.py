@@ -1,5 +1,4 @@
-"""Tries a changed skill on sessions of the past: the same task, the same results of tools, the
-other text."""
+"""Tries a changed skill on past sessions: same task and tool results, changed skill text."""
 
 from __future__ import annotations
 
@@ -54,26 +53,26 @@ if TYPE_CHECKING:
 
 CAUSE = "rehearsal"
 SECONDS = 300.0
-NO_MODEL = "the model that worked in it cannot be asked now"
+NO_MODEL = "its model is not available now"
 NOT_LOADED = "the skill was not loaded in it"
 FOLDER = "learning"
 _USED = (
     "SELECT DISTINCT sessions.id FROM events JOIN sessions ON sessions.session = events.session"
     " WHERE (kind = 'tool_finished' AND instr(body, 'skill_view') > 0 AND instr(body, ?) > 0)"
     " OR (kind = 'message_received' AND instr(body, ?) > 0)"
-    # Not by their ids: those of one second are in no order, and a client may choose its own.
+    # Session ids do not sort by age: clients may choose them, and one second may have several.
     " ORDER BY sessions.session DESC"
 )
 
 
-class _Scene(NamedTuple):
-    """A turn in which the skill came up: its lines as they would have been, where they begin and
-    end, and the place of the first that is another one."""
+class _TargetTurn(NamedTuple):
+    """A turn that loaded the skill: the rewritten lines, its bounds, and the position of the first
+    changed line."""
 
     lines: tuple[RecordedLine, ...]
     start: int
     end: int
-    changed: int
+    changed_at: int
     turn_id: str
 
 
@@ -82,17 +81,17 @@ def ledger_of(home: Home) -> LearningLedger:
 
 
 class Rehearsals:
-    """Costs of the models that are asked are booked by `meter`, as rehearsals."""
+    """Books model costs on `meter` with the cause "rehearsal"."""
 
-    def __init__(self, deps: LearningDeps, skilled: SkillLibrary, meter: Meter) -> None:
+    def __init__(self, deps: LearningDeps, library: SkillLibrary, meter: Meter) -> None:
         self._deps = deps
-        self._skilled = skilled
+        self._library = library
         self._meter = meter
         self._ledger = ledger_of(deps.run.home)
 
     async def rehearse(self, version: Version, *, most: int, session: str = "") -> SkillRehearsal:
-        """In the sessions that used the skill last, or in this one; a new skill in the session that
-        taught it. What came of it is kept."""
+        """Rehearses in the sessions that used the skill last, or in `session`; a new skill in the
+        session that led to it. Stores the result."""
         old, new = await asyncio.to_thread(self._trees, version)
         names = (session,) if session else await self.sessions(version.name, most)
         if not names and not old and most and version.cause.session:
@@ -118,21 +117,21 @@ class Rehearsals:
         return done
 
     async def sessions(self, skill: str, most: int) -> tuple[str, ...]:
-        """The newest first."""
+        """Returns the sessions that used the skill, newest first."""
         words = (f'"{skill}"', f"# Skill {skill}\\n\\n")
 
-        def used(db: sqlite3.Connection) -> list[str]:
+        def query(db: sqlite3.Connection) -> list[str]:
             return [row[0] for row in db.execute(_USED, words)]
 
-        usage = self._skilled.usages.of(skill)
+        usage = self._library.usages.of(skill)
         if not most or not usage.view_count + usage.use_count:
             return ()
-        return tuple(await self._deps.journal.reading(used))[:most]
+        return tuple(await self._deps.journal.reading(query))[:most]
 
     def _trees(self, version: Version) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
-        shelf = self._skilled.shelf
-        base = next((one for one in shelf.history(version.name) if one.hash == version.base), None)
-        return (shelf.tree(base) if base else {}), shelf.tree(version)
+        store = self._library.store
+        base = next((one for one in store.history(version.name) if one.hash == version.base), None)
+        return (store.tree(base) if base else {}), store.tree(version)
 
     async def _collect(self, session_id: str) -> Recording | RehearsalTrial:
         try:
@@ -155,81 +154,84 @@ class Rehearsals:
     async def _play(
         self, recording: Recording, others: list[Recording], revision: Revision
     ) -> RehearsalTrial:
-        scene = _scene(recording, revision)
-        then = OutsideProvider(self._model(scene))
-        changed = replace(recording, lines=scene.lines, tapes=())
+        target = _find_target(recording, revision)
+        continuation = OutsideProvider(self._model(target))
+        revised = replace(recording, lines=target.lines, tapes=())
         with tempfile.TemporaryDirectory(prefix="hermes-rehearsal-") as folder:
-            performance = ReplayRun(
-                changed,
+            run = ReplayRun(
+                revised,
                 Path(folder) / "home",
                 self._deps.open_app,
                 tools={},
                 system=None,
                 mode="recorded",
                 requests_may_differ=True,
-                continue_with=then,
+                continue_with=continuation,
                 env={},
                 copy=None,
             )
-            performance.expected.diverge_after = scene.changed
+            run.expected.diverge_after = target.changed_at
             for other in others:
-                # The same call in the same folder: the best guess there is without doing it.
+                # For unrecorded calls, the best guess is the same call in the same folder.
                 if other is not recording and _cwd(other) == _cwd(recording):
-                    performance.results.add([line.event for line in other.lines])
-            await performance.begin(scene.start)
-            await performance.play(ProcessPart(start=scene.start, end=scene.end, tape=None))
-            report = await performance.report((), ())
+                    run.results.add([line.event for line in other.lines])
+            await run.begin(target.start)
+            await run.play(ProcessPart(start=target.start, end=target.end, tape=None))
+            report = await run.report((), ())
         if report.divergence is None:
             raise UsageError(NOT_LOADED)
-        return _compare(recording, scene, report.divergence.n, report.after)
+        return _compare(recording, target, report.divergence.n, report.after)
 
-    def _model(self, scene: _Scene) -> Provider:
+    def _model(self, target: _TargetTurn) -> Provider:
         model = provider = ""
-        for line in scene.lines[: scene.start + 1]:
+        for line in target.lines[: target.start + 1]:
             event = line.event
             if isinstance(event, SessionOpened | ModelSwitched):
                 model, provider = event.model, event.provider
         if provider in IN_PROCESS:
             raise UsageError(NO_MODEL)
-        wish = self._deps.models.ref(model, provider)
-        return self._deps.models.link(wish, self._meter, cause=CAUSE).variants.patient
+        ref = self._deps.models.ref(model, provider)
+        return self._deps.models.link(ref, self._meter, cause=CAUSE).variants.patient
 
 
 def _find_introduction(
     recording: Recording, version: Version, new: Mapping[str, bytes]
 ) -> Introduction | None:
-    """The task that taught a new skill, told with it; None where another session taught it."""
+    """Returns the introduction of a new skill into the task that led to it; None for another
+    session."""
     turn, _, call = version.cause.call.partition(" ")
     if version.action != "create" or version.cause.session != recording.session_id or not call:
         return None
     lines = recording.lines
     began = (line.event for line in lines if line.turn_id == turn)
     takes = next((event.takes for event in began if isinstance(event, TurnStarted)), ())
-    said = next((line.event for line in lines if line.n in takes), None)
-    return Introduction(version.name, new, said) if isinstance(said, MessageReceived) else None
+    message = next((line.event for line in lines if line.n in takes), None)
+    return (
+        Introduction(version.name, new, message) if isinstance(message, MessageReceived) else None
+    )
 
 
-def _scene(recording: Recording, revision: Revision) -> _Scene:
-    """The first turn that loaded the skill. UsageError when no turn did."""
+def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
+    """Returns the first turn that loaded the skill; raises UsageError when no turn did."""
     first = first_position(recording)
     lines = [_revise(line, revision) for line in recording.lines]
     events = [line.event for line in recording.lines]
     loads = (i for i in range(first, len(lines)) if revision.loads(events[i]))
-    place = next(loads, None)
-    if place is None:
+    position = next(loads, None)
+    if position is None:
         raise UsageError(NOT_LOADED)
-    start = max(first, idle_before(events, place))
-    ends = (i for i in range(place, len(events)) if isinstance(events[i], TurnEnded))
+    start = max(first, idle_before(events, position))
+    ends = (i for i in range(position, len(events)) if isinstance(events[i], TurnEnded))
     end = next(ends, None)
     if end is None:
         raise UsageError("its turn has not ended")
     is_listed = any(lines[i] is not recording.lines[i] for i in range(first))
-    return _Scene(
+    return _TargetTurn(
         lines=tuple(lines),
         start=start,
         end=end + 1,
-        # Where the list of skills is another one, nothing of the turn is as it was.
-        changed=start if is_listed else place,
+        # A changed skill index affects the whole turn.
+        changed_at=start if is_listed else position,
         turn_id=recording.lines[end].turn_id,
     )
 
@@ -241,17 +243,17 @@ def _revise(line: RecordedLine, revision: Revision) -> RecordedLine:
 
 
 def _compare(
-    recording: Recording, scene: _Scene, n: int, after: tuple[Record, ...]
+    recording: Recording, target: _TargetTurn, n: int, after: tuple[Record, ...]
 ) -> RehearsalTrial:
-    turn = [line for line in recording.lines if line.turn_id == scene.turn_id]
-    then = [line.event for line in turn]
+    turn = [line for line in recording.lines if line.turn_id == target.turn_id]
+    recorded = [line.event for line in turn]
     same = [line.event for line in turn if line.n < n]
     now = [record.event for record in after]
     return RehearsalTrial(
         session=recording.session_id,
-        turn=scene.turn_id,
+        turn=target.turn_id,
         n=n,
-        before=outcome_of(then, corrected=_is_corrected(recording, scene.end)),
+        before=outcome_of(recorded, corrected=_is_corrected(recording, target.end)),
         after=outcome_of((*same, *now), unknown=UNKNOWN_CALL),
     )
 
@@ -262,7 +264,7 @@ def _cwd(recording: Recording) -> str:
 
 
 def _is_corrected(recording: Recording, end: int) -> bool:
-    """Whether the person's next words were a correction."""
+    """Returns whether the user's next message was a correction."""
     for line in recording.lines[end:]:
         event = line.event
         if isinstance(event, MessageReceived) and event.message.origin == "user":

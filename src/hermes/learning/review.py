@@ -1,4 +1,4 @@
-"""One look back at a task: a model says what to keep, and its changes wait as proposals."""
+"""Reviews a task: a model proposes skill changes and saves facts to memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 8
 MOST_PROPOSALS = 3
-ONCE = "{} has a change of yours that waits already. Say everything in one change."
-ENOUGH = "That is enough for one look back; say “nothing to save” and stop."
-KEPT = "It is kept as {} and is tried before it is used."
+ONCE = "{} already has a pending change of yours. Put everything into one change."
+ENOUGH = "No more changes in this review; say “nothing to save” and stop."
+PROPOSED = "Stored as {}; it is rehearsed before it is used."
 
 
 class PastSession:
-    """A session that was left: what it was, with somebody else to pay and to hear of it."""
+    """A closed session; another session pays for its review and receives the notices."""
 
     def __init__(
         self, id: str, transcript: Transcript, meter: Meter, tell: Callable[[str], None]
@@ -50,42 +50,45 @@ class PastSession:
 
 
 class SkillReview:
-    """At one turn. Skills are only proposed; what is not the agent's own cannot be changed."""
+    """Reviews one turn. Changes to skills are proposals, and only the agent's skills can change."""
 
     def __init__(
-        self, deps: LearningDeps, looked: ReviewedSession, opened: SessionOpened, turn_id: str
+        self, deps: LearningDeps, reviewed: ReviewedSession, opened: SessionOpened, turn_id: str
     ) -> None:
         self._deps = deps
-        self._looked = looked
+        self._reviewed = reviewed
         self._opened = opened
         self._turn_id = turn_id
-        self._skilled = deps.skills(opened.cwd)
-        self._memory = MemoryReview(deps.memory, looked, opened)
-        self._desk = self._skilled.tool_service(
-            platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause
+        self._library = deps.skills(opened.cwd)
+        self._memory = MemoryReview(deps.memory, reviewed, opened)
+        self._skill_service = self._library.tool_service(
+            platform=opened.source, tools=opened.tools, session_id=reviewed.id, cause=self._cause
         )
-        self._desk.staged = True
+        self._skill_service.staged = True
         self.proposed: list[Version] = []
 
     async def run(self, why: TriggerReason, calls: int) -> list[Version]:
-        """What was proposed; ProviderError when no model can be asked."""
-        said = f"{await self._shelf()}\n\n{conversation_digest(self._looked.transcript.messages)}"
-        messages: tuple[Message, ...] = (user_says(said),)
+        """Returns the proposals; raises ProviderError when no model is available."""
+        digest = conversation_digest(self._reviewed.transcript.messages)
+        text = f"{await self._list_skills()}\n\n{digest}"
+        messages: tuple[Message, ...] = (user_says(text),)
         tools = self._tools()
         prompt = Prompt(
             system=build_review_prompt(why, calls),
             messages=messages,
             tools=tuple(tool.spec for tool in tools.values()),
         )
-        memory_desk = await self._memory.tool_service(self._turn_id)
+        memory_service = await self._memory.tool_service(self._turn_id)
         for number in range(MOST_ROUNDS):
-            reply = await self._auxiliary().ask(REVIEW_TASK, prompt, self._looked.meter)
+            reply = await self._auxiliary().ask(REVIEW_TASK, prompt, self._reviewed.meter)
             if not reply.message.calls:
                 break
             results = []
             for call in reply.message.calls:
                 if call.name == memory.name and memory.name in tools:
-                    results.append(await self._memory.answer(memory_desk, f"review {number}", call))
+                    results.append(
+                        await self._memory.answer(memory_service, f"review {number}", call)
+                    )
                 else:
                     results.append(await self._answer(tools, call))
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
@@ -99,16 +102,16 @@ class SkillReview:
             offered = (memory, *offered)
         return {tool.name: tool for tool in offered}
 
-    async def _shelf(self) -> str:
-        def known() -> str:
+    async def _list_skills(self) -> str:
+        def format_list() -> str:
             return format_skills(
                 [
-                    (e.name, e.skill.description, self._desk.provenance(e) == "agent")
-                    for e in self._desk.available_skills()
+                    (e.name, e.skill.description, self._skill_service.provenance(e) == "agent")
+                    for e in self._skill_service.available_skills()
                 ]
             )
 
-        return await asyncio.to_thread(known)
+        return await asyncio.to_thread(format_list)
 
     async def _answer(self, tools: dict[str, Tool], call: ToolCall) -> ToolResult:
         try:
@@ -123,26 +126,26 @@ class SkillReview:
 
     async def _apply(self, call: ToolCall, arguments: JsonObject) -> str:
         if call.name == skills_list.name:
-            return await self._shelf()
+            return await self._list_skills()
         if call.name == skill_view.name:
-            return await asyncio.to_thread(_text, self._desk, arguments)
+            return await asyncio.to_thread(_text, self._skill_service, arguments)
         self._check(arguments)
-        version = await asyncio.to_thread(execute_change, self._desk, call.id, arguments)
+        version = await asyncio.to_thread(execute_change, self._skill_service, call.id, arguments)
         self.proposed.append(version)
-        return KEPT.format(version.id)
+        return PROPOSED.format(version.id)
 
     def _check(self, arguments: JsonObject) -> None:
-        """The rules of the home hold here too, and nobody is there to be asked."""
+        """Applies the policy; anything that needs approval is refused."""
         if arguments["action"] == "delete":
-            raise ToolError("A look back removes nothing; patch the skill.")
+            raise ToolError("A review cannot delete skills; patch the skill.")
         if len(self.proposed) >= MOST_PROPOSALS:
             raise ToolError(ENOUGH)
         name = arguments["name"]
-        waiting = {version.name for version in self._desk.shelf.proposals()}
+        waiting = {version.name for version in self._skill_service.store.proposals()}
         if name in waiting:
             raise ToolError(ONCE.format(name))
         rules = rules_for(self._deps.run.config, self._opened.cwd or "/", self._opened.source)
-        origins = self._looked.transcript.origins()
+        origins = self._reviewed.transcript.origins()
         for effect in skill_manage.effects(NoWorkspace(), arguments):
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
                 raise ToolError(DENIED)
@@ -150,13 +153,13 @@ class SkillReview:
     def _cause(self, call: str) -> Cause:
         return Cause(
             who="review",
-            session=self._looked.id,
+            session=self._reviewed.id,
             call=f"{self._turn_id} {call}",
-            model=self._looked.transcript.model,
+            model=self._reviewed.transcript.model,
         )
 
     def _auxiliary(self) -> SideModel:
-        transcript = self._looked.transcript
+        transcript = self._reviewed.transcript
         return SideModel(
             self._deps.models,
             self._deps.run.settings,
@@ -165,5 +168,5 @@ class SkillReview:
         )
 
 
-def _text(desk: SkillService, arguments: JsonObject) -> str:
-    return read_skill_file(desk.find(arguments["name"]), arguments["file_path"] or "SKILL.md")
+def _text(service: SkillService, arguments: JsonObject) -> str:
+    return read_skill_file(service.find(arguments["name"]), arguments["file_path"] or "SKILL.md")

@@ -1,4 +1,4 @@
-"""Whether a session is one to learn from; what learning takes is loaded only then."""
+"""Starts learning for a session if the settings allow it; loads the package only then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def learn(
     settings: SkillSettings, session: Session, deps: Callable[[], LearningDeps]
 ) -> None:
-    """Beside a session, for as long as it is open."""
+    """Runs in the background while the session is open."""
     skills, opened = settings, session.transcript.opened
     if opened is None or not skills.enabled or "skill_view" not in opened.tools:
         return

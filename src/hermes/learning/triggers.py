@@ -62,7 +62,7 @@ class TriggerWatch:
         self._has_saved = False
 
     def note(self, event: Event) -> ReviewTrigger | None:
-        """Returns an occasion when the event ends a turn that deserves a review."""
+        """Returns a trigger when the event ends a turn that deserves a review."""
         match event:
             case MessageReceived(message=message):
                 if message.origin == "user" and self._is_answered and is_correction(message.text):

@@ -1,4 +1,4 @@
-"""Lets a model merge skills of the agent's own that are about the same thing."""
+"""Lets a model merge similar skills of the agent."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 TASK = "curator"
 MOST_ROUNDS = 8
-# All texts together; those used last come first.
+# Limits the total of all texts; recently used skills come first.
 MOST_CHARS = 120_000
 LEAVES_OUT = "It leaves out {}. Keep every command and name of its parts."
 
 
 class MergeResult(Value):
-    """`absorbed` are in the archive now; `version` is "" when nothing was really done."""
+    """`absorbed` skills are archived; `version` is "" in a dry run."""
 
     into: str
     absorbed: tuple[str, ...]
@@ -41,38 +41,38 @@ class MergeResult(Value):
 
 
 class Consolidation:
-    """One pass over a library. `purse` is the session that pays for it. A copy of all skills is
-    made first, what is absorbed goes to the archive, and skills of a person, pinned ones, those
-    that jobs use and those with files of their own are not touched."""
+    """One pass over a library, paid by `session`. It backs up all skills first and archives merged
+    ones. User skills, pinned skills, skills used by jobs and skills with extra files stay
+    unchanged."""
 
     def __init__(
         self,
         models: Models,
         settings: Settings,
         skills: SkillLibrary,
-        purse: Session,
+        session: Session,
         *,
         dry_run: bool = False,
     ) -> None:
         self._models = models
         self._settings = settings
         self._skills = skills
-        self._purse = purse
+        self._session = session
         self._dry_run = dry_run
         self._needed: frozenset[str] = frozenset()
         self._texts: dict[str, str] = {}
         self._done: list[MergeResult] = []
 
     async def run(self) -> tuple[MergeResult, ...]:
-        """ProviderError when no model can be asked."""
+        """Raises ProviderError when no model is available."""
         self._texts = await asyncio.to_thread(self._candidates)
         if len(self._texts) < 2:
             return ()
-        said = "\n\n".join(f"# {name}\n\n{text}" for name, text in self._texts.items())
-        messages: tuple[Message, ...] = (user_says(said),)
+        text = "\n\n".join(f"# {name}\n\n{text}" for name, text in self._texts.items())
+        messages: tuple[Message, ...] = (user_says(text),)
         for _ in range(MOST_ROUNDS):
             prompt = Prompt(system=INSTRUCTIONS, messages=messages, tools=(TOOL,))
-            reply = await self._auxiliary().ask(TASK, prompt, self._purse.meter)
+            reply = await self._auxiliary().ask(TASK, prompt, self._session.meter)
             if not reply.message.calls:
                 break
             results = [await asyncio.to_thread(self._answer, call) for call in reply.message.calls]
@@ -81,7 +81,7 @@ class Consolidation:
 
     def _candidates(self) -> dict[str, str]:
         self._needed = frozenset(self._skills.job_skills())
-        known = {entry.name: entry for entry in self._skills.shelf.scan().entries}
+        known = {entry.name: entry for entry in self._skills.store.scan().entries}
         recent = [name for name in self._skills.usages.recent() if name in known]
         texts: dict[str, str] = {}
         left = MOST_CHARS
@@ -93,10 +93,10 @@ class Consolidation:
         return texts
 
     def _text(self, entry: SkillEntry) -> str:
-        """ "" for one that is to stay as it is."""
+        """Returns the text of a skill that may be merged, otherwise ""."""
         if entry.name in self._needed or self._skills.usages.of(entry.name).pinned:
             return ""
-        if self._skills.shelf.provenance(entry) != "agent":
+        if self._skills.store.provenance(entry) != "agent":
             return ""
         tree = read_tree(Path(entry.folder))
         return tree[MAIN].decode("utf-8", "replace") if set(tree) == {MAIN} else ""
@@ -117,35 +117,35 @@ class Consolidation:
         for name in merge.absorbed:
             del self._texts[name]
         self._texts[merge.into] = merge.content
-        return f"{merge.into} takes their place."
+        return f"{merge.into} replaces them."
 
     def _check(self, merge: Merge) -> None:
-        strangers = [name for name in merge.parts if name not in self._texts]
-        if strangers:
-            raise ToolError(f"{', '.join(strangers)} cannot be merged; only those of the list can.")
+        unknown = [name for name in merge.parts if name not in self._texts]
+        if unknown:
+            raise ToolError(f"{', '.join(unknown)} cannot be merged; choose listed skills.")
         if len(merge.parts) < 2:
-            raise ToolError("A merge needs at least two skills of the list.")
-        is_taken = self._skills.shelf.scan().find(merge.into) is not None
+            raise ToolError("A merge needs at least two listed skills.")
+        is_taken = self._skills.store.scan().find(merge.into) is not None
         if is_taken and merge.into not in merge.parts:
-            raise ToolError(f"{merge.into} is a skill of its own; choose another name.")
+            raise ToolError(f"{merge.into} is another skill; choose another name.")
         missing = missing_code({name: self._texts[name] for name in merge.parts}, merge.content)
         if missing:
             raise ToolError(LEAVES_OUT.format(", ".join(f"`{code}`" for code in missing)))
 
     def _apply(self, merge: Merge) -> str:
-        shelf, curator = self._skills.shelf, self._skills.curator()
-        first = shelf.find(merge.parts[0])
+        store, curator = self._skills.store, self._skills.curator()
+        first = store.find(merge.parts[0])
         keeps_copies = self._settings.curator.backup.enabled
         if keeps_copies and not any(each.version for each in self._done):
             curator.backup()
-        version = shelf.apply(
+        version = store.apply(
             SkillChange(
                 name=merge.into,
                 action="merge",
                 cause=Cause(
                     who="curator",
-                    session=self._purse.id,
-                    model=self._purse.transcript.model,
+                    session=self._session.id,
+                    model=self._session.transcript.model,
                     words=f"merged from {', '.join(merge.parts)}",
                 ),
                 files={MAIN: merge.content.encode()},
@@ -159,7 +159,7 @@ class Consolidation:
         return version.id
 
     def _auxiliary(self) -> SideModel:
-        transcript = self._purse.transcript
+        transcript = self._session.transcript
         return SideModel(
             self._models,
             self._settings,

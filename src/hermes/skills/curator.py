@@ -117,19 +117,19 @@ class Curator:
 
     def __init__(
         self,
-        shelf: SkillStore,
+        store: SkillStore,
         usages: SkillUsageStore,
         clock: Clock,
         settings: CuratorLimits | None = None,
         *,
         needed: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._shelf = shelf
+        self._store = store
         self._usages = usages
         self._clock = clock
         self._settings = settings or CuratorLimits()
         self._needed = needed
-        self._folder = shelf.folder
+        self._folder = store.folder
 
     def state(self) -> CuratorState:
         return read_state(self._folder)
@@ -172,7 +172,7 @@ class Curator:
 
     def archive(self, name: str) -> Path:
         """Moves the skill to the archive; UsageError for one outside the home."""
-        entry = self._shelf.find(name)
+        entry = self._store.find(name)
         if entry.kind != "home":
             raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
         with lock_skills(self._folder):
@@ -265,7 +265,7 @@ class Curator:
         """Returns idle days and state of each skill that may be archived."""
         known, needed = self._usages.all(), set(self._needed())
         found: dict[str, tuple[float, str]] = {}
-        for entry in self._shelf.scan().entries:
+        for entry in self._store.scan().entries:
             usage = known.get(entry.name, SkillUsage())
             if usage.pinned or entry.name in needed or not self._may_move(entry):
                 continue
@@ -274,16 +274,16 @@ class Curator:
 
     def _surplus(self) -> tuple[str, ...]:
         most = self._settings.most_skills
-        scanned = self._shelf.scan()
+        scanned = self._store.scan()
         if not most or len(scanned.entries) <= most:
             return ()
-        mine = [each for each in scanned.entries if self._shelf.provenance(each) == "agent"]
+        mine = [each for each in scanned.entries if self._store.provenance(each) == "agent"]
         names, movable = {entry.name for entry in mine}, self._movable()
         idle = sorted((name for name in movable if name in names), key=lambda n: -movable[n][0])
         return tuple(idle[: max(0, len(mine) - most)])
 
     def _may_move(self, entry: SkillEntry) -> bool:
-        origin = self._shelf.provenance(entry)
+        origin = self._store.provenance(entry)
         return origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
 
     def _idle_days(self, entry: SkillEntry, usage: SkillUsage) -> float:

@@ -1,4 +1,4 @@
-"""Skills joined to an app: the shelf of its home, the desk of a session, the curator."""
+"""The skills of one home: store, invocation, bundles, curator and hub."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
 
 class SkillCall(Value):
-    """What a person calls skills for, and whose words it is: with the text of a stranger's skill
-    it is the stranger's."""
+    """The message that results from skill commands. `origin` names untrusted skills in it."""
 
     text: str
     origin: str
@@ -75,7 +74,7 @@ class SkillLibrary:
         self.usages = SkillUsageStore(self.folder, run.world.clock)
         self.bundles = Bundles(run.home.root / "skill-bundles")
         self.scan = SkillScanner(skill_roots(run.settings, run.home, cwd), skills_cache(run.home))
-        self.shelf = SkillStore(
+        self.store = SkillStore(
             self.folder,
             self.scan,
             run.world,
@@ -85,24 +84,24 @@ class SkillLibrary:
 
     @property
     def hub(self) -> SkillHub:
-        # Only few runs ask others for their skills.
+        # Imported late: few runs use the hub.
         from hermes.skills.hub.skill_hub import SkillHub
 
         return SkillHub(self._run, self._http, self)
 
     def job_skills(self) -> tuple[str, ...]:
-        """Names of skills that scheduled jobs use, also of jobs that rest."""
+        """Returns the names of skills that scheduled jobs use, including disabled jobs."""
         from hermes.cron.service import jobs_of
 
-        named = (job.get("skills") for job in jobs_of(self._run).all(disabled=True))
-        return tuple(str(name) for names in named if isinstance(names, list) for name in names)
+        lists = (job.get("skills") for job in jobs_of(self._run).all(disabled=True))
+        return tuple(str(name) for names in lists if isinstance(names, list) for name in names)
 
     def curator(self) -> Curator:
-        # Sessions that use skills do not pay for it.
+        # Imported late: sessions that use skills do not need it.
         from hermes.skills.curator import Curator, CuratorLimits
 
         settings = self._run.settings.curator
-        wanted = CuratorLimits(
+        limits = CuratorLimits(
             stale_after_days=settings.stale_after_days,
             archive_after_days=settings.archive_after_days,
             most_skills=settings.most_skills,
@@ -110,22 +109,22 @@ class SkillLibrary:
             backups=settings.backup.keep if settings.backup.enabled else 0,
         )
         clock = self._run.world.clock
-        return Curator(self.shelf, self.usages, clock, wanted, needed=self.job_skills)
+        return Curator(self.store, self.usages, clock, limits, needed=self.job_skills)
 
     def seed(self) -> None:
-        """Put the skills that come with the program there, as the first session would."""
+        """Copies the bundled skills into the home, as the first session does."""
         self.seeds.seed_if_new(__version__)
 
     def here(self, platform: str, tools: tuple[str, ...] = ()) -> SkillEnvironment:
         return skills_here(self._run.settings, platform, tools)
 
     def list_usable(self, platform: str) -> tuple[SkillEntry, ...]:
-        """Those that can be used on this surface."""
+        """Lists the skills available on this surface."""
         here = self.here(platform)
         return tuple(entry for entry in self.scan.scan().entries if is_available(entry, here))
 
     def variables(self) -> dict[str, str]:
-        """Of the process and of `.env`, as they are now."""
+        """Returns the current variables of the process and of `.env`."""
         return {**self._run.env, **read_env_file(self._run.home).variables}
 
     def has_program(self, name: str) -> bool:
@@ -148,10 +147,10 @@ class SkillLibrary:
         cause: Callable[[str], Cause],
         secrets: SecretStore | None = None,
     ) -> SkillService:
-        """Without `secrets` no command gets to see any."""
+        """Without `secrets`, commands of skills see no secrets."""
         settings = self._run.settings.skills
         return SkillService(
-            self.shelf,
+            self.store,
             self.usages,
             here=self.here(platform, tools),
             home=self._run.home.root,
@@ -163,13 +162,12 @@ class SkillLibrary:
             allow_environment=secrets.grant if secrets else allow_none,
             capture=secrets.capture if secrets else capture_none,
             inline_seconds=settings.inline_shell_timeout if settings.inline_shell else 0,
-            foreign=self._foreign,
+            is_untrusted=self._is_untrusted,
             staged=settings.write_approval,
         )
 
     async def expand_call(self, line: str, platform: str, session_id: str) -> SkillCall | None:
-        """The message for a line that begins with skill commands or the name of a bundle; None
-        when it does not."""
+        """Expands a line that starts with skill commands or a bundle name; None for other lines."""
         scanned = self.scan.scan()
         off = self.here(platform).disabled
         names, instruction = leading_skills(
@@ -179,21 +177,21 @@ class SkillLibrary:
             names, instruction = self._expand_bundle(line)
         if not names:
             return None
-        entries = tuple(self.shelf.find(name) for name in names)
+        entries = tuple(self.store.find(name) for name in names)
         for entry in entries:
             self._count_use(entry)
         text = await command_text(entries, instruction, self.loading(session_id))
-        strangers = [entry.name for entry in entries if self._foreign(entry.name)]
-        return SkillCall(text=text, origin=f"skill:{','.join(strangers)}" if strangers else "user")
+        untrusted = [entry.name for entry in entries if self._is_untrusted(entry.name)]
+        return SkillCall(text=text, origin=f"skill:{','.join(untrusted)}" if untrusted else "user")
 
     async def preload(self, names: Sequence[str]) -> str:
-        """The text of skills for the beginning of a session; NotFound for one that is not there.
-        What a stranger wrote does not get among the instructions."""
-        entries = tuple(self.shelf.find(name) for name in names)
-        if strangers := [entry.name for entry in entries if self._foreign(entry.name)]:
+        """Returns the text of skills for the start of a session. Raises NotFound for a missing
+        skill, and UsageError for an untrusted one, since the text becomes instructions."""
+        entries = tuple(self.store.find(name) for name in names)
+        if untrusted := [entry.name for entry in entries if self._is_untrusted(entry.name)]:
             raise UsageError(
-                f"The skill {strangers[0]} is by somebody whom nobody here has vouched for, so no "
-                f"session begins with it; say /{strangers[0]} in the chat, or ask for it in words."
+                f"The skill {untrusted[0]} has an untrusted author and cannot be preloaded; "
+                f"use /{untrusted[0]} in the chat, or ask for it in a message."
             )
         for entry in entries:
             self._count_use(entry)
@@ -206,7 +204,7 @@ class SkillLibrary:
         return linked_files(entry)
 
     def tree(self, name: str) -> Tree:
-        return read_tree(Path(self.shelf.find(name).folder))
+        return read_tree(Path(self.store.find(name).folder))
 
     def readiness(self, entry: SkillEntry) -> Readiness:
         return readiness(
@@ -220,17 +218,17 @@ class SkillLibrary:
     def make_bundle(
         self, name: str, skills: tuple[str, ...], description: str, instruction: str
     ) -> str:
-        """Its file; NotFound for a skill that is not there."""
-        for each in skills:
-            self.shelf.find(each)
+        """Returns the path of the bundle; raises NotFound for a missing skill."""
+        for skill in skills:
+            self.store.find(skill)
         bundle = Bundle(name=name, description=description, skills=skills, instruction=instruction)
         return str(self.bundles.write(bundle))
 
     def reset(self, name: str, *, restore: bool) -> str:
-        """A shipped skill as it came; the id of the version that this makes."""
+        """Resets a bundled skill to its original and returns the id of the new version."""
         tree, category = self.seeds.tree(name)
-        if self.shelf.scan().find(name) is None and not restore:
-            raise UsageError(f"You have removed {name}; --restore brings it back.")
+        if self.store.scan().find(name) is None and not restore:
+            raise UsageError(f"You removed {name}; use --restore to restore it.")
         change = SkillChange(
             name=name,
             action="reset",
@@ -239,18 +237,18 @@ class SkillLibrary:
             whole=True,
             category=category,
         )
-        version = self.shelf.apply(change)
+        version = self.store.apply(change)
         self.seeds.forget(name, content_hash(tree))
         return version.id
 
     def previous_version(self, name: str) -> str:
-        """The id of the newest older version that has files; UsageError when there is none."""
-        versions = self.shelf.history(name)
-        present = next((one for one in reversed(versions) if one.state == "active"), None)
+        """Returns the id of the newest older version with files; UsageError when there is none."""
+        versions = self.store.history(name)
+        active = next((one for one in reversed(versions) if one.state == "active"), None)
         older = [
             one.id
             for one in versions
-            if one.state == "past" and not one.removed and one.hash != (present and present.hash)
+            if one.state == "past" and not one.removed and one.hash != (active and active.hash)
         ]
         if not older:
             raise UsageError(
@@ -259,8 +257,8 @@ class SkillLibrary:
         return older[-1]
 
     def approve(self, version: Version, reason: str = "") -> Version:
-        """What waited comes into use, and counts as a change from now on."""
-        done = self.shelf.promote(version, reason)
+        """Activates a proposed version and counts the change."""
+        done = self.store.promote(version, reason)
         if done.action == "create":
             self.usages.record_creation(done.name, "agent")
         else:
@@ -268,8 +266,8 @@ class SkillLibrary:
         return done
 
     def revert(self, name: str, id: str) -> Version:
-        """By the person at the keyboard."""
-        return self.shelf.revert(name, id, Cause(who="user"))
+        """Reverts on behalf of the user."""
+        return self.store.revert(name, id, Cause(who="user"))
 
     def _expand_bundle(self, line: str) -> tuple[tuple[str, ...], str]:
         word, _, rest = line.strip().removeprefix("/").partition(" ")
@@ -286,8 +284,8 @@ class SkillLibrary:
     def _origins(self, history: SkillHistory) -> ProvenanceResolver:
         return ProvenanceResolver(history, self.seeds.manifest(), self.ledger.hashes())
 
-    def _foreign(self, name: str) -> bool:
-        """Installed from somebody whom nobody here has vouched for."""
+    def _is_untrusted(self, name: str) -> bool:
+        """Returns whether the skill comes from a plugin or an untrusted author."""
         if (plugin_skills_folder(self._run.home) / name).is_dir():
             return True
         entry = self.ledger.list_installed().get(name)
@@ -302,8 +300,8 @@ def session_skills(
     find_session: Callable[[], Session | None],
     secrets: SecretStore,
 ) -> object:
-    """What the skill tools of one session work with. Its commands see what a skill declares by the
-    same way as any other secret that is lent to them."""
+    """Builds the service of the skill tools of one session. Secrets that a skill declares reach its
+    commands through `secrets`."""
     from hermes.skills.tools import SkillTools
 
     def cause(call: str) -> Cause:
@@ -311,18 +309,18 @@ def session_skills(
         model = session.transcript.model if session else opened.model
         return Cause(who="agent", session=session_id, call=call, model=model)
 
-    desk = library.tool_service(
+    service = library.tool_service(
         platform=opened.source,
         tools=opened.tools,
         session_id=session_id,
         cause=cause,
         secrets=secrets,
     )
-    return SkillTools(desk)
+    return SkillTools(service)
 
 
 def edit_text(text: str, old: str, new: str, everywhere: bool) -> str:
-    """As the patch tool does it."""
+    """Replaces text with the matching rules of the patch tool."""
     from hermes.tools.edits.replace import find, replacements
     from hermes.tools.edits.text import apply_splices
 
@@ -332,23 +330,22 @@ def edit_text(text: str, old: str, new: str, everywhere: bool) -> str:
     if found is None:
         raise ToolError("old_string is not in the text; load the skill again and copy it.")
     if len(found.spans) > 1 and not everywhere:
-        raise ToolError(f"old_string fits in {len(found.spans)} places; add lines around it.")
+        raise ToolError(f"old_string matches {len(found.spans)} places; add surrounding lines.")
     return apply_splices(text, replacements(text, old, new, found))
 
 
 def _guard(name: str, tree: Tree) -> None:
-    """What the agent writes is scanned like what comes from outside."""
+    """Scans skills written by the agent like installed ones."""
     from hermes.skills.hub.lock import scan_files
     from hermes.skills.scan_skill import scan_skill
 
     found = scan_files(tree, scan_skill)
     if found.verdict == "dangerous":
         worst = [f"{each.id} (line {each.line} of {each.file or MAIN})" for each in found.findings]
-        raise UsageError(f"The skill {name} is refused by the scan: {', '.join(worst[:5])}.")
+        raise UsageError(f"The scan rejects the skill {name}: {', '.join(worst[:5])}.")
 
 
-async def with_skills(library: SkillLibrary, opening: SessionRequest, names: str) -> SessionRequest:
+async def with_skills(library: SkillLibrary, request: SessionRequest, names: str) -> SessionRequest:
     """The request with the text of these comma-separated skills; NotFound names a missing one."""
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    text = await library.preload(wanted)
-    return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))
+    text = await library.preload([name.strip() for name in names.split(",") if name.strip()])
+    return request.with_extra("\n\n".join(part for part in (request.extra, text) if part))

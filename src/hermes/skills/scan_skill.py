@@ -1,4 +1,4 @@
-"""The scan of the policy room, as the skills room asks for it."""
+"""Adapts the policy scanner to skills."""
 
 from __future__ import annotations
 

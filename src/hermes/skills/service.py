@@ -103,12 +103,12 @@ async def capture_none(need: SecretRequest) -> Captured:
 class SkillService:
     """`cause` maps a call id to the author of a change. With `staged`, changes wait for
     approval. `loaded` is called with name and version of each skill given to the model;
-    `foreign` tells whether an untrusted author wrote it. Inline commands run for at most
+    `is_untrusted` returns whether an untrusted author wrote it. Inline commands run for at most
     `inline_seconds`; 0 disables them."""
 
     def __init__(
         self,
-        shelf: SkillStore,
+        store: SkillStore,
         usages: SkillUsageStore,
         *,
         here: SkillEnvironment,
@@ -122,17 +122,17 @@ class SkillService:
         capture: Capture = capture_none,
         inline_seconds: float = 0,
         loaded: Callable[[str, str], None] = lambda name, version: None,
-        foreign: Callable[[str], bool] = lambda name: False,
+        is_untrusted: Callable[[str], bool] = lambda name: False,
         staged: bool = False,
     ) -> None:
-        self.shelf = shelf
+        self.store = store
         self.usages = usages
         self.here = here
         self.loading = loading or RenderContext()
         self.allow_environment = allow_environment
         self.capture = capture
         self.inline_seconds = inline_seconds
-        self.foreign = foreign
+        self.is_untrusted = is_untrusted
         self.staged = staged
         self._home = home
         self._cause = cause
@@ -142,7 +142,7 @@ class SkillService:
         self._loaded = loaded
 
     def scan(self) -> SkillScan:
-        return self.shelf.scan()
+        return self.store.scan()
 
     def available_skills(self) -> tuple[SkillEntry, ...]:
         return tuple(entry for entry in self.scan().entries if is_available(entry, self.here))
@@ -151,7 +151,7 @@ class SkillService:
         """Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
             raise UsageError(f"The skill {name} is disabled.")
-        return self.shelf.find(name)
+        return self.store.find(name)
 
     def readiness(self, entry: SkillEntry) -> Readiness:
         return readiness(
@@ -163,7 +163,7 @@ class SkillService:
         )
 
     def provenance(self, entry: SkillEntry) -> Provenance:
-        return self.shelf.provenance(entry)
+        return self.store.provenance(entry)
 
     def note_view(self, entry: SkillEntry, *, used: bool = False) -> str:
         """Counts the view and returns the skill's version."""
@@ -197,7 +197,7 @@ class SkillService:
     def patch(
         self, call: str, name: str, path: str, old: str, new: str, everywhere: bool
     ) -> Version:
-        text = read_skill_file(self.shelf.find(name), path)
+        text = read_skill_file(self.store.find(name), path)
         after = self._edit(text, old, new, everywhere)
         if after == text:
             raise UsageError("The patch changes nothing.")
@@ -210,21 +210,21 @@ class SkillService:
         return self._change(call, name, "write_file", {check_support(path): data})
 
     def remove_file(self, call: str, name: str, path: str) -> Version:
-        entry = self.shelf.find(name)
+        entry = self.store.find(name)
         if path not in read_tree(Path(entry.folder)):
             raise NotFound(f"The skill {name} has no file {path!r}.")
         return self._change(call, name, "remove_file", {check_support(path): None})
 
     def delete(self, call: str, name: str, absorbed_into: str | None) -> Version:
         if absorbed_into and absorbed_into != name:
-            self.shelf.find(absorbed_into)
+            self.store.find(absorbed_into)
         elif absorbed_into == name:
             raise UsageError("A skill cannot be absorbed into itself.")
         words = "" if absorbed_into is None else f" (absorbed into {absorbed_into or 'nothing'})"
         return self._change(call, name, f"delete{words}", {})
 
     def _change(self, call: str, name: str, action: str, files: dict[str, bytes | None]) -> Version:
-        self.shelf.find(name)
+        self.store.find(name)
         change = SkillChange(name=name, action=action, cause=self._cause(call), files=files)
         version = self._make(change)
         if not self.staged:
@@ -232,4 +232,4 @@ class SkillService:
         return version
 
     def _make(self, change: SkillChange) -> Version:
-        return self.shelf.propose(change) if self.staged else self.shelf.apply(change)
+        return self.store.propose(change) if self.staged else self.store.apply(change)

@@ -1,4 +1,4 @@
-"""The list of skills in a new session's prompt: what a home, other folders and a project have."""
+"""The skill index in the prompt of a new session, from the home, other folders and the project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name
 from hermes.version import __version__
 
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills", ".claude/skills")
-_MOST_KEPT = 32
+_MAX_CACHED = 32
 TOOLS = frozenset(("skills_list", "skill_view", "skill_manage"))
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def skills_folder(home: Home) -> Path:
 
 
 def plugin_skills_folder(home: Home) -> Path:
-    """Where skills that plugins bring are unpacked."""
+    """Returns the folder into which skills of plugins are unpacked."""
     return home.cache / "plugins" / "skills"
 
 
@@ -46,7 +46,7 @@ def skills_cache(home: Home) -> Path:
 
 
 def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[SkillRoot, ...]:
-    """First the home: what lies there hides what has the same name elsewhere."""
+    """Lists the home first: its skills shadow those of the same name elsewhere."""
     roots = [SkillRoot(path=str(skills_folder(home)))]
     roots += [
         SkillRoot(path=str(Path(each).expanduser().absolute()), kind="external")
@@ -64,8 +64,7 @@ def seeds_of(home: Home) -> SkillSeeder:
 
 
 class SkillIndexCache:
-    """What was found and written for sessions before, in one run: while the files stay the same,
-    the next session gets the same list."""
+    """Caches scans and index texts of one run; unchanged files give the same index."""
 
     def __init__(self) -> None:
         self.cache: TtlCache[SkillScan] = TtlCache()
@@ -74,7 +73,7 @@ class SkillIndexCache:
 
     def scan(self, roots: tuple[SkillRoot, ...], cache: Path) -> SkillScan:
         if roots not in self._scans:
-            if len(self._scans) >= _MOST_KEPT:
+            if len(self._scans) >= _MAX_CACHED:
                 self._scans.clear()
             self._scans[roots] = SkillScanner(roots, cache)
         return self.cache.get(roots, self._scans[roots].scan)
@@ -82,20 +81,19 @@ class SkillIndexCache:
     def text(
         self, scanned: SkillScan, here: SkillEnvironment, *, most_chars: int, recent: Recent
     ) -> str:
-        """Of a list that is too long, what was used lately tells what to leave out: such a one is
-        written anew."""
+        """Renders the index. A truncated index depends on recent use and is not cached."""
         found, text = self._texts.get(here, (None, ""))
         if found is scanned:
             return text
         cut: list[bool] = []
 
-        def used() -> Sequence[str]:
+        def recent_names() -> Sequence[str]:
             cut.append(True)
             return recent()
 
-        text = index_text(scanned.entries, here, most_chars=most_chars, recent=used)
+        text = index_text(scanned.entries, here, most_chars=most_chars, recent=recent_names)
         if not cut:
-            if len(self._texts) >= _MOST_KEPT:
+            if len(self._texts) >= _MAX_CACHED:
                 self._texts.clear()
             self._texts[here] = scanned, text
         return text
@@ -103,7 +101,7 @@ class SkillIndexCache:
 
 @lru_cache(maxsize=16)
 def _whole_toolsets(tools: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of which every tool is on offer."""
+    """Returns the toolsets whose tools are all offered."""
     offered = set(tools)
     return tuple(
         name for name in toolsets_by_name() if offered.issuperset(resolve_toolsets((name,)))
@@ -130,11 +128,10 @@ def skill_index(
     tools: tuple[str, ...],
     only_look: bool = False,
     seed: bool = True,
-    looked: SkillIndexCache | None = None,
+    index_cache: SkillIndexCache | None = None,
 ) -> str:
-    """Empty without a tool to load a skill with. Who will `only_look` makes nothing, not even the
-    first copies of the skills that come with the program. What is wrong with a folder is no reason
-    not to talk. `looked` is what sessions before have seen."""
+    """Returns "" if no skill tool is offered. With `only_look`, nothing is written, not even the
+    bundled skills. Unreadable folders are skipped."""
     if not settings.skills.enabled or not TOOLS.intersection(tools):
         return ""
     roots, seeds = skill_roots(settings, home, cwd), seeds_of(home)
@@ -144,11 +141,13 @@ def skill_index(
         )
     elif seed:
         _seed(seeds)
-    cache, looked = skills_cache(home), looked or SkillIndexCache()
+    cache, index_cache = skills_cache(home), index_cache or SkillIndexCache()
     scanned = (
-        SkillScanner(roots, cache, kept=False).scan() if only_look else looked.scan(roots, cache)
+        SkillScanner(roots, cache, kept=False).scan()
+        if only_look
+        else index_cache.scan(roots, cache)
     )
-    return looked.text(
+    return index_cache.text(
         scanned,
         skills_here(settings, platform, tools),
         most_chars=settings.skills.index_max_chars,
@@ -160,11 +159,11 @@ def _seed(seeds: SkillSeeder) -> None:
     try:
         seeds.seed_if_new(__version__)
     except OSError as error:
-        log.warning("shipped skills were not put into the home", extra={"error": str(error)})
+        log.warning("cannot copy bundled skills into the home", extra={"error": str(error)})
 
 
 def _recent(home: Home) -> tuple[str, ...]:
-    # Only where not all skills fit.
+    # Imported late: needed only when the index is truncated.
     from hermes.core.world import SystemClock
     from hermes.skills.usage import SkillUsageStore
 

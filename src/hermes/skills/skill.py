@@ -33,7 +33,7 @@ def split_frontmatter(text: str) -> tuple[str, str]:
 
 def read_frontmatter(block: str) -> JsonObject:
     """Returns the frontmatter as a JSON object; UsageError names the invalid line."""
-    return _compiled().get(digest(block)) or parse_yaml(block)
+    return _load_compiled().get(digest(block)) or parse_yaml(block)
 
 
 def digest(block: str) -> str:
@@ -41,7 +41,7 @@ def digest(block: str) -> str:
 
 
 @cache
-def _compiled() -> dict[str, JsonObject]:
+def _load_compiled() -> dict[str, JsonObject]:
     return decode(dict[str, JsonObject], COMPILED.read_bytes())
 
 

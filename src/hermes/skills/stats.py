@@ -1,4 +1,4 @@
-"""How skills did: counters of the home, and the ends of the turns in which they were loaded."""
+"""Skill statistics: usage counters, and the outcomes of turns that loaded a skill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.skills.usage import Outcomes, SkillUsage
 if TYPE_CHECKING:
     from hermes.journal.journal import SqliteJournal
 
-# Turns that ended for other reasons say nothing about a skill.
+# Other reasons for the end of a turn do not reflect on its skills.
 GOOD = ("done",)
 BAD = ("failed", "guardrail", "budget", "partial")
 
@@ -33,7 +33,7 @@ class _Ended(Value):
 
 
 class SkillStats(Value):
-    """Sums of one skill, and of each of its versions by the beginning of its hash."""
+    """Totals of a skill, and of each of its versions by hash prefix."""
 
     name: str
     views: int
@@ -47,10 +47,10 @@ class SkillStats(Value):
     versions: dict[str, Outcomes] = {}
 
 
-async def skill_stats(journal: SqliteJournal, skilled: SkillLibrary) -> tuple[SkillStats, ...]:
-    """Those used last first."""
+async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
+    """Returns the statistics, most recently used first."""
     ends = await _ends(journal)
-    known = skilled.usages.all()
+    known = library.usages.all()
     found = [_stats(name, usage, ends.get(name, {})) for name, usage in known.items()]
     return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
 
@@ -81,7 +81,7 @@ def _stats(name: str, usage: SkillUsage, ends: dict[str, tuple[int, int]]) -> Sk
 
 
 async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
-    """By skill and version: turns that ended well, and badly."""
+    """Counts good and bad turns by skill and version."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for finished, ended in await journal.reading(skill_results):
         try:

@@ -91,7 +91,9 @@ def file_output(desk: SkillService, entry: SkillEntry, path: str) -> ToolOutput:
 
 def _mark_origin(desk: SkillService, entry: SkillEntry, output: ToolOutput) -> ToolOutput:
     """Marks text of an untrusted author with its origin."""
-    return replace(output, origin=f"skill:{entry.name}") if desk.foreign(entry.name) else output
+    return (
+        replace(output, origin=f"skill:{entry.name}") if desk.is_untrusted(entry.name) else output
+    )
 
 
 async def _set_up(

@@ -46,7 +46,7 @@ class Store:
             self.github,
             WellKnown(self.web),
         )
-        self.hub = Hub(self.bench.shelf, ledger, self.sources, scan_skill)
+        self.hub = Hub(self.bench.store, ledger, self.sources, scan_skill)
         self.publishing = SkillPublisher(self.web, self.github)
 
     async def _token(self) -> str:

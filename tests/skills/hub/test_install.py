@@ -52,7 +52,7 @@ async def test_a_skill_is_installed_with_a_lock_and_an_audit_line(store: Store) 
     assert (entry["install_path"], entry["scan_verdict"]) == ("docs/pdf", "safe")
     (line,) = store.bench.ledger.log()
     assert " INSTALL pdf github:some/repo/pdf community safe sha256:" in line
-    assert store.bench.shelf.provenance(store.bench.shelf.find("pdf")) == "hub"
+    assert store.bench.store.provenance(store.bench.store.find("pdf")) == "hub"
     assert list((store.bench.skills / ".hub/quarantine").iterdir()) == []
     assert store.seen[0].package.files[MAIN] == GOOD
 
@@ -124,8 +124,8 @@ async def test_an_update_is_scanned_and_shown_again(store: Store) -> None:
     assert store.bench.tree("pdf") == {MAIN: newer}
     verbs = [line.split()[1] for line in store.bench.ledger.log()]
     assert verbs == ["INSTALL", "UPDATE", "BLOCK"]
-    old = store.bench.shelf.history("pdf")[0]
-    assert store.bench.shelf.tree(old) == {MAIN: GOOD}
+    old = store.bench.store.history("pdf")[0]
+    assert store.bench.store.tree(old) == {MAIN: GOOD}
 
 
 async def test_a_persons_edit_of_an_installed_skill_is_kept(store: Store) -> None:
@@ -139,15 +139,15 @@ async def test_a_persons_edit_of_an_installed_skill_is_kept(store: Store) -> Non
     with pytest.raises(UsageError, match="edited"):
         store.hub.uninstall("pdf")
     assert main.read_bytes() == GOOD + b"my line\n"
-    assert store.bench.shelf.provenance(store.bench.shelf.find("pdf")) == "user"
+    assert store.bench.store.provenance(store.bench.store.find("pdf")) == "user"
 
 
 async def test_what_is_uninstalled_can_come_back(store: Store) -> None:
     await store.install(serve(store, references__a=b"a"))
     store.hub.uninstall("pdf")
     assert (store.bench.names(), store.bench.ledger.list_installed()) == ([], {})
-    versions = [one for one in store.bench.shelf.history("pdf") if not one.removed]
-    assert store.bench.shelf.tree(versions[-1]) == {MAIN: GOOD, "references/a": b"a"}
+    versions = [one for one in store.bench.store.history("pdf") if not one.removed]
+    assert store.bench.store.tree(versions[-1]) == {MAIN: GOOD, "references/a": b"a"}
     with pytest.raises(NotFound):
         store.hub.uninstall("pdf")
 
@@ -173,7 +173,7 @@ async def test_a_damaged_lock_stops_changes_and_not_sessions(store: Store) -> No
     (store.bench.skills / ".hub/lock.json").write_text("{torn")
     with pytest.raises(ConfigError, match=r"lock\.json"):
         store.hub.uninstall("pdf")
-    assert store.bench.shelf.provenance(store.bench.shelf.find("pdf")) == "user"
+    assert store.bench.store.provenance(store.bench.store.find("pdf")) == "user"
 
 
 async def test_an_audit_scans_again(store: Store) -> None:

@@ -76,10 +76,10 @@ class Hub:
     are never executed."""
 
     def __init__(
-        self, shelf: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource], scan: ScanSkill
+        self, store: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource], scan: ScanSkill
     ) -> None:
         self.ledger = ledger
-        self._shelf = shelf
+        self._store = store
         self._sources = sources
         self._scan = scan
 
@@ -189,11 +189,11 @@ class Hub:
         )
         # Recorded first: an unrecorded skill would count as the user's own.
         self.ledger.write(prepared.name, entry)
-        with lock_skills(self._shelf.folder):
+        with lock_skills(self._store.folder):
             replace_folder(
-                self._shelf.folder / prepared.place, files, self._shelf.folder / ".staging"
+                self._store.folder / prepared.place, files, self._store.folder / ".staging"
             )
-        self._shelf.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
+        self._store.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
         self._note(
             "UPDATE" if known else "INSTALL", prepared.name, listing, verdict, prepared.digest
         )
@@ -224,7 +224,7 @@ class Hub:
             if content_hash(read_tree(folder)) != entry.digest and not force:
                 raise UsageError(f"You have edited {name}; use --force to remove it.")
             cause = Cause(who="user", words="uninstalled")
-            self._shelf.apply(SkillChange(name=name, action="delete", cause=cause))
+            self._store.apply(SkillChange(name=name, action="delete", cause=cause))
         self.ledger.write(name, None)
         self.ledger.append_audit(
             "UNINSTALL", name, entry.source, entry.trust_level, "-", entry.content_hash
@@ -281,14 +281,14 @@ class Hub:
         """Rescans installed skills; `deep` includes all skills."""
         known = self.ledger.list_installed()
         found: list[AuditResult] = []
-        for entry in self._shelf.scan().entries:
+        for entry in self._store.scan().entries:
             source = known.get(entry.name)
             if source is None and not deep:
                 continue
             tree = read_tree(Path(entry.folder))
             result = AuditResult(
                 name=entry.name,
-                source=source.source if source else self._shelf.provenance(entry),
+                source=source.source if source else self._store.provenance(entry),
                 scan=scan_files(tree, self._scan),
                 edited=source is not None and content_hash(tree) != source.digest,
             )
@@ -296,7 +296,7 @@ class Hub:
         return tuple(found)
 
     def _place(self, name: str, category: str, old: InstalledSkill | None) -> tuple[str, Tree]:
-        present = self._shelf.scan().find(name)
+        present = self._store.scan().find(name)
         if old is not None:
             folder = self.ledger.folder_of(name, old)
             return old.install_path, read_tree(folder) if folder.is_dir() else {}

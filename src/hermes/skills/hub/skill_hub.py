@@ -1,4 +1,4 @@
-"""The hub joined to an app: its sources, the way to the network, the token for GitHub."""
+"""The skill hub of a home: sources, HTTP client and GitHub token."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class SkillHub(Hub):
-    """A Hub with everything that it needs of this program."""
+    """A `Hub` with the configured sources."""
 
-    def __init__(self, run: RunContext, http: HttpClient, skilled: SkillLibrary) -> None:
+    def __init__(self, run: RunContext, http: HttpClient, library: SkillLibrary) -> None:
         proxied = bool(run.settings.network.proxy)
-        way = JudgedHttp(http, run.settings.skills.hub_urls, proxied=proxied)
-        self._skilled = skilled
+        client = JudgedHttp(http, run.settings.skills.hub_urls, proxied=proxied)
+        self._library = library
         self._env = run.env
-        self._app = GitHubApp(skilled.variables(), run.world.clock)
-        self._web = HubClient(way.fetch, urls=run.settings.skills.hub_urls, token=self._token)
-        cache = IndexCache(skilled.ledger.folder / "index-cache", run.world.clock)
-        self._github = GitHub(self._web, cache, skilled.ledger.taps)
+        self._app = GitHubApp(library.variables(), run.world.clock)
+        self._web = HubClient(client.fetch, urls=run.settings.skills.hub_urls, token=self._token)
+        cache = IndexCache(library.ledger.folder / "index-cache", run.world.clock)
+        self._github = GitHub(self._web, cache, library.ledger.taps)
         official = run.home.cache / "skills-official.json"
         sources: tuple[SkillSource, ...] = (
             Official((OPTIONAL, BUNDLED_SKILLS), official),
@@ -52,23 +52,23 @@ class SkillHub(Hub):
             Marketplace(self._github, cache),
             LobeHub(self._web, cache),
             UrlSource(self._web),
-            # An address of GitHub is one of a repository, any other one of a site.
+            # GitHub claims repository URLs, so it comes before websites.
             self._github,
             WellKnown(self._web),
         )
-        super().__init__(skilled.shelf, skilled.ledger, sources, scan_skill)
+        super().__init__(library.store, library.ledger, sources, scan_skill)
 
     async def publish(self, name: str, repo: str) -> str:
-        """The address of the pull request. What the scan does not call safe is not published."""
-        entry = self._skilled.shelf.find(name)
+        """Returns the URL of the pull request. The scan must rate the skill safe."""
+        entry = self._library.store.find(name)
         tree = read_tree(Path(entry.folder))
         found = scan_files(tree, scan_skill)
         if found.verdict != "safe":
             raise UsageError(
-                f"The scan calls {name} {found.verdict}; `hermes skills audit --deep`."
+                f"The scan rates {name} {found.verdict}; see `hermes skills audit --deep`."
             )
-        publishing = SkillPublisher(self._web, self._github)
-        return await publishing.publish(repo, entry.name, tree, content_hash(tree))
+        publisher = SkillPublisher(self._web, self._github)
+        return await publisher.publish(repo, entry.name, tree, content_hash(tree))
 
     def snapshot(self) -> HubSnapshot:
         return build_hub_snapshot(self.ledger)
@@ -85,15 +85,15 @@ class SkillHub(Hub):
     def remove_tap(self, tap: str) -> tuple[str, ...]:
         own = self.ledger.own_taps()
         if tap not in own:
-            raise UsageError(f"{tap} is no tap of yours; `hermes skills tap list` shows them.")
+            raise UsageError(f"You have no tap {tap}; `hermes skills tap list` shows your taps.")
         self.ledger.write_taps(tuple(each for each in own if each != tap))
         return self.ledger.taps()
 
     async def _token(self) -> str:
-        known = self._skilled.variables()
+        known = self._library.variables()
         if found := known.get("GITHUB_TOKEN") or known.get("GH_TOKEN"):
             return found
         program = shutil.which("gh", path=self._env.get("PATH"))
-        if program and (said := await read_gh_token(program)):
-            return said
+        if program and (token := await read_gh_token(program)):
+            return token
         return await self._app.token(self._web) if self._app.is_set else ""

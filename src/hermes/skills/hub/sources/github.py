@@ -253,7 +253,7 @@ class GitHub:
         mains = [b for b in blobs if basename(b.path) == MAIN and b.path.startswith(path)]
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def listed(blob: Blob) -> SkillListing | None:
+        async def load_listing(blob: Blob) -> SkillListing | None:
             async with slots:
                 try:
                     data = await self.content(repo, branch, blob)
@@ -261,7 +261,7 @@ class GitHub:
                 except HermesError:
                     return None
 
-        found = await asyncio.gather(*(listed(blob) for blob in mains))
+        found = await asyncio.gather(*(load_listing(blob) for blob in mains))
         return tuple(one for one in found if one is not None)
 
     def _listing(self, repo: str, folder: str, main: bytes) -> SkillListing:

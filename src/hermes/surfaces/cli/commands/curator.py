@@ -142,7 +142,7 @@ async def unpin(app: App, name: str) -> str:
 
 def _pin(app: App, name: str, *, pinned: bool) -> str:
     skills = app.skills()
-    skills.shelf.find(name)
+    skills.store.find(name)
     skills.usages.pin(name, pinned)
     return f"{mark('ok')} {name} is {'pinned' if pinned else 'not pinned'}."
 

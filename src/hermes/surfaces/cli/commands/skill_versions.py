@@ -80,9 +80,9 @@ def _facts(version: Version) -> JsonObject:
 @json_output(with_app)
 async def history(app: App, name: str) -> Output:
     skills = _skills(app)
-    versions = skills.shelf.history(name)
+    versions = skills.store.history(name)
     if not versions:
-        skills.shelf.find(name)
+        skills.store.find(name)
     lines = sanitize("\n".join(version_lines(versions)))
     return Output([*map(_facts, versions)], lines or "It has no changes.")
 
@@ -95,13 +95,13 @@ async def history(app: App, name: str) -> Output:
 async def diff(app: App, name: str, version: str, other: str) -> str:
     skills = _skills(app)
     if version:
-        second = skills.shelf.version(name, other) if other else None
-        return sanitize(difference(skills.shelf, skills.shelf.version(name, version), second))
-    versions = [each for each in skills.shelf.history(name) if not each.removed]
+        second = skills.store.version(name, other) if other else None
+        return sanitize(difference(skills.store, skills.store.version(name, version), second))
+    versions = [each for each in skills.store.history(name) if not each.removed]
     if name in skills.seeds.manifest():
         before = skills.seeds.tree(name)[0]
     else:
-        before = skills.shelf.tree(versions[0]) if versions else {}
+        before = skills.store.tree(versions[0]) if versions else {}
     return sanitize(tree_difference(before, skills.tree(name)))
 
 
@@ -119,7 +119,7 @@ async def revert(app: App, name: str, version: str) -> Output:
 @click.command(help="List the skill changes that wait for your approval.")
 @json_output(with_app)
 async def pending(app: App) -> Output:
-    waiting = _skills(app).shelf.proposals()
+    waiting = _skills(app).store.proposals()
     lines = sanitize("\n".join(map(proposal_line, waiting)))
     return Output([*map(_facts, waiting)], lines or "No changes are pending.")
 
@@ -129,7 +129,7 @@ async def pending(app: App) -> Output:
 @text_output(with_app)
 async def approve(app: App, version: str) -> str:
     skills = _skills(app)
-    done = skills.approve(skills.shelf.proposal(version))
+    done = skills.approve(skills.store.proposal(version))
     return f"{mark('ok')} {done.name} is at {done.id}."
 
 
@@ -138,8 +138,8 @@ async def approve(app: App, version: str) -> str:
 @click.option("--reason", default="refused by the owner", help="Why.")
 @text_output(with_app)
 async def reject(app: App, version: str, reason: str) -> str:
-    shelf = _skills(app).shelf
-    done = shelf.refuse(shelf.proposal(version), reason)
+    store = _skills(app).store
+    done = store.refuse(store.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."
 
 
@@ -199,10 +199,10 @@ async def rehearse(
 def _find_version(skills: SkillLibrary, name: str, version: str) -> Version:
     """The named version, else the newest pending change."""
     if version:
-        return skills.shelf.version(name, version)
-    waiting = [each for each in skills.shelf.proposals() if each.name == name]
+        return skills.store.version(name, version)
+    waiting = [each for each in skills.store.proposals() if each.name == name]
     if not waiting:
-        skills.shelf.find(name)
+        skills.store.find(name)
         raise UsageError(
             f"No change of {name} is pending; name a version from `hermes skills history {name}`."
         )

@@ -58,8 +58,8 @@ def here() -> str:
 async def list_(app: App, source: str) -> Output:
     skills = app.skills(here())
     skills.seed()
-    scanned, off = skills.shelf.scan(), skills.here("cli").disabled
-    origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
+    scanned, off = skills.store.scan(), skills.here("cli").disabled
+    origins = {entry.name: str(skills.store.provenance(entry)) for entry in scanned.entries}
     wanted = [e for e in scanned.entries if source == "all" or origins[e.name] in _ORIGINS[source]]
     lines = skill_list_lines(replace(scanned, entries=tuple(wanted)), off)
     data = [_facts(entry, origins[entry.name], off) for entry in wanted]
@@ -84,8 +84,8 @@ def _facts(entry: SkillEntry, origin: str, off: tuple[str, ...]) -> JsonObject:
 @json_output(with_app)
 async def view(app: App, name: str, file: str) -> Output:
     skills = app.skills(here())
-    entry = skills.shelf.find(name)
-    facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
+    entry = skills.store.find(name)
+    facts = _facts(entry, skills.store.provenance(entry), skills.here("cli").disabled)
     text, files = skills.text(entry, file), skills.files(entry)
     paths = [
         apply_style(f"{entry.folder}/{each}", "dim") for names in files.values() for each in names
@@ -130,7 +130,7 @@ async def disable(app: App, names: tuple[str, ...], platform: str) -> str:
 
 def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> str:
     for name in names if off else ():
-        app.skills(here()).shelf.find(name)
+        app.skills(here()).store.find(name)
     settings = app.settings.skills
     held = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
     left = [name for name in held if name not in names]
@@ -154,7 +154,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
             "description": each.description,
             "value": held.get(each.key, each.default),
         }
-        for entry in app.skills(here()).shelf.scan().entries
+        for entry in app.skills(here()).store.scan().entries
         for each in entry.skill.options
         if not name or entry.name == name
     ]
@@ -177,7 +177,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
 def setup(ctx: click.Context, name: str) -> None:
     async def work(app: App) -> tuple[tuple[tuple[str, str, str], ...], str]:
         skills = app.skills(here())
-        entry = skills.shelf.find(name)
+        entry = skills.store.find(name)
         missing = skills.readiness(entry)
         wanted = tuple((v.name, v.prompt or v.name, v.help) for v in missing.variables)
         rest = (*(f"file {path}" for path in missing.files), *missing.commands)
