@@ -88,14 +88,14 @@ class Meeting:
 @tool(effects=_read, repeat="safe")
 async def look(ctx: ToolContext, path: str) -> ToolOutput:
     """Look at a path."""
-    await ctx.kept(Meeting).attend(f"look {path}")
+    await ctx.service(Meeting).attend(f"look {path}")
     return ToolOutput.text(path)
 
 
 @tool(effects=_write)
 async def put(ctx: ToolContext, path: str) -> ToolOutput:
     """Write a path."""
-    await ctx.kept(Meeting).attend(f"put {path}")
+    await ctx.service(Meeting).attend(f"put {path}")
     await ctx.workspace.write_bytes(ctx.workspace.resolve(path), b"x")
     return ToolOutput.text(path)
 
@@ -196,7 +196,7 @@ async def test_the_same_call_twice_in_a_reply_runs_once(run: Run) -> None:
     run.tools = (put,)
     await run.say("go")
     assert "see its result" in run.results()[0].text or "see its result" in run.results()[1].text
-    assert run.session._turns.kept.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
+    assert run.session._turns.services.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
 
 
 async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Run) -> None:
@@ -206,7 +206,7 @@ async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Ru
     )
     run.tools = (look, put)
     await run.say("go")
-    meeting = run.session._turns.kept.get(Meeting)
+    meeting = run.session._turns.services.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 2
     assert meeting.order[-1] == "put a"
@@ -224,7 +224,7 @@ async def test_at_most_so_many_calls_run_at_once_and_results_keep_the_order(run:
     )
     run.tools = (look,)
     await run.say("go")
-    meeting = run.session._turns.kept.get(Meeting)
+    meeting = run.session._turns.services.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 3
     message = run.session.transcript.messages[2]

@@ -214,7 +214,7 @@ async def test_commands_wait_for_the_owner(open_journal: OpenJournal) -> None:
     waiting = await journal.take(lease)
     assert [item.command for item in waiting] == [Say(text="First"), Interrupt()]
     assert await journal.take(lease) == waiting
-    await journal.taken(lease, [waiting[0].id])
+    await journal.acknowledge(lease, [waiting[0].id])
     assert await journal.take(lease) == waiting[1:]
 
 
@@ -235,7 +235,7 @@ async def test_a_key_is_posted_once_even_after_it_was_taken(open_journal: OpenJo
     await journal.post("one", Say(text="Hi"), key="m1")
     await journal.post("one", Say(text="Hi"), key="m1")
     (waiting,) = await journal.take(lease)
-    await journal.taken(lease, [waiting.id])
+    await journal.acknowledge(lease, [waiting.id])
     await journal.post("one", Say(text="Hi"), key="m1")
     assert await journal.take(lease) == ()
     await journal.post("one", Say(text="Hi"))
@@ -250,7 +250,7 @@ async def test_ids_of_commands_are_never_used_again(open_journal: OpenJournal) -
     for number in range(3):
         await journal.post("one", Say(text=f"{number}"))
         (waiting,) = await journal.take(lease)
-        await journal.taken(lease, [waiting.id])
+        await journal.acknowledge(lease, [waiting.id])
         seen.append(waiting)
     assert len({item.id for item in seen}) == 3
 

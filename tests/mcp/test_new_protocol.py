@@ -16,7 +16,7 @@ async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -
     async def sampler(server: McpServer, request: SampleRequest) -> Sample:
         return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
 
-    hosting = ctx.kept(CallServices)
+    hosting = ctx.service(CallServices)
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
     heard: list[int] = []

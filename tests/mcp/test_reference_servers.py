@@ -25,7 +25,7 @@ async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path:
     async def sampler(server: McpServer, request: SampleRequest) -> Sample:
         return Sample(content=({"type": "text", "text": "sampled"},), model="m", stop="endTurn")
 
-    hosting = ctx.kept(CallServices)
+    hosting = ctx.service(CallServices)
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / "kept.png")
     servers = make(McpServer(name="every", command=other(EVERYTHING), env=with_others({})))

@@ -124,7 +124,7 @@ async def test_a_picture_becomes_a_picture_and_else_a_file(
     (part,) = (await ctx.call(tool)).parts
     assert isinstance(part, Text)
     assert part.text.startswith("[image/png")
-    hosting = ctx.kept(CallServices)
+    hosting = ctx.service(CallServices)
     hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
     (part,) = (await ctx.call(tool)).parts
     assert part == Image(file=str(tmp_path / "70.png"), media_type="image/png")
@@ -157,7 +157,7 @@ async def test_a_server_may_ask_our_model_within_its_limits(
         asked.append(request)
         return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
 
-    ctx.kept(CallServices).sampler = sampler
+    ctx.service(CallServices).sampler = sampler
     limits = Sampling(max_rpm=2, max_tokens_cap=500)
     tool = await tool_of(make(little(sampling=limits)), "mcp_little_wonder")
     assert (await ctx.call(tool)).parts == (Text(text="thought: Paris"),)

@@ -24,7 +24,7 @@ class Context(ScriptedContext):
         super().__init__()
         self._recall = recall
 
-    def kept(self, kind: type[T]) -> T:
+    def service(self, kind: type[T]) -> T:
         return cast(T, self._recall)
 
 

@@ -75,7 +75,7 @@ def _remembers(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
 @tool(effects=_remembers)
 async def memory(ctx: ToolContext, text: str) -> ToolOutput:
     """Remember something."""
-    ctx.kept(Kept).memories.append(text)
+    ctx.service(Kept).memories.append(text)
     return ToolOutput.text("Remembered.")
 
 
@@ -86,7 +86,7 @@ def _changes(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
 @tool(effects=_changes)
 async def skill(ctx: ToolContext, name: str, text: str) -> ToolOutput:
     """Change a skill."""
-    ctx.kept(Kept).skills.append(text)
+    ctx.service(Kept).skills.append(text)
     return ToolOutput.text("Changed.")
 
 
@@ -99,7 +99,7 @@ async def notes(
     ctx: ToolContext, query: Annotated[str, "What to look up"] = "", text: str = ""
 ) -> ToolOutput:
     """Ask the server of notes, or send it a text."""
-    kept = ctx.kept(Kept)
+    kept = ctx.service(Kept)
     kept.served.append(query + text)
     found = kept.documents.get(query, "nothing")
     return ToolOutput(parts=ToolOutput.text(found).parts, origin="mcp:notes")

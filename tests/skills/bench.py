@@ -24,7 +24,7 @@ from hermes.skills.tools import SkillTools
 from hermes.skills.usage import SkillUsageStore
 from hermes.testing.clock import VirtualClock
 
-Kept = TypeVar("Kept")
+ServiceT = TypeVar("ServiceT")
 
 
 def skill_text(
@@ -142,7 +142,7 @@ class Caller:
     def latest(self, tool: str) -> JsonObject | None:
         return None
 
-    def kept(self, kind: type[Kept]) -> Kept:
+    def service(self, kind: type[ServiceT]) -> ServiceT:
         assert isinstance(self._skills, kind)
         return self._skills
 

@@ -17,7 +17,7 @@ class Count:
 @tool()
 async def count(ctx: ToolContext, step: int, fail: bool = False) -> ToolOutput:
     """Count on."""
-    kept = ctx.kept(Count)
+    kept = ctx.service(Count)
     kept.value += step
     before = (ctx.latest("count") or {}).get("value", 0)
     return ToolOutput.text(f"{before} -> {kept.value}", details={"value": kept.value}, failed=fail)

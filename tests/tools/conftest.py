@@ -28,7 +28,7 @@ from hermes.core.world import World
 from hermes.workspaces.files import delete_file, file_info, list_folder, read_file, write_file
 from hermes.workspaces.local import LocalWorkspace
 
-Kept = TypeVar("Kept")
+ServiceT = TypeVar("ServiceT")
 
 
 class Folder:
@@ -132,8 +132,8 @@ class Desk:
     def latest(self, tool: str) -> JsonObject | None:
         return self._latest.get(tool)
 
-    def kept(self, kind: type[Kept]) -> Kept:
-        found: Kept = self._kept.setdefault(kind, kind())
+    def service(self, kind: type[ServiceT]) -> ServiceT:
+        found: ServiceT = self._kept.setdefault(kind, kind())
         return found
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:

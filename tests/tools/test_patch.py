@@ -335,7 +335,7 @@ async def test_the_effects_name_every_file_of_a_patch(desk: Desk) -> None:
 
 async def test_the_model_knows_a_file_that_it_added(desk: Desk) -> None:
     await desk.run(patch, **v4a("*** Add File: a.txt", "+one"))
-    log = desk.kept(ReadLog)
+    log = desk.service(ReadLog)
     data = desk.files()["a.txt"]
     assert log.knowledge(str(desk.root / "a.txt"), digest(data)) == "whole"
 

@@ -172,7 +172,7 @@ async def test_after_a_compaction_everything_may_be_read_again(desk: Desk) -> No
     desk.put("a.txt", "one\n")
     for _ in range(4):
         await desk.run(read_file, path="a.txt")
-    desk.kept(ReadLog).forget()
+    desk.service(ReadLog).forget()
     assert said(await desk.run(read_file, path="a.txt")) == "1|one"
 
 

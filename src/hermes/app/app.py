@@ -366,7 +366,7 @@ class App:
         return session
 
     def _recorder(self, session_id: str, **given: Any) -> Recorder:
-        given["veil"] = SecretEventRedactor(self.secrecy)
+        given["redactor"] = SecretEventRedactor(self.secrecy)
         make = Recorder if self._replay is None else self._replay.recorder
         return make(self.journal, session_id, self.world, **given)
 

@@ -71,7 +71,7 @@ class RunShared:
     async def on_session_closed(self, session_id: str) -> None:
         """A session is closed."""
         if "json_snapshots" in self.__dict__:
-            await self.json_snapshots.leave(session_id)
+            await self.json_snapshots.on_session_closed(session_id)
 
     @cached_property
     def child_env(self) -> dict[str, str]:

@@ -15,8 +15,7 @@ from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, Text, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, group_parallel, plan_call, refuse_call
 from hermes.core.ports import Fetcher, Workspace
-from hermes.core.tools import Kept as KeptKind
-from hermes.core.tools import ToolOutput, ToolSettings
+from hermes.core.tools import ServiceT, ToolOutput, ToolSettings
 from hermes.core.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -264,8 +263,8 @@ class CallContext:
     def latest(self, tool: str) -> JsonObject | None:
         return self._turn.recorder.transcript.latest(tool)
 
-    def kept(self, kind: type[KeptKind]) -> KeptKind:
-        return cast(KeptKind, self._turn.kept.get(cast(Any, kind)))
+    def service(self, kind: type[ServiceT]) -> ServiceT:
+        return cast(ServiceT, self._turn.services.get(cast(Any, kind)))
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         return await self._turn.questions.ask(

@@ -84,7 +84,7 @@ def apply_compaction(turn: Turn, compacted: Compacted) -> None:
     turn.world.kill_point("compaction.made")
     turn.recorder.note(compacted)
     turn.recorder.apply_pending()
-    turn.kept.on_compaction()
+    turn.services.on_compaction()
     turn.result_limiter.reset()
     turn.recorder.show(Notice(text=describe_compaction(compacted)))
 

@@ -105,8 +105,8 @@ class Questions:
         except asyncio.CancelledError:
             self._recorder.note(QuestionAnswered(id=question.id, text="", by="stop"))
             raise
-        told = "***" if secret and words else words
-        await self._recorder.commit(QuestionAnswered(id=question.id, text=told, by=by))
+        stored_text = "***" if secret and words else words
+        await self._recorder.commit(QuestionAnswered(id=question.id, text=stored_text, by=by))
         return words or None
 
     async def _publish(self, question: ApprovalAsked | QuestionAsked) -> None:

@@ -154,9 +154,9 @@ class ResultLimiter:
             path = await self._workspace.scratch(_file_name(result.call_id, text), text.encode())
         except ToolError:
             # Without a file to write to, keep what fits.
-            kept = text[: self._per_result // 2]
-            cut = f"\n[{len(text) - len(kept)} more characters could not be stored.]"
-            return replace(result, parts=(Text(text=kept + cut),))
+            head = text[: self._per_result // 2]
+            cut = f"\n[{len(text) - len(head)} more characters could not be stored.]"
+            return replace(result, parts=(Text(text=head + cut),))
         preview = (
             f"<persisted-output>\n{text[:PREVIEW_CHARS]}\n</persisted-output>\n"
             f"[{len(text)} characters in all; the whole text is in {path}: "

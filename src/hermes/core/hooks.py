@@ -77,11 +77,11 @@ class HookContext:
         messages = (*prompt.messages[:place], message, *prompt.messages[place + 1 :])
         return replace(prompt, messages=messages)
 
-    def _join(self, said: Message, words: str) -> UserMessage:
-        assert isinstance(said, UserMessage)
-        if self._made is None or self._made[0] is not said or self._made[1] != words:
-            joined = replace(said, parts=(*said.parts, Text(text=f"\n\n{words}")))
-            self._made = (said, words, joined)
+    def _join(self, message: Message, words: str) -> UserMessage:
+        assert isinstance(message, UserMessage)
+        if self._made is None or self._made[0] is not message or self._made[1] != words:
+            joined = replace(message, parts=(*message.parts, Text(text=f"\n\n{words}")))
+            self._made = (message, words, joined)
         return self._made[2]
 
 
@@ -115,8 +115,8 @@ async def before_turn(turn: Turn, hooks: TurnHooks) -> None:
     if not transcript.has_only_message or transcript.hook_text:
         return
     if words := await run_unless_stopped(turn.stop, hooks.before_turn()):
-        whose = hooks.sources
-        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=whose)
+        sources = hooks.sources
+        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=sources)
         turn.recorder.note(answer)
 
 
@@ -162,9 +162,9 @@ async def before_final_answer(turn: Turn, hooks: TurnHooks, reply: Reply) -> Rep
     if not message.calls and message.text:
         text = await _wait_briefly(turn.stop, hooks.before_final_answer(message.text))
         if text is not None and text != message.text:
-            whose = hooks.sources
+            sources = hooks.sources
             answer = HookAnswered(
-                hook=FINAL_ANSWER_HOOK, action="replace", text=text, origins=whose
+                hook=FINAL_ANSWER_HOOK, action="replace", text=text, origins=sources
             )
             turn.recorder.note(answer)
             thoughts = tuple(part for part in message.parts if isinstance(part, Reasoning))
@@ -188,7 +188,7 @@ def _resolve_call(turn: Turn, call: ToolCall) -> ToolCall:
     return replace(call, name=found.name) if found is not None else call
 
 
-def _hook_event(call: ToolCall, verdict: HookVerdict, whose: tuple[str, ...]) -> HookAnswered:
+def _hook_event(call: ToolCall, verdict: HookVerdict, sources: tuple[str, ...]) -> HookAnswered:
     action: HookAction = "modify"
     if verdict.block is not None:
         action = "block"
@@ -200,7 +200,7 @@ def _hook_event(call: ToolCall, verdict: HookVerdict, whose: tuple[str, ...]) ->
         call_id=call.id,
         text=verdict.block or verdict.ask or "",
         arguments=verdict.arguments,
-        origins=whose,
+        origins=sources,
     )
 
 

@@ -1,4 +1,4 @@
-"""Conversations in the dictionary form that most programs exchange, to and from our messages."""
+"""Converts conversations between messages and the OpenAI chat format."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from hermes.core.messages import (
 
 
 def messages_from_dicts(history: Sequence[JsonObject]) -> tuple[Message, ...]:
-    """User, assistant and tool entries; system entries are left out, since the system text is the
-    session's own. UsageError names an entry that cannot be used."""
-    found: list[Message] = []
+    """Converts user, assistant and tool entries. System entries are skipped, since a session has
+    its own system prompt. Raises UsageError for an invalid entry."""
+    converted: list[Message] = []
     for number, entry in enumerate(history):
         role = entry.get("role")
         if role == "system":
             continue
         if role == "user":
-            found.append(user_says(_content(entry)))
+            converted.append(user_says(_content(entry)))
         elif role == "assistant":
-            found.append(_assistant(entry))
+            converted.append(_assistant_message(entry))
         elif role == "tool":
-            _add_result(found, entry)
+            _add_result(converted, entry)
         else:
-            raise UsageError(f"Message {number} of the history has the role {role!r}.")
-    return tuple(found)
+            raise UsageError(f"Message {number} of the history has the unknown role {role!r}.")
+    return tuple(converted)
 
 
 def dicts_from_messages(messages: Sequence[Message]) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    converted: list[JsonObject] = []
     for message in messages:
         match message:
             case AssistantMessage():
-                found.append(_assistant_dict(message))
+                converted.append(_assistant_dict(message))
             case ToolMessage():
-                found.extend(_result_dict(result) for result in message.results)
+                converted.extend(_result_dict(result) for result in message.results)
             case UserMessage():
-                found.append({"role": "user", "content": message.text})
+                converted.append({"role": "user", "content": message.text})
             case _:
                 assert_never(message)
-    return found
+    return converted
 
 
-def _assistant(entry: JsonObject) -> AssistantMessage:
+def _assistant_message(entry: JsonObject) -> AssistantMessage:
     parts: list[Text | Reasoning | ToolCall] = []
     if entry.get("reasoning"):
         parts.append(Reasoning(text=str(entry["reasoning"])))
@@ -74,16 +74,16 @@ def _call(raw: JsonObject) -> ToolCall:
     return ToolCall(id=str(raw["id"]), name=str(function.get("name")), arguments=arguments)
 
 
-def _add_result(found: list[Message], entry: JsonObject) -> None:
+def _add_result(converted: list[Message], entry: JsonObject) -> None:
     result = ToolResult(
         call_id=str(entry.get("tool_call_id", "")),
         name=str(entry.get("name") or entry.get("tool_name") or ""),
         parts=(Text(text=_content(entry)),),
     )
-    if found and isinstance(found[-1], ToolMessage):
-        found[-1] = ToolMessage(results=(*found[-1].results, result))
+    if converted and isinstance(converted[-1], ToolMessage):
+        converted[-1] = ToolMessage(results=(*converted[-1].results, result))
     else:
-        found.append(ToolMessage(results=(result,)))
+        converted.append(ToolMessage(results=(result,)))
 
 
 def _content(entry: JsonObject) -> str:

@@ -154,16 +154,16 @@ class InView:
     def __init__(self, messages: Callable[[], list[Message]]) -> None:
         self._messages = messages
 
-    def said(self, text: str) -> bool:
+    def user_wrote(self, text: str) -> bool:
         pattern = re.compile(rf"(?<![\w@.-]){re.escape(text)}(?![\w-]|\.\w)", re.IGNORECASE)
         return any(pattern.search(words) for words in self._of_the_person())
 
-    def shown(self, text: str) -> bool:
+    def occurs(self, text: str) -> bool:
         pattern = _whole_pattern(text)
         everything = (*self._of_the_person(), *self._of_others())
         return any(pattern.search(words) for words in everything)
 
-    def found(self, text: str, origin: str = "") -> bool:
+    def in_results(self, text: str, origin: str = "") -> bool:
         return any(text in words for words in self._of_others(origin))
 
     def _of_the_person(self) -> Iterator[str]:

@@ -206,8 +206,8 @@ class Metered:
             self._bound.learn(request.prompt, most.input)
         else:
             self._settle(request, usage, reply=reply)
-            told = request.granted.input if usage.estimated else usage.prompt
-            self._bound.learn(request.prompt, told)
+            prompt_tokens = request.granted.input if usage.estimated else usage.prompt
+            self._bound.learn(request.prompt, prompt_tokens)
         return replace(reply, usage=usage)
 
     def _settle(

@@ -41,15 +41,15 @@ class Meter(Protocol):
 class ConversationText(Protocol):
     """Which exact texts occur in a conversation."""
 
-    def said(self, text: str) -> bool:
+    def user_wrote(self, text: str) -> bool:
         """Whether the person wrote it."""
         ...
 
-    def shown(self, text: str) -> bool:
+    def occurs(self, text: str) -> bool:
         """Whether it occurs anywhere: written by the person, or in a page, file or tool result."""
         ...
 
-    def found(self, text: str, origin: str = "") -> bool:
+    def in_results(self, text: str, origin: str = "") -> bool:
         """Whether tool results contain it, also inside of a longer text; with an origin, only
         results from there."""
         ...
@@ -140,10 +140,10 @@ class Journal(Protocol):
         ...
 
     async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
-        """Commands left for the owner, oldest first. They stay until `taken`."""
+        """Commands left for the owner, oldest first. They stay until `acknowledge`."""
         ...
 
-    async def taken(self, lease: Lease, ids: Sequence[int]) -> None: ...
+    async def acknowledge(self, lease: Lease, ids: Sequence[int]) -> None: ...
 
 
 class FetchResponse(Value):

@@ -107,10 +107,10 @@ class Recorder:
         opening: SessionOpened | None = None,
         lease: Lease | None = None,
         transcript: Transcript | None = None,
-        veil: EventRedactor | None = None,
+        redactor: EventRedactor | None = None,
     ) -> None:
         self.session_id = session_id
-        self.redactor = veil or NoRedaction()
+        self.redactor = redactor or NoRedaction()
         self.transcript = transcript or Transcript()
         self.lease = lease
         self._opening = opening

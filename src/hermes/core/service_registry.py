@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 class ServiceRegistry:
-    """Creates a service by its class. Factories are registered under "module:Class", so that
-    nothing is imported before a tool asks for it; a class without a factory is simply called."""
+    """Creates services by class. Factories are registered under "module:Class", so that nothing is
+    imported before a tool needs it; a class without a factory is called without arguments."""
 
     def __init__(self, factories: dict[str, Callable[[], object]] | None = None) -> None:
         self._factories = factories or {}
 
     def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
-        """A registry in which `wrap` gets the service of this path and returns another one."""
+        """Returns a registry in which `wrap` replaces the service of this path."""
         inner = self._factories[path]
         return ServiceRegistry({**self._factories, path: lambda: wrap(inner())})
 
@@ -26,7 +26,7 @@ class ServiceRegistry:
             return kind()
         service = factory()
         if not isinstance(service, kind):
-            raise TypeError(f"{kind.__qualname__} was asked for, {type(service)} was made")
+            raise TypeError(f"Expected {kind.__qualname__}, the factory created {type(service)}")
         return service
 
     @property

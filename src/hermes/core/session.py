@@ -186,11 +186,11 @@ class Session:
         Raises what stopped the turn, if it cannot end."""
         say = say if say.key else replace(say, key=self._deps.world.new_id("say"))
         events, n, turn_id = self.subscribe(), 0, ""
-        settled: asyncio.Future[None] | None = None
+        idle: asyncio.Future[None] | None = None
         try:
             await self.send(say)
-            settled = asyncio.ensure_future(self.wait_until_idle())
-            settled.add_done_callback(lambda _: events.close())
+            idle = asyncio.ensure_future(self.wait_until_idle())
+            idle.add_done_callback(lambda _: events.close())
             async for record in events:
                 yield record
                 match record.event:
@@ -202,10 +202,10 @@ class Session:
                         return
                     case _:
                         pass
-            await settled
+            await idle
         finally:
-            if settled is not None:
-                settled.cancel()
+            if idle is not None:
+                idle.cancel()
             events.close()
 
     async def _execute_inbox(self, command: Command) -> None:
@@ -270,7 +270,7 @@ class Session:
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn runs and no message waits."""
-        await self._turns.settled()
+        await self._turns.wait_until_settled()
 
     async def check_inbox(self) -> None:
         """Execute commands that other processes left for this session."""
@@ -280,7 +280,7 @@ class Session:
         async with self._poll_lock:
             for waiting in await self._deps.journal.take(lease):
                 await self._take_over(waiting.id, waiting.command)
-                await self._deps.journal.taken(lease, (waiting.id,))
+                await self._deps.journal.acknowledge(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
         """Stop the running turn and release the session. Waiting messages stay in the journal.
@@ -312,7 +312,7 @@ class Session:
         """Continue from what the journal holds, after it failed under this session."""
         await self._recorder.reload(is_lost=isinstance(error, Fenced))
         self._turns.failure = None
-        self._turns.kept = ToolServices(self._deps.services)
+        self._turns.services = ToolServices(self._deps.services)
 
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)
@@ -363,7 +363,7 @@ class Session:
             raise UsageError("There is nothing to undo.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may be out of view now.
-        self._turns.kept = ToolServices(self._deps.services)
+        self._turns.services = ToolServices(self._deps.services)
 
     async def _compact(self, command: Compact) -> None:
         if self.busy:
@@ -375,7 +375,7 @@ class Session:
             raise UsageError("There is nothing to compact in this session yet.")
         self._deps.world.kill_point("compaction.made")
         await self._recorder.commit(compacted)
-        self._turns.kept.on_compaction()
+        self._turns.services.on_compaction()
 
     def _compaction_request(self, command: Compact) -> tuple[ContextEngine, CompactionRequest]:
         if self._deps.engine is None:

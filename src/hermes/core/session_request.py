@@ -1,4 +1,4 @@
-"""What a surface says when it wants a session."""
+"""The request of a surface to open a session."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from hermes.core.effects import Principal
 
 
 class SessionRequest(Value):
-    """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
-    given: "" for the newest of this source, else a title. `attended` means that somebody can
-    answer questions. `person` is the name by which the surface knows somebody else than the owner,
-    such as "telegram:42": it is what memory tells them apart by. `job` is what the session is a
-    part of, for spending caps. A new session has the tools of `toolsets` only, as far as it would
-    have them without, gets a git worktree of its own with `worktree`, and knows its id with
-    `tell_id`; who `brings_tools` wants to find them. A resumed one goes on in its old folder,
-    unless it is to `stay` here. Empty strings leave a choice to the settings."""
+    """Opens a new session, unless `resume` names one (id, id prefix or title) or `newest` is given:
+    "" for the newest of this source, else a title. `attended`: someone can answer questions.
+    `person` identifies a user other than the owner, such as "telegram:42", and selects their
+    memory. `job` groups sessions for spending caps. `toolsets` limits the tools of a new session;
+    `worktree` gives it its own git worktree; `tell_id` puts its id into the prompt;
+    `brings_tools` makes `tool_search` available. A resumed session continues in its old folder
+    unless `stay` is set. Empty strings leave a choice to the settings."""
 
     source: str
     attended: bool
@@ -36,5 +35,5 @@ class SessionRequest(Value):
     stay: bool = False
 
     def with_extra(self, extra: str) -> SessionRequest:
-        """The same wish with these words at the end of the system text."""
+        """Returns the request with this text at the end of the system prompt."""
         return replace(self, extra=extra)

@@ -17,7 +17,7 @@ from hermes.core.ports import Fetcher, Workspace
 from hermes.core.prompt import ToolSpec
 
 P = ParamSpec("P")
-Kept = TypeVar("Kept")
+ServiceT = TypeVar("ServiceT")
 _FIELD = re.compile(r"\{(\w+)\}")
 ToolKind = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 
@@ -75,7 +75,7 @@ class ToolContext(Protocol):
         """The details of that tool's newest result in this session."""
         ...
 
-    def kept(self, kind: type[Kept]) -> Kept:
+    def service(self, kind: type[ServiceT]) -> ServiceT:
         """The session's object of this type; it lives as long as the session is open."""
         ...
 

@@ -175,11 +175,11 @@ class Transcript:
         elif isinstance(event, ToolFinished):
             self._numbers[id(event.result)] = record.n
 
-    def number_of(self, said: Message | ToolResult) -> int:
+    def number_of(self, item: Message | ToolResult) -> int:
         """The record number of one of `messages` or of a result in them; 0 if unknown."""
-        if isinstance(said, ToolMessage):
-            return self.number_of(said.results[0]) if said.results else 0
-        return self._numbers.get(id(said), 0)
+        if isinstance(item, ToolMessage):
+            return self.number_of(item.results[0]) if item.results else 0
+        return self._numbers.get(id(item), 0)
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:

@@ -117,7 +117,7 @@ class Turn:
         gate: Gate,
         questions: Questions,
         meter: SessionMeter,
-        kept: ToolServices,
+        services: ToolServices,
         limits: TurnLimits,
         budget: StepBudget,
         world: World,
@@ -135,7 +135,7 @@ class Turn:
         self.gate = gate
         self.questions = questions
         self.meter = meter
-        self.kept = kept
+        self.services = services
         self.limits = limits
         self.budget = budget
         self.world = world
@@ -156,9 +156,9 @@ Connect = Callable[[str, str, Meter], tuple[Provider, TurnLimits]]
 class SessionDeps:
     """`connect` builds the provider for a model and provider name, with the limits of that model;
     the meter books all its requests. `budgeting` returns what the session may spend now. `services`
-    creates the objects that tools get from `ToolContext.kept`. `judge` and `preflight`: see `Gate`.
-    `engine` compacts long conversations; `remark` adds text to tool results. `hooks` is called
-    before every turn until it returns hooks; `tune` receives changed session settings."""
+    creates the services of `ToolContext.service`. `judge` and `preflight`: see `Gate`. `engine`
+    compacts long conversations; `remark` adds text to tool results. `hooks` is called before every
+    turn until it returns hooks; `tune` receives changed session settings."""
 
     def __init__(
         self,

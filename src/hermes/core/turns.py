@@ -23,7 +23,7 @@ END_SECONDS = 5
 
 
 class Turns:
-    """`taking` is held while a turn takes its message; `kept` are the tool services."""
+    """`taking` is held while a turn takes its message; `services` are the tool services."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Turns:
         self._questions = questions
         self._meter = meter
         self._connection: tuple[Provider, TurnLimits] | None = None
-        self.kept = ToolServices(parts.services)
+        self.services = ToolServices(parts.services)
         self._hooks = parts.hooks(recorder)
         self.running: Turn | None = None
         self.stop = Stop()
@@ -81,7 +81,7 @@ class Turns:
         if self.busy:
             self.stop.set()
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until no turn runs; raises what stopped the last one without a TurnEnded."""
         while self.busy:
             assert self._task is not None
@@ -157,7 +157,7 @@ class Turns:
             gate=self._gate,
             questions=self._questions,
             meter=self._meter,
-            kept=self.kept,
+            services=self.services,
             limits=limits,
             budget=StepBudget(limits.max_steps, self._parts.budget),
             world=self._parts.world,

@@ -1,4 +1,4 @@
-"""The jobs of a home for surfaces. Whoever schedules them one day works on the same file."""
+"""The scheduled jobs of a home, for surfaces."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def jobs_of(run: RunContext) -> JobStore:
 
 
 class JobService:
-    """NotFound and UsageError say what is wrong. `whose` narrows everything to the jobs that
-    somebody has made; "" is for the owner, who sees all."""
+    """Raises NotFound and UsageError. `whose` limits access to the jobs of one creator; ""
+    gives access to all."""
 
     def __init__(self, run: RunContext) -> None:
         self._jobs = jobs_of(run)
-        self._veil: Callable[[str], str] = run.redactor.text
+        self._redact: Callable[[str], str] = run.redactor.text
 
     async def all(self, *, disabled: bool = True, whose: str = "") -> list[JsonObject]:
         found = await asyncio.to_thread(self._jobs.all, disabled=disabled)
@@ -41,15 +41,15 @@ class JobService:
             raise NotFound("There is no such job.")
         return job
 
-    async def add(self, given: JsonObject, *, by: str, id: str = "") -> JsonObject:
-        """With an `id` of its own, a job is added once, however often it is tried."""
-        if isinstance(prompt := given.get("prompt"), str):
-            given = {**given, "prompt": self._veil(prompt)}
-        new = _read(NewJob, given)
+    async def add(self, fields: JsonObject, *, by: str, id: str = "") -> JsonObject:
+        """Adds a job; with an explicit `id`, repeated calls add it once."""
+        if isinstance(prompt := fields.get("prompt"), str):
+            fields = {**fields, "prompt": self._redact(prompt)}
+        new = _read(NewJob, fields)
         return await asyncio.to_thread(self._jobs.add, new, by=by, id=id)
 
-    async def change(self, job_id: str, given: JsonObject, *, whose: str = "") -> JsonObject:
-        change = _read(JobChange, given)
+    async def change(self, job_id: str, fields: JsonObject, *, whose: str = "") -> JsonObject:
+        change = _read(JobChange, fields)
         await self.get(job_id, whose=whose)
         return await asyncio.to_thread(self._jobs.change, job_id, change)
 
@@ -70,12 +70,12 @@ class JobService:
         await asyncio.to_thread(self._jobs.remove, job_id)
 
     async def scheduler(self) -> JsonObject:
-        """Whether anybody runs jobs here, and what that means."""
+        """Returns whether a scheduler runs, with an explanation."""
         return await asyncio.to_thread(self._jobs.scheduler)
 
 
-def _read(kind: type[T], given: JsonObject) -> T:
+def _read(kind: type[T], fields: JsonObject) -> T:
     try:
-        return convert(kind, given)
+        return convert(kind, fields)
     except DecodeError as error:
-        raise UsageError(f"The job cannot be taken: {error}.") from error
+        raise UsageError(f"Invalid job: {error}.") from error

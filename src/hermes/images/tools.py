@@ -55,7 +55,7 @@ async def image_generate(
     upscale: Annotated[bool, "Double the size; costs more"] = False,
 ) -> ToolOutput:
     """Generate an image. Give the user the path in `image`."""
-    drawing = ctx.kept(ImageService).drawing
+    drawing = ctx.service(ImageService).drawing
     if drawing is None:
         raise ToolError("No image provider is configured; set one up with `hermes tools images`.")
     references = references_of(image_url, reference_image_urls)

@@ -1,4 +1,4 @@
-"""All past sessions of a home: found, listed, searched, moved, checked and cleared away."""
+"""All sessions of a home: find, list, search, transfer, verify and remove them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from hermes.config.home import Home
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
-from hermes.journal import export as transfer
-from hermes.journal import import_ as intake
+from hermes.journal import export as session_export
+from hermes.journal import import_ as session_import
 from hermes.journal import listing, removal, sessions, upkeep, verify
-from hermes.journal import listing as spending
 from hermes.journal.export import ExportedMessage, Redact
 from hermes.journal.import_ import Imported
 from hermes.journal.index.search import SearchHit, SearchIndex
@@ -60,28 +59,28 @@ __all__ = [
 
 S = TypeVar("S", bound=Struct)
 
-# How many sessions are compared with a name that nobody has, and how many are then shown.
-PATIENCE_SECONDS = 3_600.0
-COMPARED = 500
-NEAR = 3
+INDEX_SECONDS = 3_600.0
+# How many sessions are compared with an unknown name, and how many suggestions are shown.
+MAX_COMPARED = 500
+MAX_SUGGESTIONS = 3
 
 
 class SessionArchive:
-    """Looking never makes a journal: in a home without one there is simply nothing. `veil` is
-    between the journal and whoever looks: a value may have become a secret since."""
+    """Reading never creates a journal; a home without one has no sessions. `redactor` redacts what
+    is read, since a stored value may have become a secret later."""
 
     def __init__(
-        self, journal: SqliteJournal, home: Home, veil: SecretEventRedactor | None = None
+        self, journal: SqliteJournal, home: Home, redactor: SecretEventRedactor | None = None
     ) -> None:
         self._journal = journal
         self._home = home
-        self._veil = veil
+        self._redactor = redactor
 
     async def find(self, text: str) -> str:
-        """The id of the session meant by an id, the beginning of one, or a title; NotFound."""
+        """Finds a session by id, id prefix or title; raises NotFound."""
         wanted = text.encode("utf-8", "replace").decode()
         if self._is_empty():
-            raise NotFound(f"There is no session “{wanted}”, nor any other; `hermes` starts one.")
+            raise NotFound(f"There is no session “{wanted}”, nor any other; start one: `hermes`.")
         try:
             return await sessions.find(self._journal, wanted)
         except NotFound as error:
@@ -105,8 +104,8 @@ class SessionArchive:
     async def recent(
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20, offset: int = 0
     ) -> tuple[SessionInfo, ...]:
-        """Those last used first, without the first `offset` of them; none that was put away unless
-        it is wanted."""
+        """Lists sessions, last used first. Archived sessions are included only if `wanted` asks for
+        them."""
         if self._is_empty():
             return ()
         found = await listing.list_sessions(
@@ -116,11 +115,11 @@ class SessionArchive:
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
         found = await self._journal.read(session_id)
-        return found if self._veil is None else tuple(map(self._veil.record, found))
+        return found if self._redactor is None else tuple(map(self._redactor.record, found))
 
     async def conversation(self, session_id: str) -> tuple[ExportedMessage, ...]:
-        """All that was said, by whom and under which record number, what was taken back too."""
-        return transfer.conversation_of(await self.records(session_id))
+        """Returns all messages with role and record number, including rewound ones."""
+        return session_export.conversation_of(await self.records(session_id))
 
     async def lineage(self, session_id: str) -> Lineage:
         return await sessions.lineage(self._journal, session_id)
@@ -132,16 +131,16 @@ class SessionArchive:
         return tuple(map(self._redact, found))
 
     async def rename(self, session_id: str, title: str) -> str:
-        if self._veil is not None:
-            title = self._veil.words(title)
+        if self._redactor is not None:
+            title = self._redactor.words(title)
         return await sessions.retitle(self._journal, session_id, title)
 
     async def set_archived(self, session_id: str, *, away: bool) -> None:
-        """Take a session out of the lists, or bring it back into them."""
+        """Hides a session from lists, or shows it again."""
         await sessions.set_archived(self._journal, session_id, away=away)
 
     async def free_title(self, title: str) -> str:
-        """The title itself, or the next of its numbers that is free."""
+        """Returns the title, with the next free number if it is taken."""
         return await sessions.free_title(self._journal, title)
 
     async def fork(self, session_id: str, *, at: int | None = None, title: str = "") -> str:
@@ -150,40 +149,40 @@ class SessionArchive:
     async def export(
         self, ids: Sequence[str] | None, *, redact: Redact | None
     ) -> AsyncIterator[bytes]:
-        """One line of JSON per session; all sessions when no ids are given."""
+        """Yields one JSON line per session; all sessions if `ids` is None."""
         if ids is None:
-            ids = () if self._is_empty() else await transfer.all_ids(self._journal)
-        return transfer.export_lines(self._journal, ids, redact=redact)
+            ids = () if self._is_empty() else await session_export.all_ids(self._journal)
+        return session_export.export_lines(self._journal, ids, redact=redact)
 
     async def markdown(self, session_id: str, *, redact: Redact | None) -> str:
-        return await transfer.export_markdown(self._journal, session_id, redact=redact)
+        return await session_export.export_markdown(self._journal, session_id, redact=redact)
 
     async def import_file(self, path: Path) -> Imported:
-        """A file of JSON lines, compressed or not; UsageError when it cannot be read."""
+        """Imports a file of JSON lines, compressed or not; UsageError when it is unreadable."""
         try:
-            done = await intake.import_file(self._journal, path)
+            done = await session_import.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
+            raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
         return await self._search_index(done)
 
     async def import_lines(self, lines: Iterable[bytes]) -> Imported:
-        return await self._search_index(await intake.import_lines(self._journal, lines))
+        return await self._search_index(await session_import.import_lines(self._journal, lines))
 
     async def verify(self, session_id: str | None = None) -> tuple[VerifyProblem, ...]:
         return () if self._is_empty() else await verify.verify(self._journal, session_id)
 
     async def delete(self, session_id: str) -> None:
         await removal.delete(self._journal, session_id)
-        await self._forget((session_id,))
+        await self._remove_derived((session_id,))
 
     async def archive(self, session_id: str) -> Path:
-        """Move a session into a file, which brings it back when it is taken in."""
+        """Moves a session into a file that can be imported again."""
         path = await removal.archive(self._journal, session_id, self._home.archive)
-        await self._forget((session_id,), keep_files=True)
+        await self._remove_derived((session_id,), keep_files=True)
         return path
 
     async def repair(self) -> tuple[VerifyProblem, ...]:
-        """Mend the journal's file and make the search index anew; what is still damaged then."""
+        """Repairs the journal and rebuilds the search index; returns the remaining damage."""
         if self._is_empty():
             return ()
         left = await verify.repair_journal(self._journal)
@@ -193,8 +192,7 @@ class SessionArchive:
     async def prune(
         self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool
     ) -> PruneResult:
-        """Remove, or move to files, the sessions that were not used for so long: those that were
-        ended and those that were just left."""
+        """Removes, or moves to files, the sessions unused for this long, ended or not."""
         if self._is_empty():
             return PruneResult()
         pruned = await removal.prune(
@@ -205,11 +203,11 @@ class SessionArchive:
             archive_to=self._home.archive if archive else None,
         )
         if not dry_run:
-            await self._forget(pruned.removed, keep_files=archive)
+            await self._remove_derived(pruned.removed, keep_files=archive)
         return pruned
 
     async def apply_retention(self, settings: RetentionSettings) -> upkeep.RetentionResult:
-        """What the settings say about old sessions, if it is time for it."""
+        """Applies the retention settings if they are due."""
         if self._is_empty():
             return upkeep.RetentionResult(ran=False)
         archive = settings.mode == "archive"
@@ -220,11 +218,11 @@ class SessionArchive:
             min_interval_hours=settings.min_interval_hours,
         )
         retained = await upkeep.apply_retention(self._journal, policy)
-        await self._forget(retained.pruned.removed, keep_files=archive)
+        await self._remove_derived(retained.pruned.removed, keep_files=archive)
         return retained
 
     async def report_retention(self, settings: RetentionSettings) -> str:
-        """The same, and a sentence about it if something went."""
+        """Applies retention; returns a message if sessions were removed, otherwise ""."""
         if settings.mode == "off":
             return ""
         done = await self.apply_retention(settings)
@@ -253,8 +251,7 @@ class SessionArchive:
         await self._index().rebuild()
 
     async def optimize(self) -> tuple[int, int]:
-        """Give back what deleted sessions took and make the search index anew: the bytes before
-        and after."""
+        """Reclaims free space and rebuilds the search index; returns the bytes before and after."""
         if self._is_empty():
             return 0, 0
         before = (await self.stats()).bytes
@@ -267,46 +264,46 @@ class SessionArchive:
     ) -> tuple[Spending, ...]:
         if self._is_empty():
             return ()
-        return await spending.read_spending(self._journal, session_id=session_id, since=since)
+        return await listing.read_spending(self._journal, session_id=session_id, since=since)
 
     async def job_of(self, session_id: str) -> str:
-        """What a session is a part of, for the accounts; its own id where nobody knows it."""
-        return await spending.job_of(self._journal, session_id)
+        """Returns the job of a session for accounting; its own id if unknown."""
+        return await listing.job_of(self._journal, session_id)
 
     def _redact(self, found: S) -> S:
-        return found if self._veil is None else self._veil.seen(found)
+        return found if self._redactor is None else self._redactor.seen(found)
 
     def _is_empty(self) -> bool:
         return not self._home.journal.exists()
 
     def _index(self) -> SearchIndex:
-        """One that answers when all is taken in: whoever asks here wants everything found."""
+        """Returns an index that catches up completely before it answers."""
         source = JournalFile(self._home.journal)
-        return SearchIndex(self._home.index, source, patience_seconds=PATIENCE_SECONDS)
+        return SearchIndex(self._home.index, source, patience_seconds=INDEX_SECONDS)
 
     async def _search_index(self, done: Imported) -> Imported:
-        """What comes in by the thousand is made findable at once, not by the first search."""
+        """Indexes imported messages now, so that the first search is not slow."""
         if done.messages:
             await self._index().catch_up()
         return done
 
     async def _near(self, text: str) -> tuple[str, ...]:
-        """The sessions whose title or id looks most like the text, then the newest ones."""
-        # Needed on the way out only, and slow to load.
+        """Returns the sessions whose title or id is most similar to the text."""
+        # Imported late: slow to load and needed only for errors.
         from difflib import SequenceMatcher
 
-        def likeness(info: SessionInfo) -> float:
+        def similarity(info: SessionInfo) -> float:
             names = (info.id, info.title, info.preview[: len(text)])
             return max(SequenceMatcher(None, text.lower(), name.lower()).ratio() for name in names)
 
-        known = await self.recent(listing.EVERYTHING, limit=COMPARED)
-        best = sorted(known, key=likeness, reverse=True)[:NEAR]
+        known = await self.recent(listing.EVERYTHING, limit=MAX_COMPARED)
+        best = sorted(known, key=similarity, reverse=True)[:MAX_SUGGESTIONS]
         return tuple(f"{info.id}  {info.title or info.preview}".rstrip() for info in best)
 
-    async def _forget(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
-        """Sessions that the journal has let go also leave the index and, unless they may come
-        back, their folders of command output and the files they were written to."""
-        # Sessions go seldom.
+    async def _remove_derived(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
+        """Removes deleted sessions from the index and, unless `keep_files`, their folders and
+        snapshot files."""
+        # Imported late: removals are rare.
         from hermes.journal.json_snapshots import forget_snapshot
 
         if ids:
@@ -314,6 +311,6 @@ class SessionArchive:
         for session_id in () if keep_files else ids:
             await asyncio.to_thread(forget_snapshot, self._home, session_id)
             folder = self._home.sessions / session_id
-            # An id from a file of somebody else may be anything, also a way out of the folder.
+            # The id of an imported session is untrusted and may contain path separators.
             if folder.parent == self._home.sessions and session_id != "..":
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -78,7 +78,7 @@ async def export_markdown(
         f"- started: {_iso(info.started_at)}",
     )
     parts = [f"# {info.title or info.preview or info.id}", "\n".join(facts)]
-    parts += [_markdown(said) for said in info.messages]
+    parts += [_markdown(message) for message in info.messages]
     text = "\n\n".join(parts) + "\n"
     return redact(text) if redact else text
 
@@ -109,7 +109,7 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
 
 def conversation_of(records: Sequence[Record]) -> tuple[ExportedMessage, ...]:
     """The conversation in these records."""
-    return tuple(said for record in records if (said := _exported_message(record)))
+    return tuple(message for record in records if (message := _exported_message(record)))
 
 
 def _exported_message(record: Record) -> ExportedMessage | None:
@@ -161,10 +161,10 @@ def _clean(value: object, redact: Redact) -> object:
     return value
 
 
-def _markdown(said: ExportedMessage) -> str:
-    name = f"{said.role} {said.tool}".strip()
-    calls = f"\n\n*calls {', '.join(said.calls)}*" if said.calls else ""
-    return f"## {name} · {_iso(said.at)}\n\n{said.text}{calls}"
+def _markdown(message: ExportedMessage) -> str:
+    name = f"{message.role} {message.tool}".strip()
+    calls = f"\n\n*calls {', '.join(message.calls)}*" if message.calls else ""
+    return f"## {name} · {_iso(message.at)}\n\n{message.text}{calls}"
 
 
 def _iso(at: float) -> str:

@@ -1,4 +1,4 @@
-"""A session that another process is in: the turn that answers a message is followed from here."""
+"""Follows the turn that answers a message in a session owned by another process."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from hermes.core.events import MessageReceived, Record, Steered, TurnEnded, Turn
 from hermes.core.ports import Journal
 from hermes.core.world import Clock
 
-LOOK_SECONDS = 0.1
-LOOKS_PER_KNOCK = 10
+POLL_SECONDS = 0.1
+POLLS_PER_LEASE_CHECK = 10
 
 
 async def follow_remote(
     journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
-    """The records of the turn that takes up the message with this key, and the message itself.
-    They end without a TurnEnded when the owner has gone: the message then waits for whoever opens
-    the session."""
+    """Yields the message with this key and the records of the turn that answers it. They end
+    without a TurnEnded when the owner is gone; the message then waits until the session is opened
+    again."""
     turn = _Turn(key)
-    looks = seen = 0
+    polls = last_read = 0
     while not turn.ended:
-        looks += 1
-        deserted = looks % LOOKS_PER_KNOCK == 0 and await _is_free(journal, session_id)
-        for record in await journal.read(session_id, after=seen):
-            seen = record.n
-            if turn.has(record):
+        polls += 1
+        is_abandoned = polls % POLLS_PER_LEASE_CHECK == 0 and await _is_free(journal, session_id)
+        for record in await journal.read(session_id, after=last_read):
+            last_read = record.n
+            if turn.accepts(record):
                 yield record
-        if deserted:
+        if is_abandoned:
             return
-        await clock.sleep(LOOK_SECONDS)
+        await clock.sleep(POLL_SECONDS)
 
 
 class _Turn:
-    """Tells the records of the turn that answers a message from all others."""
+    """Selects the records of the turn that answers a message."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -42,7 +42,7 @@ class _Turn:
         self._id = ""
         self.ended = False
 
-    def has(self, record: Record) -> bool:
+    def accepts(self, record: Record) -> bool:
         if self.ended:
             return False
         match record.event:

@@ -1,4 +1,4 @@
-"""Sessions to be read elsewhere: as a page for a browser, or only what the person has said."""
+"""Exports sessions as HTML pages, or only the user's messages as JSON lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Redact = Callable[[str], str]
 
-# Nothing is loaded or run by the page, whatever was said in the session.
+# The content security policy prevents the page from loading or running anything.
 _PAGE = """<!doctype html>
 <html><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -41,15 +41,15 @@ h2 {{ font-size: .8em; color: #777; margin: 0; font-weight: normal }}
 async def html_page(
     archive: SessionArchive, journal: SqliteJournal, session_id: str, redact: Redact | None
 ) -> str:
-    """One session with everything that was said and done, in one file."""
+    """Renders one complete session as a single page."""
     info = await archive.info(session_id)
     clean = redact or str
     facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
-    said = await _messages(journal, session_id)
+    messages = await _messages(journal, session_id)
     return _PAGE.format(
         title=html.escape(clean(info.title or info.preview or info.id)),
         facts=html.escape(facts),
-        body="\n".join(_section(each, clean) for each in said),
+        body="\n".join(_section(each, clean) for each in messages),
     )
 
 
@@ -59,15 +59,15 @@ async def prompts(
     ids: Sequence[str] | None,
     redact: Redact | None,
 ) -> AsyncIterator[bytes]:
-    """What the person has said, one JSON line each, in a form that can be imported."""
+    """Yields the user's messages as JSON lines that can be imported."""
     if ids is None:
         found = await archive.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
     for session_id in ids:
-        for said in await _messages(journal, session_id):
-            if said.role == "user" and not said.origin:
-                text = redact(said.text) if redact else said.text
-                line = {"session": session_id, "at": said.at, "role": "user", "text": text}
+        for message in await _messages(journal, session_id):
+            if message.role == "user" and not message.origin:
+                text = redact(message.text) if redact else message.text
+                line = {"session": session_id, "at": message.at, "role": "user", "text": text}
                 yield encode(line) + b"\n"
 
 
@@ -75,12 +75,14 @@ async def _messages(journal: SqliteJournal, session_id: str) -> tuple[ExportedMe
     return conversation_of(await journal.read(session_id))
 
 
-def _section(said: ExportedMessage, clean: Redact) -> str:
-    who = said.tool or said.origin or said.role
-    calls = f" → {', '.join(said.calls)}" if said.calls else ""
-    head = html.escape(f"{who}{calls} · {_when(said.at)}")
-    text = html.escape(clean(said.text))
-    return f'<section class="{html.escape(said.role)}"><h2>{head}</h2><pre>{text}</pre></section>'
+def _section(message: ExportedMessage, clean: Redact) -> str:
+    who = message.tool or message.origin or message.role
+    calls = f" → {', '.join(message.calls)}" if message.calls else ""
+    head = html.escape(f"{who}{calls} · {_when(message.at)}")
+    text = html.escape(clean(message.text))
+    return (
+        f'<section class="{html.escape(message.role)}"><h2>{head}</h2><pre>{text}</pre></section>'
+    )
 
 
 def _when(at: float) -> str:

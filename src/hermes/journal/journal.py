@@ -153,7 +153,7 @@ class SqliteJournal:
     async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
         return await self.reading(lambda db: waiting_commands(db, lease))
 
-    async def taken(self, lease: Lease, ids: Sequence[int]) -> None:
+    async def acknowledge(self, lease: Lease, ids: Sequence[int]) -> None:
         now = self.world.clock.now()
         await self.writing(lambda tx: mark_taken(tx, lease, ids, now))
 

@@ -1,5 +1,4 @@
-"""Sessions as JSON files beside the journal, written anew after each turn, for programs that read
-such files (`sessions.write_json_snapshots`)."""
+"""Writes each session to a JSON file after every turn (`sessions.write_json_snapshots`)."""
 
 from __future__ import annotations
 
@@ -26,18 +25,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long whoever leaves a session waits for its last file.
-LEAVE_SECONDS = 10.0
+# Limits the wait for the last file when a session closes.
+CLOSE_SECONDS = 10.0
 
 
 class SnapshotLength(Value):
-    """What is asked of a file that is there already."""
+    """The part of an existing file that is read."""
 
     message_count: int = 0
 
 
 def snapshot_file(home: Home, session_id: str) -> Path:
-    """An id that came with a file of somebody else may be anything; the name never leads out."""
+    """Returns the file of a session; an imported id is untrusted and is sanitized."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", session_id)[:100]
     if plain != session_id:
         plain += "-" + blake2b(session_id.encode("utf-8", "replace"), digest_size=4).hexdigest()
@@ -49,7 +48,7 @@ def forget_snapshot(home: Home, session_id: str) -> None:
 
 
 class JsonSnapshots:
-    """The open sessions that have a file of this kind."""
+    """Follows open sessions and writes their files."""
 
     def __init__(
         self, run: RunContext, archive: SessionArchive, endpoint_url: Callable[[str, str], str]
@@ -62,11 +61,11 @@ class JsonSnapshots:
     def follow(self, session: Session) -> None:
         self._open[session.id] = asyncio.ensure_future(self._follow(session))
 
-    async def leave(self, session_id: str) -> None:
-        """The session is closed; its last turn is still written."""
+    async def on_session_closed(self, session_id: str) -> None:
+        """Waits until the last turn of a closed session is written."""
         task = self._open.pop(session_id, None)
         if task is not None:
-            await asyncio.wait((task,), timeout=LEAVE_SECONDS)
+            await asyncio.wait((task,), timeout=CLOSE_SECONDS)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
@@ -76,18 +75,18 @@ class JsonSnapshots:
                 try:
                     await self._write(session, record.at)
                 except (HermesError, OSError) as error:
-                    log.warning("a session could not be written", extra={"error": str(error)})
+                    log.warning("cannot write session snapshot", extra={"error": str(error)})
 
     async def _write(self, session: Session, now: float) -> None:
         info = await self._archive.info(session.id)
         transcript = session.transcript
         url = self._endpoint_url(transcript.model, transcript.provider)
-        found = snapshot(session, info.started_at, now, url=url, redact=self._run.redactor.text)
-        await asyncio.to_thread(write, self._run.home, found)
+        data = snapshot(session, info.started_at, now, url=url, redact=self._run.redactor.text)
+        await asyncio.to_thread(write, self._run.home, data)
 
 
 def snapshot(
-    session: Session, began: float, now: float, *, url: str, redact: Callable[[str], str]
+    session: Session, started_at: float, now: float, *, url: str, redact: Callable[[str], str]
 ) -> JsonObject:
     transcript = session.transcript
     opened = transcript.opened
@@ -98,7 +97,7 @@ def snapshot(
         "provider": transcript.provider,
         "base_url": url,
         "platform": opened.source if opened else "",
-        "session_start": _iso(began),
+        "session_start": _iso(started_at),
         "last_updated": _iso(now),
         "system_prompt": redact(opened.system) if opened else "",
         "tools": list(opened.tools) if opened else [],
@@ -107,11 +106,11 @@ def snapshot(
     }
 
 
-def write(home: Home, found: JsonObject) -> None:
-    """Whole or not at all, and never over more than it holds itself."""
-    path = snapshot_file(home, str(found["session_id"]))
-    if _length(path) <= int(found["message_count"]):
-        replace_file(home, path, encode(found) + b"\n", durable=False)
+def write(home: Home, data: JsonObject) -> None:
+    """Replaces the file atomically, unless the existing file has more messages."""
+    path = snapshot_file(home, str(data["session_id"]))
+    if _length(path) <= int(data["message_count"]):
+        replace_file(home, path, encode(data) + b"\n", durable=False)
 
 
 def _length(path: Path) -> int:

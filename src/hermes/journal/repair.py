@@ -183,21 +183,21 @@ _STEP = 1_000
 def repair_file(path: Path, now: float) -> bool:
     """Rebuild the tables if the file is damaged, and return whether it was. The caller holds the
     write lock. The damaged file is kept under another name."""
-    kept = path.with_name(f"{path.name}.damaged-{int(now)}")
+    damaged_copy = path.with_name(f"{path.name}.damaged-{int(now)}")
     try:
         with closing(_open_damaged(path)) as db:
             if _is_sound(db):
                 return False
-            _copy_file(db, kept)
+            _copy_file(db, damaged_copy)
             with _fresh_database(path) as other:
-                _copy_readable(db, [kept], other, now)
+                _copy_readable(db, [damaged_copy], other, now)
                 # Through SQLite, not by renaming: other processes have the file open.
                 other.backup(db)
     except sqlite3.DatabaseError as error:
         if name_of(error) != "SQLITE_NOTADB":
             raise
-        _replace(path, kept, now)
-    log.warning("the journal was damaged and is repaired", extra={"kept": str(kept)})
+        _replace(path, damaged_copy, now)
+    log.warning("the journal was damaged and is repaired", extra={"kept": str(damaged_copy)})
     return True
 
 
@@ -212,11 +212,14 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
     return open_raw(path, mode="rw")
 
 
-def _replace(path: Path, kept: Path, now: float) -> None:
+def _replace(path: Path, damaged_copy: Path, now: float) -> None:
     """For a file that SQLite does not recognise, which nobody can have open."""
     moved = []
     for suffix in ("", "-wal", "-shm"):
-        old, new = path.with_name(path.name + suffix), kept.with_name(kept.name + suffix)
+        old, new = (
+            path.with_name(path.name + suffix),
+            damaged_copy.with_name(damaged_copy.name + suffix),
+        )
         if old.exists():
             old.rename(new)
             moved.append(new)

@@ -17,8 +17,8 @@ _NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
 def clean_title(text: str) -> str:
     """The title without control, zero-width and direction characters, with single spaces.
     UsageError when it is too long; empty means no title."""
-    kept = "".join(_visible(char) for char in text)
-    title = " ".join(kept.split())
+    visible = "".join(_visible(char) for char in text)
+    title = " ".join(visible.split())
     if len(title) > MAX_CHARS:
         raise UsageError(f"The title has {len(title)} characters; use at most {MAX_CHARS}.")
     return title

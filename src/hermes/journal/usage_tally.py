@@ -21,7 +21,7 @@ Text = bytes | str
 
 
 def skill_results(db: sqlite3.Connection) -> list[tuple[Text, Text]]:
-    """Each result of `skill_view` with the end of its turn, both encoded."""
+    """Returns each `skill_view` result with the end of its turn, both encoded."""
     loaded = db.execute(_LOADED).fetchall()
     ends: dict[tuple[int, str], Text] = {}
     for session in {row[0] for row in loaded}:
@@ -83,18 +83,18 @@ class _Received(Value):
 
 
 class UsageTally:
-    """A projection: the file can be deleted at any time. Blocks."""
+    """A derived file that can be deleted at any time. Methods block."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def counts(self, journal: sqlite3.Connection, since: float) -> list[SessionCounts]:
-        """Everything from this moment's hour on, after taking in what is new in the journal."""
+        """Updates the counts from the journal and returns them from the hour of `since` on."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return self._load_counts(str(self._path), journal, since)
         except (sqlite3.OperationalError, OSError):
-            # Where nothing can be written it is counted for this time only.
+            # On a read-only home, count in memory.
             return self._load_counts(":memory:", journal, since)
 
     def _load_counts(
@@ -107,7 +107,7 @@ class UsageTally:
             return [SessionCounts(*row) for row in db.execute(query, (int(since // HOUR_SECONDS),))]
 
     def _prepare(self, db: sqlite3.Connection, journal: sqlite3.Connection) -> None:
-        """Of another format, or of a journal that was longer: counted anew."""
+        """Resets the counts if their format or the journal has changed."""
         db.execute("BEGIN IMMEDIATE")
         known = db.execute("PRAGMA user_version").fetchone()[0] == FORMAT
         if known and _upto(db) > _newest(journal):

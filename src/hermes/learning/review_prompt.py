@@ -56,8 +56,8 @@ def _lines(message: Message) -> list[str]:
         case UserMessage():
             return []
         case AssistantMessage():
-            said = [f"Assistant: {_cut(message.text, WORDS_CHARS)}"] if message.text else []
-            return said + [
+            lines = [f"Assistant: {_cut(message.text, WORDS_CHARS)}"] if message.text else []
+            return lines + [
                 f"Call {call.name} {_cut(encode(call.arguments).decode(), ARGUMENT_CHARS)}"
                 for call in message.calls
             ]

@@ -59,7 +59,7 @@ class ServerTool(Tool):
         )
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        hosting = ctx.kept(CallServices)
+        hosting = ctx.service(CallServices)
         try:
             link = self._links.link(self._server.name)
         except NotFound as error:
@@ -84,7 +84,7 @@ class ServerTool(Tool):
         """A local program may write files, whatever it declares."""
         if not self._server.command:
             return nullcontext()
-        return ctx.kept(CallServices).watch(ctx.workspace, arguments, self._foreign.read_only)
+        return ctx.service(CallServices).watch(ctx.workspace, arguments, self._foreign.read_only)
 
     async def _utility(
         self, link: ServerLink, reading: ResultReader, arguments: JsonObject

@@ -183,10 +183,10 @@ class MemoryLedger:
     def recalls(self, session: str) -> dict[int, tuple[bytes, str]]:
         query = "SELECT place, said, text FROM recalls WHERE session = ?"
         found = self.db.execute(query, (session,))
-        return {place: (bytes(said), text) for place, said, text in found}
+        return {place: (bytes(digest), text) for place, digest, text in found}
 
-    def put_recall(self, session: str, place: int, said: bytes, text: str) -> None:
-        row = (session, place, said, text)
+    def put_recall(self, session: str, place: int, digest: bytes, text: str) -> None:
+        row = (session, place, digest, text)
         self.db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?, ?)", row)
 
     def forget_recalls(self, remove_phrases: Callable[[str], str]) -> None:

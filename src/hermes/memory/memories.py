@@ -202,14 +202,14 @@ class Memories:
 
         def work(work: MemoryStore) -> tuple[MemoryChange, ...]:
             if not number:
-                doomed = last_changes(work.ledger.changes(work.scope))
+                undone = last_changes(work.ledger.changes(work.scope))
             elif (change := work.ledger.change(work.scope, number)) is not None:
-                doomed = (change,)
+                undone = (change,)
             else:
                 raise NotFound(f"There is no change c{number}; `hermes memory log` shows them.")
-            for each in doomed:
+            for each in undone:
                 self._take_back(work, each, source)
-            return doomed
+            return undone
 
         return await self._change_existing(work)
 
@@ -274,22 +274,22 @@ class Memories:
             sources=tuple(dict.fromkeys(change.source for change in found.values())),
         )
 
-    async def holders(self, doomed: ForgetPlan) -> set[str]:
+    async def holders(self, undone: ForgetPlan) -> set[str]:
         """Returns the scopes that contain it now."""
         from hermes.memory.phrases import Phrases
 
-        phrases = Phrases(doomed.texts)
+        phrases = Phrases(undone.texts)
         return await self._query(lambda work: work.ledger.holders(phrases.remove_phrases), set())
 
-    async def forget(self, doomed: ForgetPlan) -> None:
+    async def forget(self, undone: ForgetPlan) -> None:
         """Deletes the texts from the ledger and from this person's files; `wipe` then scrubs the
         disk."""
         from hermes.memory.phrases import Phrases
 
-        phrases = Phrases(doomed.texts)
+        phrases = Phrases(undone.texts)
 
         def work(work: MemoryStore) -> None:
-            numbers = set(doomed.changes)
+            numbers = set(undone.changes)
             numbers |= {
                 n for n, _, text, _ in work.ledger.texts() if phrases.remove_phrases(text) != text
             }
@@ -313,8 +313,8 @@ class Memories:
         """Returns the text added to messages of a session, by position."""
         return await self._query(lambda work: work.ledger.recalls(session_id), {})
 
-    async def record_recall(self, session_id: str, place: int, said: bytes, text: str) -> None:
-        await self._change(lambda work: work.ledger.put_recall(session_id, place, said, text))
+    async def record_recall(self, session_id: str, place: int, digest: bytes, text: str) -> None:
+        await self._change(lambda work: work.ledger.put_recall(session_id, place, digest, text))
 
     def _take_back(self, work: MemoryStore, change: MemoryChange, source: ChangeSource) -> None:
         step = undo_step(change, work.ledger.changes_of(change.entry))

@@ -115,7 +115,7 @@ async def memory(
     """Save short facts for later sessions: preferences and corrections of the user, environment,
     conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
     operations = _operations(action, content, old_text, operations)
-    return await execute(ctx.kept(MemoryToolService), ctx.call_id, target, operations)
+    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, operations)
 
 
 async def execute(

@@ -1,4 +1,4 @@
-"""Web and speech providers that plugins bring."""
+"""Web and speech providers of plugins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hermes.plugins.surface import ServiceKind
     from hermes.tools.toolbox import SessionTools
 
-# The tool that a method of a kind makes possible.
+# Tools, and the kind and method of the provider that each one needs.
 TOOLS: dict[str, tuple[ServiceKind, str]] = {
     "text_to_speech": ("tts", "synthesize"),
     "transcribe": ("stt", "transcribe"),
@@ -39,23 +39,23 @@ class PluginProviders:
     def __init__(self, settings: Settings, tools: SessionTools) -> None:
         self._settings = settings
         self._tools = tools
-        self._held: dict[tuple[str, str], Service] = {}
+        self._services: dict[tuple[str, str], Service] = {}
 
     def add(self, service: Service) -> None:
-        self._held[service.offer.kind, service.name] = service
+        self._services[service.offer.kind, service.name] = service
 
     def pick(self, kind: ServiceKind, method: str) -> Service:
-        """The one that the settings name, else the first that can; ToolError."""
+        """Returns the configured provider, else the first available one; raises ToolError."""
         wanted = str(getattr(self._settings, kind).provider)
-        named = sorted(name for held, name in self._held if held == kind)
-        if wanted and wanted not in named:
-            known = ", ".join(named) or "none"
-            raise ToolError(f"There is no {kind} provider {wanted!r}; there are: {known}.")
-        for name in [wanted] if wanted else named:
-            service = self._held[kind, name]
+        names = sorted(name for service_kind, name in self._services if service_kind == kind)
+        if wanted and wanted not in names:
+            known = ", ".join(names) or "none"
+            raise ToolError(f"There is no {kind} provider {wanted!r}; available: {known}.")
+        for name in [wanted] if wanted else names:
+            service = self._services[kind, name]
             if service.has(method) and (service.offer.available or wanted):
                 return service
-        raise ToolError(f"No {kind} provider can do that here; `hermes plugins list` says why.")
+        raise ToolError(f"No {kind} provider is available; `hermes plugins list` shows why.")
 
     def find(self, kind: ServiceKind, method: str) -> Service | None:
         try:
@@ -64,15 +64,15 @@ class PluginProviders:
             return None
 
     def offer_tools(self) -> None:
-        """Those that somebody can answer, and no others."""
+        """Offers exactly the tools that have a provider."""
         from hermes.tools.catalogue import CatalogueEntry
 
         for name, (kind, method) in TOOLS.items():
             found = self.find(kind, method)
             entry = None
             if found is not None:
-                made = _make_tool(name, found)
-                entry = CatalogueEntry(made.spec, made)
+                tool = _make_tool(name, found)
+                entry = CatalogueEntry(tool.spec, tool)
             self._tools.offer(name, entry)
 
 
@@ -89,8 +89,8 @@ def _make_tool(name: str, service: Service) -> Tool:
 
 
 FOLDER = "audio"
-SPEAK_SECONDS = 60.0
-LISTEN_SECONDS = 120.0
+SYNTHESIS_SECONDS = 60.0
+TRANSCRIPTION_SECONDS = 120.0
 
 
 class PluginSpeaker:
@@ -109,21 +109,21 @@ class PluginSpeaker:
         file = f"speech-{_random_suffix(self._run)}.{ending}"
         path = service.data / file
         try:
-            told = await service.ask(
+            result = await service.ask(
                 "synthesize",
                 text,
                 str(path),
-                seconds=SPEAK_SECONDS,
-                session_id=ctx.kept(SessionId).id,
+                seconds=SYNTHESIS_SECONDS,
+                session_id=ctx.service(SessionId).id,
                 ctx=ctx,
                 voice=own.voice or None,
                 model=own.model or None,
                 speed=own.speed,
                 format=ending,
             )
-            _check(service, told)
+            _check(service, result)
             return AudioFile(
-                data=await asyncio.to_thread(_read_sound, service, file), ending=ending
+                data=await asyncio.to_thread(_read_audio, service, file), ending=ending
             )
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
@@ -139,40 +139,40 @@ class PluginListener:
         self.recipient = service.label
         self.origin = service.origin
 
-    async def listen(self, ctx: ToolContext, sound: AudioFile, language: str) -> Transcription:
+    async def listen(self, ctx: ToolContext, audio: AudioFile, language: str) -> Transcription:
         own, service = self._run.settings.stt, self._service
-        path = service.data / f"heard-{_random_suffix(self._run)}.{sound.ending}"
+        path = service.data / f"heard-{_random_suffix(self._run)}.{audio.ending}"
         try:
-            await asyncio.to_thread(_put, path, sound.data)
-            told = await service.ask(
+            await asyncio.to_thread(_write_new, path, audio.data)
+            result = await service.ask(
                 "transcribe",
                 str(path),
-                seconds=LISTEN_SECONDS,
-                session_id=ctx.kept(SessionId).id,
+                seconds=TRANSCRIPTION_SECONDS,
+                session_id=ctx.service(SessionId).id,
                 ctx=ctx,
                 language=language or own.language or None,
                 model=own.model or None,
             )
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
-        _check(service, told)
-        return _transcript(service, told)
+        _check(service, result)
+        return _transcript(service, result)
 
 
 def speech_of(run: RunContext, services: PluginProviders) -> SpeechProviders:
-    speaking, listening = services.find("tts", "synthesize"), services.find("stt", "transcribe")
+    speaker, listener = services.find("tts", "synthesize"), services.find("stt", "transcribe")
 
     async def keep(sound: AudioFile) -> str:
-        """In a place of its own, by the time."""
+        """Saves the audio in the cache under a timestamped name."""
         folder = run.home.cache / FOLDER
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(run.world.clock.now()))
         name = f"tts_{stamp}_{_random_suffix(run)}.{sound.ending}"
-        await asyncio.to_thread(_put, folder / name, sound.data)
+        await asyncio.to_thread(_write_new, folder / name, sound.data)
         return str(folder / name)
 
     return SpeechProviders(
-        PluginSpeaker(run, speaking) if speaking else None,
-        PluginListener(run, listening) if listening else None,
+        PluginSpeaker(run, speaker) if speaker else None,
+        PluginListener(run, listener) if listener else None,
         keep,
     )
 
@@ -181,54 +181,54 @@ def _random_suffix(run: RunContext) -> str:
     return run.world.chance.randbytes(4).hex()
 
 
-def _ending(told: Any) -> str:
-    ending = str(told or "wav").lower()
+def _ending(result: Any) -> str:
+    ending = str(result or "wav").lower()
     return ending if ending in FORMATS else "wav"
 
 
-def _check(service: Service, told: Any) -> None:
-    if isinstance(told, dict) and (told.get("error") or told.get("success") is False):
-        raise ToolError(f"{service.name}: {told.get('error') or 'it did not work'}")
+def _check(service: Service, result: Any) -> None:
+    if isinstance(result, dict) and (result.get("error") or result.get("success") is False):
+        raise ToolError(f"{service.name}: {result.get('error') or 'it did not work'}")
 
 
-def _transcript(service: Service, told: Any) -> Transcription:
-    if isinstance(told, str):
-        return Transcription(text=told)
-    text = told.get("transcript", told.get("text")) if isinstance(told, dict) else None
+def _transcript(service: Service, result: Any) -> Transcription:
+    if isinstance(result, str):
+        return Transcription(text=result)
+    text = result.get("transcript", result.get("text")) if isinstance(result, dict) else None
     if not isinstance(text, str):
-        raise ToolError(f"{service.name} did not say what it heard.")
-    seconds = told.get("duration")
+        raise ToolError(f"{service.name} returned no transcript.")
+    seconds = result.get("duration")
     return Transcription(
         text=text,
-        language=str(told.get("language") or ""),
+        language=str(result.get("language") or ""),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
     )
 
 
-def _put(path: Path, data: bytes) -> None:
+def _write_new(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(made, "wb") as file:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
         file.write(data)
 
 
-def _read_sound(service: Service, name: str) -> bytes:
-    """What the plugin wrote under this name, if it is a plain file of its own. A link there would
-    lead to what the plugin itself cannot read."""
+def _read_audio(service: Service, name: str) -> bytes:
+    """Reads the plugin's output if it is a regular file. A link could point to a file that the
+    plugin itself cannot read."""
     folder = os.open(service.data, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
-        raise ToolError(f"{service.name} has written no sound file.") from None
+        raise ToolError(f"{service.name} has written no audio file.") from None
     finally:
         os.close(folder)
     with os.fdopen(found, "rb") as file:
-        known = os.fstat(found)
-        if not stat.S_ISREG(known.st_mode) or known.st_nlink != 1:
-            raise ToolError(f"{service.name} has written no sound file.")
+        info = os.fstat(found)
+        if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
+            raise ToolError(f"{service.name} has written no audio file.")
         data = file.read(MOST_BYTES + 1)
     if not data or len(data) > MOST_BYTES:
-        raise ToolError(f"The sound file of {service.name} has {known.st_size} bytes.")
+        raise ToolError(f"The audio file of {service.name} has {info.st_size} bytes.")
     return data
 
 
@@ -244,39 +244,39 @@ class PluginWeb:
         self.origin = service.origin
 
     async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[SearchHit]:
-        told = await self._ask(ctx, "search", query, limit)
-        if isinstance(told, dict):
-            inner = told.get("data")
-            told = inner.get("web") if isinstance(inner, dict) else told.get("results")
-        hits = self._read(list[SearchHit], told)[:limit]
-        return [replace(hit, position=place) for place, hit in enumerate(hits, 1)]
+        result = await self._ask(ctx, "search", query, limit)
+        if isinstance(result, dict):
+            inner = result.get("data")
+            result = inner.get("web") if isinstance(inner, dict) else result.get("results")
+        hits = self._read(list[SearchHit], result)[:limit]
+        return [replace(hit, position=position) for position, hit in enumerate(hits, 1)]
 
     async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[WebPage]:
-        told = await self._ask(ctx, "extract", list(urls))
-        if isinstance(told, dict):
-            told = told.get("results")
-        return [page for page in self._read(list[WebPage], told) if page.url in urls]
+        result = await self._ask(ctx, "extract", list(urls))
+        if isinstance(result, dict):
+            result = result.get("results")
+        return [page for page in self._read(list[WebPage], result) if page.url in urls]
 
-    async def _ask(self, ctx: ToolContext, method: str, *given: Any) -> Any:
-        session_id = ctx.kept(SessionId).id
-        told = await self._service.ask(
-            method, *given, seconds=SECONDS, session_id=session_id, ctx=ctx
+    async def _ask(self, ctx: ToolContext, method: str, *arguments: Any) -> Any:
+        session_id = ctx.service(SessionId).id
+        result = await self._service.ask(
+            method, *arguments, seconds=SECONDS, session_id=session_id, ctx=ctx
         )
-        if isinstance(told, dict) and (error := told.get("error")):
+        if isinstance(result, dict) and (error := result.get("error")):
             raise ToolError(f"{self._service.name}: {error}")
-        return told
+        return result
 
-    def _read(self, kind: Any, told: Any) -> Any:
+    def _read(self, kind: Any, result: Any) -> Any:
         try:
-            return convert(kind, told)
+            return convert(kind, result)
         except DecodeError as error:
-            raise ToolError(
-                f"What {self._service.name} answers cannot be understood: {error}."
-            ) from error
+            raise ToolError(f"Invalid answer from {self._service.name}: {error}.") from error
 
 
 def web_of(services: PluginProviders) -> WebProviders:
-    searching, reading = services.find("web", "search"), services.find("web", "extract")
+    search_service = services.find("web", "search")
+    extract_service = services.find("web", "extract")
     return WebProviders(
-        PluginWeb(searching) if searching else None, PluginWeb(reading) if reading else None
+        PluginWeb(search_service) if search_service else None,
+        PluginWeb(extract_service) if extract_service else None,
     )

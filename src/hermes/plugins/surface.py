@@ -126,11 +126,11 @@ class Surface(Value):
         return (each for each in self.services if each.kind == kind)
 
 
-def surface_of(told: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
+def surface_of(raw: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
     """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
     schemas cleaned."""
     try:
-        surface = convert(Surface, told)
+        surface = convert(Surface, raw)
     except DecodeError as error:
         raise ConfigError(f"Its registrations are not valid: {error}.") from error
     if not found.trusted:
@@ -249,7 +249,7 @@ class PluginTool(Tool):
         yield CallServer(server=self._server, tool=self.name, arguments=encode(arguments).decode())
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        caller = PluginCaller(ctx.kept(SessionId).id, ctx)
+        caller = PluginCaller(ctx.service(SessionId).id, ctx)
         try:
             running = await self._running()
             result = await running.call(

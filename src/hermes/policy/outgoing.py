@@ -87,7 +87,7 @@ def is_named(host: str, seen: ConversationText | None, hosts: Iterable[str] = ()
     labels = host.split(".")
     names = [".".join(labels[at:]) for at in range(max(1, len(labels) - 1))]
     listed = {each.lower().removeprefix("*.") for each in hosts}
-    return any(name in listed or (seen is not None and seen.said(name)) for name in names)
+    return any(name in listed or (seen is not None and seen.user_wrote(name)) for name in names)
 
 
 def is_known(url: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> bool:
@@ -95,7 +95,7 @@ def is_known(url: str, seen: ConversationText | None, hosts: Iterable[str] = ())
     address carries nothing new."""
     bare = url.partition("#")[0]
     wholes = {url, bare, bare.rstrip("/")}
-    return (seen is not None and any(seen.shown(each) for each in wholes)) or is_named(
+    return (seen is not None and any(seen.occurs(each) for each in wholes)) or is_named(
         host_of(url), seen, hosts
     )
 
@@ -119,9 +119,9 @@ def is_closed(arguments: str, seen: ConversationText | None, origin: str) -> boo
     if seen is None:
         return not leaves
     return all(
-        seen.said(leaf)
-        or seen.found(leaf, origin)
-        or (len(leaf) <= _LEAST and leaf.isalpha() and not seen.found(leaf))
+        seen.user_wrote(leaf)
+        or seen.in_results(leaf, origin)
+        or (len(leaf) <= _LEAST and leaf.isalpha() and not seen.in_results(leaf))
         for leaf in leaves
     )
 
@@ -142,7 +142,7 @@ def _leaves(value: object) -> Iterator[str]:
 def find_carried(url: str, seen: ConversationText | None) -> str:
     """The first piece of the address that was read in this conversation and not written by the
     person, plain or encoded; "" for none."""
-    if seen is None or is_local(host_of(url)) or seen.shown(url):
+    if seen is None or is_local(host_of(url)) or seen.occurs(url):
         return ""
     return _read_before(url.partition("://")[2], seen)
 
@@ -153,14 +153,14 @@ def find_carried_by(command: str, seen: ConversationText | None) -> str:
     if seen is None or not urls:
         return ""
     for url in urls:
-        if seen.shown(url):
+        if seen.occurs(url):
             command = command.replace(url, "")
     return _read_before(command, seen)
 
 
 def _read_before(text: str, seen: ConversationText) -> str:
     for piece in _pieces(text):
-        if seen.found(piece) and not seen.said(piece):
+        if seen.in_results(piece) and not seen.user_wrote(piece):
             return piece
     return ""
 

@@ -88,7 +88,7 @@ async def session_search(
 ) -> ToolOutput:
     """Search past sessions. Use it before you say that you do not know something about the
     past, and again with other words if the answer is missing."""
-    recall = ctx.kept(RecallService)
+    recall = ctx.service(RecallService)
     if recall.archive is None:
         raise ToolError(CLOSED)
     try:

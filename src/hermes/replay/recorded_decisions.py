@@ -118,8 +118,8 @@ class RecordedEngine:
         due = self._sync.due
         if not isinstance(due, Compacted) or not due.summary:
             raise ProviderError(NO_SUMMARY)
-        said = AssistantMessage(parts=(Text(text=due.summary),))
-        return Reply(message=said, usage=Usage(), model="", provider="")
+        message = AssistantMessage(parts=(Text(text=due.summary),))
+        return Reply(message=message, usage=Usage(), model="", provider="")
 
 
 def recorded_hooks(sync: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:

@@ -86,12 +86,12 @@ class _Snapshot(Value):
 
 
 class SkillScanner:
-    """Scans `roots`. Parsed files are cached in `cache` unless `kept` is False."""
+    """Scans `roots`. Parsed files are cached in `cache` unless `persist` is False."""
 
-    def __init__(self, roots: Sequence[SkillRoot], cache: Path, *, kept: bool = True) -> None:
+    def __init__(self, roots: Sequence[SkillRoot], cache: Path, *, persist: bool = True) -> None:
         self._roots = roots
         self._cache = cache
-        self._kept = kept
+        self._persist = persist
         self._known: dict[str, _Seen] | None = None
         self._last: SkillScan | None = None
 
@@ -105,7 +105,7 @@ class SkillScanner:
         ]
         seen = {path: file for path, _, _, file in found}
         if self._last is None or seen != known:
-            if seen != known and self._kept:
+            if seen != known and self._persist:
                 self._save(seen)
             self._known, self._last = seen, _build_result(found)
         return self._last

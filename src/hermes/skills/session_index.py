@@ -143,7 +143,7 @@ def skill_index(
         _seed(seeds)
     cache, index_cache = skills_cache(home), index_cache or SkillIndexCache()
     scanned = (
-        SkillScanner(roots, cache, kept=False).scan()
+        SkillScanner(roots, cache, persist=False).scan()
         if only_look
         else index_cache.scan(roots, cache)
     )

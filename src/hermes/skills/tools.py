@@ -34,44 +34,44 @@ MOST_INLINE = 4_000
 STRANGERS = ("agent", "hub", "project")
 
 
-async def skill_output(ctx: ToolContext, desk: SkillService, entry: SkillEntry) -> ToolOutput:
-    ready = await asyncio.to_thread(desk.readiness, entry)
+async def skill_output(ctx: ToolContext, service: SkillService, entry: SkillEntry) -> ToolOutput:
+    ready = await asyncio.to_thread(service.readiness, entry)
     if ready.status == "unsupported":
         raise ToolError(
             f"The skill {entry.name} does not support this system: readiness unsupported."
         )
     skipped = False
-    if ready.variables and desk.here.platform == "cli":
-        ready, skipped = await _set_up(ctx, desk, entry, ready)
-    hidden = await _open_environment(ctx, desk, entry)
-    version = await asyncio.to_thread(desk.note_view, entry)
+    if ready.variables and service.here.platform == "cli":
+        ready, skipped = await _set_up(ctx, service, entry, ready)
+    hidden = await _open_environment(ctx, service, entry)
+    version = await asyncio.to_thread(service.note_view, entry)
     files = await asyncio.to_thread(linked_files, entry)
     body = split_frontmatter(await asyncio.to_thread(read_skill_file, entry))[1].strip()
-    text = await render(body, entry, desk.loading, _inline(ctx, desk))
+    text = await render(body, entry, service.loading, _inline(ctx, service))
     notes = [f"[Skill directory: {entry.folder}]"]
     if files:
         names = ", ".join(name for names in files.values() for name in names)
         notes.append(f"[Files, for skill_view with file_path: {names}]")
-    if lines := settings_lines(entry.skill, desk.loading.settings):
+    if lines := settings_lines(entry.skill, service.loading.settings):
         notes.append(f"[Settings: {'; '.join(lines)}]")
     notes += [f"[{note}]" for note in (_advice(entry, ready), hidden) if note]
     output = ToolOutput.text(
         "\n".join((text, "", *notes)),
         details=_details(entry, ready, files, version, skipped=skipped),
     )
-    return _mark_origin(desk, entry, output)
+    return _mark_origin(service, entry, output)
 
 
-def _inline(ctx: ToolContext, desk: SkillService) -> RunInline | None:
+def _inline(ctx: ToolContext, service: SkillService) -> RunInline | None:
     """Runs inline commands through the policy in the session's workspace."""
-    if not desk.inline_seconds:
+    if not service.inline_seconds:
         return None
 
     async def run(script: str) -> str:
         effect = RunCommand(script=script, cwd=ctx.workspace.cwd)
         try:
             done = await ctx.workspace.run(
-                effect, timeout=desk.inline_seconds, stop=ctx.stop, max_bytes=MOST_INLINE
+                effect, timeout=service.inline_seconds, stop=ctx.stop, max_bytes=MOST_INLINE
             )
         except ToolError as error:
             return f"[!`{script}` was not run: {error}]"
@@ -82,27 +82,29 @@ def _inline(ctx: ToolContext, desk: SkillService) -> RunInline | None:
     return run
 
 
-def file_output(desk: SkillService, entry: SkillEntry, path: str) -> ToolOutput:
+def file_output(service: SkillService, entry: SkillEntry, path: str) -> ToolOutput:
     text = read_skill_file(entry, path)
     kind = PurePosixPath(path).suffix
     details: JsonObject = {"name": entry.name, "file": path, "file_type": kind}
-    return _mark_origin(desk, entry, ToolOutput.text(text, details=details))
+    return _mark_origin(service, entry, ToolOutput.text(text, details=details))
 
 
-def _mark_origin(desk: SkillService, entry: SkillEntry, output: ToolOutput) -> ToolOutput:
+def _mark_origin(service: SkillService, entry: SkillEntry, output: ToolOutput) -> ToolOutput:
     """Marks text of an untrusted author with its origin."""
     return (
-        replace(output, origin=f"skill:{entry.name}") if desk.is_untrusted(entry.name) else output
+        replace(output, origin=f"skill:{entry.name}")
+        if service.is_untrusted(entry.name)
+        else output
     )
 
 
 async def _set_up(
-    ctx: ToolContext, desk: SkillService, entry: SkillEntry, ready: Readiness
+    ctx: ToolContext, service: SkillService, entry: SkillEntry, ready: Readiness
 ) -> tuple[Readiness, bool]:
     """Asks for missing variables; secrets never enter the transcript."""
-    captured = await _capture_all(desk, ready)
+    captured = await _capture_all(service, ready)
     if captured != "unavailable":
-        return await asyncio.to_thread(desk.readiness, entry), captured == "skipped"
+        return await asyncio.to_thread(service.readiness, entry), captured == "skipped"
     names = ", ".join(each.name for each in ready.variables)
     words = next((each.prompt or each.help for each in ready.variables), "")
     answer = await ctx.ask(
@@ -112,14 +114,14 @@ async def _set_up(
     )
     if answer != DONE:
         return ready, True
-    return await asyncio.to_thread(desk.readiness, entry), False
+    return await asyncio.to_thread(service.readiness, entry), False
 
 
-async def _capture_all(desk: SkillService, ready: Readiness) -> Captured:
+async def _capture_all(service: SkillService, ready: Readiness) -> Captured:
     """Asks for each variable until one is declined."""
     captured: Captured = "unavailable"
     for each in ready.variables:
-        captured = await desk.capture(
+        captured = await service.capture(
             SecretRequest(name=each.name, prompt=each.prompt, help=each.help)
         )
         if captured != "stored":
@@ -127,19 +129,19 @@ async def _capture_all(desk: SkillService, ready: Readiness) -> Captured:
     return captured
 
 
-async def _open_environment(ctx: ToolContext, desk: SkillService, entry: SkillEntry) -> str:
+async def _open_environment(ctx: ToolContext, service: SkillService, entry: SkillEntry) -> str:
     """Exposes the declared variables to commands: directly for a skill that the person chose,
     after a question for others. Returns a note about hidden ones."""
     names = [each.name for each in entry.skill.variables]
     if not names:
         return ""
-    if await asyncio.to_thread(desk.provenance, entry) in STRANGERS:
+    if await asyncio.to_thread(service.provenance, entry) in STRANGERS:
         question = (
             f"May commands in this session use {', '.join(names)} for the skill {entry.name}?"
         )
         if await ctx.ask(question, (ALLOW, DENY)) != ALLOW:
             return f"Commands do not see {', '.join(names)}: the user denied it."
-    seen = desk.allow_environment(names)
+    seen = service.allow_environment(names)
     unseen = [name for name in names if name not in seen]
     return f"Commands do not see {', '.join(unseen)}." if unseen else ""
 
@@ -189,14 +191,14 @@ Action = Literal["create", "patch", "edit", "delete", "write_file", "remove_file
 class SkillTools:
     """State of the skill tools in one session."""
 
-    def __init__(self, desk: SkillService | None = None) -> None:
-        self._desk = desk
+    def __init__(self, service: SkillService | None = None) -> None:
+        self._service = service
 
     @property
     def service(self) -> SkillService:
-        if self._desk is None:
+        if self._service is None:
             raise ToolError(CLOSED)
-        return self._desk
+        return self._service
 
 
 @tool(
@@ -209,8 +211,8 @@ async def skills_list(
     ctx: ToolContext, category: Annotated[str, "Only this category"] = ""
 ) -> ToolOutput:
     """List all skills with descriptions."""
-    desk = ctx.kept(SkillTools).service
-    scanned, shown = await asyncio.to_thread(lambda: (desk.scan(), desk.available_skills()))
+    service = ctx.service(SkillTools).service
+    scanned, shown = await asyncio.to_thread(lambda: (service.scan(), service.available_skills()))
     entries = [entry for entry in shown if not category or entry.category == category]
     categories = sorted({entry.category for entry in shown})
     details: JsonObject = {
@@ -249,12 +251,12 @@ async def skill_view(
     file_path: Annotated[str, "One of its files instead of its text"] = "",
 ) -> ToolOutput:
     """Load a skill: how to do a kind of task here. Follow it."""
-    desk = ctx.kept(SkillTools).service
+    service = ctx.service(SkillTools).service
     try:
-        entry = await asyncio.to_thread(desk.find, name)
+        entry = await asyncio.to_thread(service.find, name)
         if file_path and file_path != MAIN:
-            return await asyncio.to_thread(file_output, desk, entry, file_path)
-        return await skill_output(ctx, desk, entry)
+            return await asyncio.to_thread(file_output, service, entry, file_path)
+        return await skill_output(ctx, service, entry)
     except NotFound as error:
         near = f" Near: {', '.join(error.near)}." if error.near else " skills_list shows all."
         raise ToolError(f"{error}{near}") from error
@@ -287,10 +289,10 @@ async def skill_manage(
 ) -> ToolOutput:
     """Save how to do a kind of task, or fix a skill. Prefer patch; name the kind of task, not the
     case; no temporary failures. Steps, pitfalls, checks."""
-    desk = ctx.kept(SkillTools).service
+    service = ctx.service(SkillTools).service
     try:
         if action != "create":
-            await _confirm_change(ctx, desk, name)
+            await _confirm_change(ctx, service, name)
         arguments: JsonObject = {
             "action": action,
             "name": name,
@@ -303,21 +305,21 @@ async def skill_manage(
             "file_content": file_content,
             "absorbed_into": absorbed_into,
         }
-        version = await asyncio.to_thread(execute_change, desk, ctx.call_id, arguments)
+        version = await asyncio.to_thread(execute_change, service, ctx.call_id, arguments)
     except NotFound as error:
         raise ToolError(f"{error} skills_list shows all.") from error
     except HermesError as error:
         raise ToolError(str(error)) from error
-    return _report(desk, version)
+    return _report(service, version)
 
 
-def execute_change(desk: SkillService, call_id: str, given: JsonObject) -> Version:
+def execute_change(service: SkillService, call_id: str, given: JsonObject) -> Version:
     """Executes decoded arguments of `skill_manage`."""
     name, path = given["name"], given["file_path"]
     steps: dict[Action, Callable[[], Version]] = {
-        "create": lambda: desk.create(call_id, name, given["content"], given["category"]),
-        "edit": lambda: desk.edit(call_id, name, given["content"]),
-        "patch": lambda: desk.patch(
+        "create": lambda: service.create(call_id, name, given["content"], given["category"]),
+        "edit": lambda: service.edit(call_id, name, given["content"]),
+        "patch": lambda: service.patch(
             call_id,
             name,
             path or MAIN,
@@ -325,19 +327,19 @@ def execute_change(desk: SkillService, call_id: str, given: JsonObject) -> Versi
             given["new_string"],
             given["replace_all"],
         ),
-        "write_file": lambda: desk.write_file(call_id, name, path, given["file_content"]),
-        "remove_file": lambda: desk.remove_file(call_id, name, path),
-        "delete": lambda: desk.delete(call_id, name, given["absorbed_into"]),
+        "write_file": lambda: service.write_file(call_id, name, path, given["file_content"]),
+        "remove_file": lambda: service.remove_file(call_id, name, path),
+        "delete": lambda: service.delete(call_id, name, given["absorbed_into"]),
     }
     action: Action = given["action"]
     return steps[action]()
 
 
-async def _confirm_change(ctx: ToolContext, desk: SkillService, name: str) -> None:
+async def _confirm_change(ctx: ToolContext, service: SkillService, name: str) -> None:
     """Asks before changing a skill that is not the agent's own."""
-    entry = await asyncio.to_thread(desk.find, name)
-    origin = await asyncio.to_thread(desk.provenance, entry)
-    if origin == "agent" or desk.staged:
+    entry = await asyncio.to_thread(service.find, name)
+    origin = await asyncio.to_thread(service.provenance, entry)
+    if origin == "agent" or service.staged:
         return
     whose = {"bundled": "came with Hermes", "hub": "was installed", "user": "is yours"}
     question = f"The skill {name} {whose.get(origin, 'is not mine')}. Change it?"
@@ -349,15 +351,15 @@ async def _confirm_change(ctx: ToolContext, desk: SkillService, name: str) -> No
         )
 
 
-def _report(desk: SkillService, version: Version) -> ToolOutput:
+def _report(service: SkillService, version: Version) -> ToolOutput:
     details: JsonObject = {
         "name": version.name,
         "version": version.id,
         "action": version.action,
         "path": version.place,
-        "staged": desk.staged,
+        "staged": service.staged,
     }
-    if desk.staged:
+    if service.staged:
         text = f"{version.id} waits for approval (/skills approve {version.id})."
     elif version.removed:
         text = f"The skill {version.name} is removed; `hermes skills revert` restores it."

@@ -91,7 +91,7 @@ async def text_to_speech(
     output_path: Annotated[str, "File; omit for a generated path"] = "",
 ) -> ToolOutput:
     """Convert text to speech in an audio file."""
-    own = ctx.kept(SpeechProviders)
+    own = ctx.service(SpeechProviders)
     if own.speaker is None or own.keep is None:
         raise ToolError(NO_PROVIDER.format(does="converts text to speech"))
     if not text.strip() or len(text) > MOST_CHARS:
@@ -119,7 +119,7 @@ async def transcribe(
     language: Annotated[str, "Such as `en`; omit to detect"] = "",
 ) -> ToolOutput:
     """Transcribe the speech in an audio file."""
-    listener = ctx.kept(SpeechProviders).listener
+    listener = ctx.service(SpeechProviders).listener
     if listener is None:
         raise ToolError(NO_PROVIDER.format(does="transcribes speech"))
     sound = await _read(ctx, path)

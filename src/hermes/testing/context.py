@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 
-Kept = TypeVar("Kept")
+ServiceT = TypeVar("ServiceT")
 
 
 class ScriptedContext:
@@ -54,10 +54,10 @@ class ScriptedContext:
     def latest(self, tool: str) -> JsonObject | None:
         return self._details.get(tool)
 
-    def kept(self, kind: type[Kept]) -> Kept:
+    def service(self, kind: type[ServiceT]) -> ServiceT:
         if kind not in self._kept:
             self._kept[kind] = kind()
-        found: Kept = self._kept[kind]
+        found: ServiceT = self._kept[kind]
         return found
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:

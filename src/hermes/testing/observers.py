@@ -51,17 +51,17 @@ class WaitableCounter:
                 raise TimeoutError(f"waited for {count}, but counted only {self.count}")
 
 
-Kept = TypeVar("Kept")
+Entered = TypeVar("Entered")
 
 
 @contextmanager
-def running_in_thread(kept: AbstractAsyncContextManager[Kept]) -> Iterator[Kept]:
+def running_in_thread(manager: AbstractAsyncContextManager[Entered]) -> Iterator[Entered]:
     """Entered and exited in the thread's own loop. An error while entering is raised here."""
-    entered: Future[tuple[Kept, Callable[[], object]]] = Future()
+    entered: Future[tuple[Entered, Callable[[], object]]] = Future()
 
     async def stay() -> None:
         loop, over = asyncio.get_running_loop(), asyncio.Event()
-        async with kept as value:
+        async with manager as value:
             entered.set_result((value, lambda: loop.call_soon_threadsafe(over.set)))
             await over.wait()
 

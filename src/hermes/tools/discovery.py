@@ -36,7 +36,7 @@ async def tool_search(
     limit: Annotated[int, Meta(ge=1, le=20)] = 5,
 ) -> ToolOutput:
     """Find tools that are not listed here by what they do. Use one with tool_call."""
-    found = rank_tools(query, ctx.kept(ToolDirectory).specs())[:limit]
+    found = rank_tools(query, ctx.service(ToolDirectory).specs())[:limit]
     if not found:
         return ToolOutput.text(NOTHING, details={"found": []})
     text = "\n\n".join(map(describe_tool, found))

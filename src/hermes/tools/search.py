@@ -75,7 +75,7 @@ async def search_files(
         hidden=_names_hidden(file_glob) or (target == "files" and _names_hidden(pattern)),
     )
     found = await _until_stopped(ctx, query)
-    times = ctx.kept(SearchHistory).count((query, output_mode, limit, offset), found)
+    times = ctx.service(SearchHistory).count((query, output_mode, limit, offset), found)
     if times >= REFUSE_AT:
         raise ToolError(
             f"This search was made {times} times with the same result. "

@@ -239,7 +239,7 @@ async def terminal(
         pty=pty,
         on_output=ctx.progress,
     )
-    result = await ctx.kept(TerminalOutput).of(command, result)
+    result = await ctx.service(TerminalOutput).of(command, result)
     return _format_result(effect, result, before, seconds, ctx.settings)
 
 

@@ -70,7 +70,7 @@ async def web_search(
     limit: Annotated[int, "1 to 100"] = 5,
 ) -> ToolOutput:
     """Search the web: titles, URLs and descriptions."""
-    provider = ctx.kept(WebProviders).search_provider
+    provider = ctx.service(WebProviders).search_provider
     if provider is None:
         raise ToolError(NO_PROVIDER.format(does="searches the web"))
     if not query.strip():
@@ -87,7 +87,7 @@ async def web_extract(
     char_limit: Annotated[int, "Characters per page, at least 2000"] = 15_000,
 ) -> ToolOutput:
     """Read web pages as Markdown."""
-    provider = ctx.kept(WebProviders).extract_provider
+    provider = ctx.service(WebProviders).extract_provider
     if provider is None:
         raise ToolError(NO_PROVIDER.format(does="reads web pages"))
     if not 1 <= len(urls) <= MOST_PAGES:

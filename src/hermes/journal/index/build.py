@@ -109,23 +109,23 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
     """One segment with the messages of several neighbours, in their order."""
     total = sum(segment.info.docs for segment in segments)
 
-    def joined() -> Iterator[tuple[bytes, bytes]]:
+    def merge_postings() -> Iterator[tuple[bytes, bytes]]:
         for term, parts in groupby(_sorted_postings(segments), itemgetter(0)):
             yield term, sets.join([part[1:] for part in parts], total)
 
     ids = [id for segment in segments for id in segment.ids()]
     seconds = [second for segment in segments for second in segment.seconds()]
-    return _write(file, number, joined(), ids, seconds, segments[-1].info.last)
+    return _write(file, number, merge_postings(), ids, seconds, segments[-1].info.last)
 
 
 def without(
-    file: IndexFile, number: int, segment: Segment, doomed: set[int], last: JournalPosition
+    file: IndexFile, number: int, segment: Segment, removed: set[int], last: JournalPosition
 ) -> SegmentInfo:
     """The segment with only the positions of the removed messages left."""
     count = segment.info.docs
-    postings = ((term, sets.without(stored, doomed, count)) for term, stored in segment.postings())
-    kept = ((term, stored) for term, stored in postings if stored)
-    return _write(file, number, kept, segment.ids(), segment.seconds(), last)
+    postings = ((term, sets.without(stored, removed, count)) for term, stored in segment.postings())
+    non_empty = ((term, stored) for term, stored in postings if stored)
+    return _write(file, number, non_empty, segment.ids(), segment.seconds(), last)
 
 
 _Part = tuple[bytes, int, bytes, int]

@@ -70,13 +70,13 @@ def _few_numbers(stored: bytes) -> Iterable[int]:
     return array("H", stored)
 
 
-def without(stored: bytes, doomed: set[int], count: int) -> bytes:
+def without(stored: bytes, removed: set[int], count: int) -> bytes:
     """The stored set without some numbers; empty when none is left."""
     numbers = list(_numbers(stored, count))
-    kept = [number for number in numbers if number not in doomed]
-    if not kept or len(kept) == len(numbers):
-        return stored if kept else b""
-    return encode(array("H", kept).tobytes(), count)
+    remaining = [number for number in numbers if number not in removed]
+    if not remaining or len(remaining) == len(numbers):
+        return stored if remaining else b""
+    return encode(array("H", remaining).tobytes(), count)
 
 
 def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:

@@ -83,11 +83,11 @@ def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
 
 def _apart(spans: Sequence[Span]) -> list[Span]:
     """In order; of overlapping spans, the one that begins first and is longest."""
-    kept: list[Span] = []
+    merged: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if not kept or span[0] >= kept[-1][1]:
-            kept.append(span)
-    return kept
+        if not merged or span[0] >= merged[-1][1]:
+            merged.append(span)
+    return merged
 
 
 def _in_original(text: str, spans: list[Span]) -> list[Span]:

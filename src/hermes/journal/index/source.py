@@ -69,8 +69,8 @@ def text_of(row: EventRow) -> str:
         body = decode(_Body, row.body)
     except DecodeError:
         return ""
-    said = body.result if row.kind == "tool_finished" else body.message
-    return "\n".join(filter(None, map(_words, said.parts)))[:LONGEST_TEXT]
+    content = body.result if row.kind == "tool_finished" else body.message
+    return "\n".join(filter(None, map(_words, content.parts)))[:LONGEST_TEXT]
 
 
 def _words(part: _Part) -> str:

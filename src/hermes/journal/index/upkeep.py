@@ -216,11 +216,13 @@ def _rewind(file: IndexFile, source: EventSource, manifest: IndexManifest) -> In
     """Without the newest segments that do not match the journal."""
     if _is_in_journal(source, manifest.seen):
         return manifest
-    kept = list(manifest.segments)
-    while kept and not _is_in_journal(source, kept[-1].last):
-        file.drop([kept.pop().number])
-    seen = kept[-1].last if kept else None
-    return rebuild_lists(file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(kept)))
+    segments_left = list(manifest.segments)
+    while segments_left and not _is_in_journal(source, segments_left[-1].last):
+        file.drop([segments_left.pop().number])
+    seen = segments_left[-1].last if segments_left else None
+    return rebuild_lists(
+        file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(segments_left))
+    )
 
 
 def _purge(
@@ -232,16 +234,16 @@ def _purge(
     sessions: Collection[str],
 ) -> IndexManifest:
     segment = Segment(file, info)
-    doomed = _find_deleted(segment, ids, sessions)
-    if not doomed:
+    removed = _find_deleted(segment, ids, sessions)
+    if not removed:
         return manifest
     roles = sets.union([segment.docs(role_term(role).encode()) for role in ROLES.values()])
-    alive = sets.difference(roles, doomed)
+    alive = sets.difference(roles, removed)
     rest = next(sets.newest(alive), None)
     new: tuple[SegmentInfo, ...] = ()
     if rest is not None:
         last = _place(source, segment.id_of(rest))
-        rewritten = without(file, manifest.next_number, segment, doomed, last)
+        rewritten = without(file, manifest.next_number, segment, removed, last)
         new = (msgspec.structs.replace(rewritten, closed=info.closed),)
     file.drop([info.number])
     at = manifest.segments.index(info)

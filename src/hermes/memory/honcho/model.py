@@ -108,9 +108,9 @@ class HonchoModel(MemoryProvider):
             if remove_phrases(conclusion.content) != conclusion.content:
                 await self.client.drop_conclusion(conclusion.id)
         card = await self.client.card(self.ai, target=self.user)
-        kept = [line for line in card if remove_phrases(line) == line]
-        if len(kept) < len(card):
-            await self.client.set_card(self.ai, kept, target=self.user)
+        remaining = [line for line in card if remove_phrases(line) == line]
+        if len(remaining) < len(card):
+            await self.client.set_card(self.ai, remaining, target=self.user)
         return [LEFT.format(self.settings.workspace, self.session or "*")]
 
     async def shutdown(self) -> None:
@@ -226,7 +226,7 @@ async def honcho_profile(
             return await model.client.set_card(model.ai, card, target=model.user)
         return await model.client.card(model.ai, target=model.user)
 
-    service = ctx.kept(HonchoService)
+    service = ctx.service(HonchoService)
     if card:
         await service.check(ctx.call_id)
     return _lines(await service.use(work))
@@ -235,7 +235,7 @@ async def honcho_profile(
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
     """Search what the user has said, by meaning."""
-    service = ctx.kept(HonchoService)
+    service = ctx.service(HonchoService)
     return _lines(await service.use(lambda model: model.client.search(model.user, query)))
 
 
@@ -247,7 +247,7 @@ async def honcho_context(ctx: ToolContext) -> ToolOutput:
         found = await model.client.context(model.ai, target=model.user)
         return "\n".join((*(found.peer_card or ()), found.representation or "")).strip()
 
-    return ToolOutput.text(await ctx.kept(HonchoService).use(work) or NOTHING)
+    return ToolOutput.text(await ctx.service(HonchoService).use(work) or NOTHING)
 
 
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
@@ -257,7 +257,7 @@ async def honcho_reasoning(
     reasoning_level: Level | None = None,
 ) -> ToolOutput:
     """Answer a question about the user by reasoning."""
-    service = ctx.kept(HonchoService)
+    service = ctx.service(HonchoService)
     return ToolOutput.text(
         await service.use(lambda model: model.reason(query, reasoning_level)) or NOTHING
     )
@@ -280,7 +280,7 @@ async def honcho_conclude(
 
     if bool(conclusion) == bool(delete_id):
         raise ToolError("Give either a conclusion or a delete_id.")
-    service = ctx.kept(HonchoService)
+    service = ctx.service(HonchoService)
     await service.check(ctx.call_id)
     return ToolOutput.text(await service.use(work))
 

@@ -69,8 +69,8 @@ class LocalModel(MemoryProvider):
         if not trusted:
             return
         at = self._clock.now()
-        said = (("user", user), ("assistant", assistant))
-        await self.people.add_messages(said, session=self._session, at=at)
+        messages = (("user", user), ("assistant", assistant))
+        await self.people.add_messages(messages, session=self._session, at=at)
         self._turns += 1
         if self._turns % CADENCE == 1:
             await self.conclude(f"User: {user}\n\nAssistant: {assistant}")
@@ -168,7 +168,7 @@ async def user_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
     """Read or replace the card of facts about the user."""
-    user_model = ctx.kept(UserModel)
+    user_model = ctx.service(UserModel)
     model = user_model.get()
     if card and (why := await user_model.against(ctx.call_id)):
         raise ToolError(HELD.format(why))
@@ -181,4 +181,4 @@ async def user_model_query(
     ctx: ToolContext, query: Annotated[str, "A question about the user"]
 ) -> ToolOutput:
     """Ask what is known about the user: wishes, habits, ways of working."""
-    return ToolOutput.text(await ctx.kept(UserModel).get().answer(query))
+    return ToolOutput.text(await ctx.service(UserModel).get().answer(query))

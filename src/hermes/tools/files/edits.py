@@ -199,7 +199,7 @@ def warnings_before(ctx: ToolContext, change: FileEdit, *, whole: bool) -> list[
     replaced."""
     if change.before is None:
         return []
-    match ctx.kept(ReadLog).knowledge(change.path, digest(change.before)):
+    match ctx.service(ReadLog).knowledge(change.path, digest(change.before)):
         case "outdated":
             what = "is replaced too" if whole else "was kept"
             return [f"{change.name} changed on disk since you read it; the new content {what}."]
@@ -241,7 +241,7 @@ async def apply_edits(ctx: ToolContext, changes: Sequence[FileEdit]) -> list[Syn
     if refused:
         raise ToolError("\n".join((*refused, "Nothing was written.")))
     await _apply(ctx.workspace, changes)
-    _remember(ctx.kept(ReadLog), changes)
+    _remember(ctx.service(ReadLog), changes)
     return verdicts
 
 

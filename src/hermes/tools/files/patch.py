@@ -225,7 +225,7 @@ async def _plan_replacement(
     after = file.apply_splices(replacements(text, old, new, found)).encode()
     if after == before:
         raise ToolError(f"{path} already has this text; nothing was changed.")
-    ctx.kept(ReadLog).reset_misses(located.path)
+    ctx.service(ReadLog).reset_misses(located.path)
     return FileEdit(path=located.path, name=path, before=before, after=after), _found_how(found)
 
 
@@ -234,7 +234,7 @@ async def _not_found_error(ctx: ToolContext, path: str, real: str, text: str, ol
     message = [f"old_string is not in {path}; nothing was changed."]
     if near:
         message += ["Did you mean:", "\n--\n".join(near)]
-    times = ctx.kept(ReadLog).count_miss(real)
+    times = ctx.service(ReadLog).count_miss(real)
     if times >= REREAD_AFTER:
         message.append(f"This is miss number {times} in this file: read it again first.")
     return "\n".join(message)

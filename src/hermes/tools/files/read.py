@@ -78,7 +78,7 @@ async def read_file(
     if content is None:
         return _binary(path, located.path, data)
     first, most = max(1, offset), max(1, min(limit, ctx.settings.max_lines))
-    log, mark = ctx.kept(ReadLog), digest(data)
+    log, mark = ctx.service(ReadLog), digest(data)
     times = log.count_request(located.path, first, most, mark)
     if times > 1:
         return _unchanged_output(path, located.path, first, most, times)

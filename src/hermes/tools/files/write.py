@@ -58,7 +58,7 @@ async def write_file(
     if before is not None and old is None:
         warnings.append(f"{path} was a binary file.")
     verdicts = await apply_edits(ctx, (change,))
-    ctx.kept(ReadLog).record_write(real, digest(after))
+    ctx.service(ReadLog).record_write(real, digest(after))
     news = syntax_news((change,), verdicts)
     diff = diff_of(change)
     details = {
@@ -104,7 +104,7 @@ async def _missing_folders(workspace: Workspace, path: str) -> list[str]:
 
 
 def _nothing_new(ctx: ToolContext, change: FileEdit) -> ToolOutput:
-    ctx.kept(ReadLog).record_write(change.path, digest(change.before or b""))
+    ctx.service(ReadLog).record_write(change.path, digest(change.before or b""))
     return ToolOutput.text(
         f"{change.name} has exactly this content already; nothing was written.",
         details={"path": change.path, **file_details((), ())},

@@ -31,7 +31,7 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     return [round(number * step, 10) for number in range(first, max(last, first + 1) + 1)]
 
 
-def grouped(number: float) -> str:
+def format_number(number: float) -> str:
     return f"{number:,.10g}".replace(",", "\u202f")
 
 
@@ -65,7 +65,7 @@ def frame(plot: Plot, labels: list[str], title: str, unit: str) -> list[str]:
         y = plot.y(tick)
         dark = "#333" if tick == 0 else "#ddd"
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="{dark}"/>')
-        parts.append(text(LEFT - 8, y + 4, grouped(tick), "end"))
+        parts.append(text(LEFT - 8, y + 4, format_number(tick), "end"))
     return parts + under(plot, labels)
 
 

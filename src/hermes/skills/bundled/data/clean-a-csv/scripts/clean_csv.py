@@ -21,7 +21,7 @@ SEPARATORS = ",;\t|"
 BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u200b\ufeff", " "))
 
 
-def decoded(data: bytes) -> tuple[str, str]:
+def decode(data: bytes) -> tuple[str, str]:
     """The text and the encoding it was read with; a byte-order mark decides, else what fits."""
     for mark, name in MARKS:
         if data.startswith(mark):
@@ -93,12 +93,12 @@ class Cleaning:
             self._reject(line, f"{len(cells)} cells instead of {len(self.names)}", cells)
             return None
         try:
-            return self._converted(dict(zip(self.names, cells, strict=True)))
+            return self._convert(dict(zip(self.names, cells, strict=True)))
         except ValueError as error:
             self._reject(line, str(error), cells)
             return None
 
-    def _converted(self, row: dict[str, str]) -> list[str]:
+    def _convert(self, row: dict[str, str]) -> list[str]:
         for column in self.decimals:
             row[column] = number(row[column]) if row[column] else ""
         for column, form in self.dates:
@@ -124,7 +124,7 @@ def main() -> int:
     given = options.parse_args()
     if given.target.resolve() == given.source.resolve():
         sys.exit("The target must be another file: the source stays as it is.")
-    text, encoding = decoded(given.source.read_bytes())
+    text, encoding = decode(given.source.read_bytes())
     mark = separator(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     names = heading(next(reader, []))

@@ -20,7 +20,7 @@ from typing import Any
 WIDEST = 40
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -43,12 +43,12 @@ def load(source: Path, base: Path, table: str) -> str:
     odd = [number for number, row in enumerate(rows, 2) if len(row) != len(names)]
     if odd:
         sys.exit(f"Row {odd[0]} has another number of cells than the heading; clean it first.")
-    columns = ", ".join(map(quoted, names))
+    columns = ", ".join(map(quote, names))
     marks = ", ".join("?" * len(names))
     with closing(sqlite3.connect(base)) as db, db:
-        db.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
-        db.execute(f"CREATE TABLE {quoted(table)} ({columns})")
-        db.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
+        db.execute(f"DROP TABLE IF EXISTS {quote(table)}")
+        db.execute(f"CREATE TABLE {quote(table)} ({columns})")
+        db.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
     return f"{table}: {len(rows)} rows, {len(names)} columns"
 
 
@@ -64,9 +64,9 @@ def tables(db: sqlite3.Connection) -> list[str]:
 def profile(db: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
     """For each column: kinds, filled, distinct, smallest, largest, mean, the most frequent."""
     yield ("column", "kinds", "filled", "distinct", "least", "most", "mean", "frequent")
-    name = quoted(table)
+    name = quote(table)
     for row in db.execute(f"PRAGMA table_info({name})").fetchall():
-        c = quoted(row[1])
+        c = quote(row[1])
         numbers = f"CASE WHEN typeof({c}) IN ('integer', 'real') THEN {c} END"
         facts = db.execute(
             f"SELECT group_concat(DISTINCT typeof({c})), count({c}), count(DISTINCT {c}),"
@@ -114,7 +114,7 @@ def main() -> int:
                 sys.stdout.write(ask(db, given.second, given.limit))
             for table in tables(db) if given.action == "profile" else ():
                 if given.table in ("", table):
-                    (count,) = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
+                    (count,) = db.execute(f"SELECT count(*) FROM {quote(table)}").fetchone()
                     sys.stdout.write(f"{table}: {count} rows\n{laid_out(profile(db, table))}\n")
     except sqlite3.Error as error:
         sys.exit(f"SQLite says: {error}")

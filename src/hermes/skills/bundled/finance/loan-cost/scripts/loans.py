@@ -66,7 +66,7 @@ def effective(loan: Loan, payments: tuple[float, ...]) -> float:
     return float(((1 + low) ** 12 - 1) * 100)
 
 
-def parsed(text: str) -> Loan:
+def parse_loan(text: str) -> Loan:
     name, *rest = text.split(":")
     try:
         amount, rate, months, fee = (float(each) for each in (*rest, "0")[:4])
@@ -83,7 +83,7 @@ def main() -> int:
     options.add_argument("loans", nargs="+")
     options.add_argument("--extra", type=float, default=0.0)
     given = options.parse_args()
-    offers = [parsed(each) for each in given.loans]
+    offers = [parse_loan(each) for each in given.loans]
     width = max(4, *(len(each.name) for each in offers))
     sys.stdout.write(f"{'name':{width}}  monthly  months  total paid  whole cost  effective\n")
     courses = [(loan, course(loan, given.extra)) for loan in offers]

@@ -82,7 +82,7 @@ def stats(cards: list[Card], today: date) -> str:
     )
 
 
-def imported(cards: list[Card], path: Path, today: date) -> str:
+def import_cards(cards: list[Card], path: Path, today: date) -> str:
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     added = sum(add(cards, row["front"], row["back"], today) for row in rows)
@@ -103,7 +103,7 @@ def main() -> int:
         case "add", [front, back]:
             said = "added" if add(cards, front, back, today) else "was there already, or is empty"
         case "import", [file]:
-            said = imported(cards, Path(file), today)
+            said = import_cards(cards, Path(file), today)
         case "due", []:
             lines = [f"{c['id']}\t{c['front']}\t{c['back']}" for c in due(cards, today)]
             said = "\n".join(lines[: given.limit]) or "nothing is due"

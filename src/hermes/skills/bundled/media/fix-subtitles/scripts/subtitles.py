@@ -59,7 +59,7 @@ def read(path: Path) -> list[Cue]:
     return cues
 
 
-def written(cues: list[Cue]) -> str:
+def render(cues: list[Cue]) -> str:
     blocks = (
         f"{number}\n{stamp(cue.begin)} --> {stamp(cue.end)}\n" + "\n".join(cue.lines) + "\n"
         for number, cue in enumerate(sorted(cues), 1)
@@ -75,7 +75,7 @@ def web(cues: list[Cue]) -> str:
     return "WEBVTT\n\n" + "\n".join(blocks)
 
 
-def moved(cues: list[Cue], factor: float, offset: float) -> list[Cue]:
+def shift(cues: list[Cue], factor: float, offset: float) -> list[Cue]:
     """What would begin before the film is cut off, and dropped when nothing is left of it."""
     found = []
     for cue in cues:
@@ -122,11 +122,11 @@ def main(arguments: list[str]) -> int:
             sys.stdout.write(f"{len(cues)} subtitles to {last}, {len(found)} problems\n")
             return 1 if found else 0
         case ["shift", source, target, seconds]:
-            cues = moved(read(Path(source)), 1.0, float(seconds) * 1000)
-            text = written(cues)
+            cues = shift(read(Path(source)), 1.0, float(seconds) * 1000)
+            text = render(cues)
         case ["stretch", source, target, *points] if len(points) == 2:
-            cues = moved(read(Path(source)), *line_through(points))
-            text = written(cues)
+            cues = shift(read(Path(source)), *line_through(points))
+            text = render(cues)
         case ["vtt", source, target]:
             cues = read(Path(source))
             text = web(cues)

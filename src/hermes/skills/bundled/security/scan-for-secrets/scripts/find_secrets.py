@@ -60,7 +60,7 @@ def found_in(line: str) -> Iterator[tuple[str, str]]:
             yield "named secret", word
 
 
-def masked(word: str) -> str:
+def mask(word: str) -> str:
     """Enough to recognise it by, too little to use it."""
     return f"{word[:4]}…({len(word)} characters)"
 
@@ -89,7 +89,7 @@ def report(where: str, text: Iterable[str]) -> int:
     count = 0
     for number, line in enumerate(text, 1):
         for kind, word in found_in(line):
-            sys.stdout.write(f"{where}:{number}: {kind}: {masked(word)}\n")
+            sys.stdout.write(f"{where}:{number}: {kind}: {mask(word)}\n")
             count += 1
     return count
 
