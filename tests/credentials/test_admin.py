@@ -47,7 +47,7 @@ class Agreeing:
     def show_page(self, url: str, *, paste: bool) -> None:
         raise AssertionError("this login needs no page")
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         raise AssertionError("this login needs nothing pasted")
 
 

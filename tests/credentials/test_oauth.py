@@ -55,7 +55,7 @@ class Person:
         if self._opens:
             self.visit = asyncio.create_task(self._browse(url))
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         if self._brings:
             return self._brings
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -197,7 +197,7 @@ async def test_what_the_browser_shows_can_be_pasted(
     async def pasted() -> str:
         return (await get(http, person.pages[0]))[1]
 
-    person.pasted = pasted  # type: ignore[method-assign]
+    person.read_pasted = pasted  # type: ignore[method-assign]
     tokens = await log_in(browser(authority), person, http=http, clock=clock)
     assert authority.accepts(tokens.access_token)
 
@@ -212,7 +212,7 @@ async def test_a_page_that_shows_the_code_needs_no_port(
         back = parse_redirect((await get(http, person.pages[0]))[1])
         return f" {back.code}#{back.state}\n"
 
-    person.pasted = pasted  # type: ignore[method-assign]
+    person.read_pasted = pasted  # type: ignore[method-assign]
     tokens = await log_in(login, person, http=http, clock=clock)
     assert authority.accepts(tokens.access_token)
 

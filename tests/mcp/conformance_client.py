@@ -43,7 +43,7 @@ class Browser:
     def show_page(self, url: str, *, paste: bool) -> None:
         self._work = asyncio.ensure_future(self._visit(url))
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         await asyncio.Event().wait()
         return DECLINE
 

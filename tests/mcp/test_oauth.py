@@ -35,7 +35,7 @@ class Browser:
     def show_page(self, url: str, *, paste: bool) -> None:
         self._work = asyncio.ensure_future(self._visit(url))
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         return await self._line.get()
 
     async def _visit(self, url: str) -> None:

@@ -182,7 +182,7 @@ async def test_a_server_that_cannot_be_met_is_told_once(talk: Talk) -> None:
 async def test_three_hundred_tools_leave_requests_small(talk: Talk) -> None:
     await talk.say(says("Hello."))
     async with start({}, home=str(talk.home)) as app:
-        server = app.mcp.servers.servers["little"]
+        server = app.mcp.pool.servers["little"]
         schema = {
             "type": "object",
             "properties": {"q": {"type": "string", "description": "x" * 80}},
@@ -270,7 +270,7 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
             assert await told() == "MCP servers: 1 added, 0 changed, 0 removed."
             assert "mcp_second_echo" in findable(app)
             config.write_text("mcp_servers: [")
-            assert "the MCP servers stay as they are" in await told()
+            assert "the MCP servers stay unchanged" in await told()
             assert "mcp_second_echo" in findable(app)
             config.write_text(text)
             assert await told() == "MCP servers: 0 added, 0 changed, 1 removed."

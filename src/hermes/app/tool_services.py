@@ -45,11 +45,11 @@ def _session_id(session_id: str) -> object:
 
 
 def _mcp_hosting(app: App, session_id: str) -> object:
-    from hermes.mcp.session_hosting import hosting_of, watch_of
+    from hermes.mcp.session_hosting import call_services, file_watch
 
     rules = app.controls[session_id].rules
-    watch = watch_of(rules, lambda: app.shared.suspects, app.secrecy.text)
-    return hosting_of(app.run, app.models, lambda: app.require_session(session_id), watch)
+    watch = file_watch(rules, lambda: app.shared.suspects, app.secrecy.text)
+    return call_services(app.run, app.models, lambda: app.require_session(session_id), watch)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:

@@ -19,7 +19,7 @@ from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.mcp.listing import ListingCache, ToolListing, select_tools, tool_names
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.run_servers import one_server, server_of, servers_of
+from hermes.mcp.run_servers import configured_pool, find_server, server_from_settings
 from hermes.mcp.server import (
     McpServer,
     NeedsLogin,
@@ -36,7 +36,7 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 
 
 class ServerRow(Value):
-    """One server of the settings. `tools` is None when it was never seen."""
+    """A configured server. `tools` is None if it was never connected."""
 
     name: str
     place: str
@@ -48,7 +48,7 @@ class ServerRow(Value):
 
 
 class ToolRow(Value):
-    """`name` is what sessions call it, `tool` what the server does."""
+    """`name` is the tool's name in sessions, `tool` its name at the server."""
 
     name: str
     tool: str
@@ -59,7 +59,7 @@ class ToolRow(Value):
 
 
 class ServerTrial(Value):
-    """How it went to meet a server."""
+    """The result of a test connection."""
 
     name: str
     milliseconds: int
@@ -77,15 +77,15 @@ class McpAdmin:
         self._listings = ListingCache(run.home.cache / "mcp")
 
     def rows(self) -> list[ServerRow]:
-        return [self._row(name, own) for name, own in sorted(self._settings().items())]
+        return [self._row(name, settings) for name, settings in sorted(self._settings().items())]
 
     def tools(self, name: str) -> list[ToolRow]:
-        """As last seen; none when it was never met."""
-        server = one_server(self._run, name)
+        """Lists the tools as last seen; none if the server was never connected."""
+        server = find_server(self._run, name)
         listing = self._listings.get(server) or ToolListing()
         offered = {tool.name for tool in select_tools(server, listing)}
-        every = select_tools(_unfiltered(server), listing)
-        names = tool_names((name, tool.name) for tool in every)
+        all_tools = select_tools(_with_all_tools(server), listing)
+        names = tool_names((name, tool.name) for tool in all_tools)
         return [
             ToolRow(
                 name=names[name, tool.name],
@@ -95,26 +95,26 @@ class McpAdmin:
                 finding=tool.finding,
                 description=tool.description.partition("\n")[0],
             )
-            for tool in every
+            for tool in all_tools
         ]
 
     async def add(
         self,
         name: str,
-        own: McpServerSettings,
+        settings: McpServerSettings,
         *,
         screen: LoginScreen | None = None,
         secrets: Collection[str] = (),
     ) -> ToolListing:
-        """Meet the server first and write it down when that has worked. One that turns out to want
-        a login is logged in to. `secrets` are variables and headers that do not look so."""
+        """Connects to the server, logging in if it requires that, and then adds it to the settings.
+        `secrets` names further variables and headers to store as secrets."""
         if not re.fullmatch(_NAME, name):
             raise UsageError(
-                f"{name!r} cannot name a server; use letters, digits, '-' and '_', at most 32."
+                f"{name!r} is not a valid server name; use at most 32 letters, digits, '-' and '_'."
             )
         if name in self._settings():
-            raise UsageError(f"{name} is there already; `hermes mcp remove {name}` first.")
-        server = require_valid(server_of(name, own))
+            raise UsageError(f"{name} already exists; remove it first: `hermes mcp remove {name}`.")
+        server = require_valid(server_from_settings(name, settings))
         if server.auth == "oauth" and screen is not None:
             await self._log_in(server, screen)
         try:
@@ -122,14 +122,14 @@ class McpAdmin:
         except NeedsLogin:
             if screen is None or not server.url or server.auth or server.headers:
                 raise
-            own = replace(own, auth="oauth")
-            await self._log_in(server_of(name, own), screen)
-            listing, _ = await self._connect(server_of(name, own))
-        self._write(name, own, secrets)
+            settings = replace(settings, auth="oauth")
+            await self._log_in(server_from_settings(name, settings), screen)
+            listing, _ = await self._connect(server_from_settings(name, settings))
+        self._write(name, settings, secrets)
         return listing
 
     def remove(self, name: str) -> None:
-        one_server(self._run, name)
+        find_server(self._run, name)
         last = len(self._settings()) == 1
         path = ("mcp_servers",) if last else ("mcp_servers", name)
         write_settings(self._run.home, {path: REMOVED})
@@ -137,13 +137,13 @@ class McpAdmin:
         self._tokens(name).drop()
 
     def enable(self, name: str, enabled: bool) -> None:
-        one_server(self._run, name)
+        find_server(self._run, name)
         change = REMOVED if enabled else False
         write_settings(self._run.home, {("mcp_servers", name, "enabled"): change})
 
     def choose(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
-        """Nothing is written down where everything is taken."""
-        one_server(self._run, name)
+        """Stores which tools are offered; empty lists select all."""
+        find_server(self._run, name)
         path = ("mcp_servers", name, "tools")
         write_settings(
             self._run.home,
@@ -154,16 +154,16 @@ class McpAdmin:
         )
 
     async def test(self, name: str) -> ServerTrial:
-        """Connect anew and count what there is; ServerFault."""
-        server = one_server(self._run, name)
+        """Opens a new connection and counts what the server offers; raises ServerFault."""
+        server = find_server(self._run, name)
         require_valid(server)
         clock = self._run.world.clock
-        servers = servers_of(self._run, extra=(server,))
+        servers = configured_pool(self._run, extra=(server,))
         try:
-            begun = clock.monotonic()
+            started = clock.monotonic()
             link = servers.link(name)
             listing = await link.listing()
-            seconds = clock.monotonic() - begun
+            seconds = clock.monotonic() - started
             resources = await link.call(lambda c: c.resources()) if listing.resources else []
             prompts = await link.call(lambda c: c.prompts()) if listing.prompts else []
         finally:
@@ -180,43 +180,43 @@ class McpAdmin:
         )
 
     async def log_in(self, name: str, screen: LoginScreen) -> None:
-        server = one_server(self._run, name)
+        server = find_server(self._run, name)
         if server.auth != "oauth":
             raise UsageError(
-                f"{name} needs no login; set mcp_servers.{name}.auth to oauth if it does."
+                f"{name} has no login; if it needs one, set mcp_servers.{name}.auth to oauth."
             )
         await self._log_in(server, screen)
         await self._connect(server)
 
     def log_out(self, name: str) -> bool:
-        return self._tokens(one_server(self._run, name).name).drop()
+        return self._tokens(find_server(self._run, name).name).drop()
 
     def _settings(self) -> Mapping[str, McpServerSettings]:
         return self._run.settings.mcp_servers
 
-    def _row(self, name: str, own: McpServerSettings) -> ServerRow:
-        server = server_of(name, own)
+    def _row(self, name: str, settings: McpServerSettings) -> ServerRow:
+        server = server_from_settings(name, settings)
         listing = self._listings.get(server)
         return ServerRow(
             name=name,
             place=server.location,
-            enabled=own.enabled,
-            auth=own.auth,
+            enabled=settings.enabled,
+            auth=settings.auth,
             logged_in=server.uses_client_credentials
-            or (own.auth == "oauth" and self._tokens(name).token() is not None),
+            or (settings.auth == "oauth" and self._tokens(name).token() is not None),
             tools=len(select_tools(server, listing)) if listing else None,
             fault=server.fault(),
         )
 
     async def _connect(self, server: McpServer) -> tuple[ToolListing, float]:
-        servers = servers_of(self._run, extra=(server,))
+        servers = configured_pool(self._run, extra=(server,))
         clock = self._run.world.clock
-        begun = clock.monotonic()
+        started = clock.monotonic()
         try:
             listing = await servers.link(server.name).listing()
         finally:
             await servers.close()
-        return listing, clock.monotonic() - begun
+        return listing, clock.monotonic() - started
 
     async def _log_in(self, server: McpServer, screen: LoginScreen) -> None:
         from importlib.util import find_spec
@@ -225,16 +225,20 @@ class McpAdmin:
 
         if find_spec("mcp") is None:
             raise MissingLibrary
-        whole, store, clock = self._expand(server), self._tokens(server.name), self._run.world.clock
+        expanded, store, clock = (
+            self._expand(server),
+            self._tokens(server.name),
+            self._run.world.clock,
+        )
         if server.uses_client_credentials:
             from hermes.mcp.oauth.bearer import machine_token
 
             async with store.lock():
-                await machine_token(whole, store, clock)
+                await machine_token(expanded, store, clock)
             return
         from hermes.mcp.oauth.login import log_in
 
-        await log_in(whole, store, screen, clock)
+        await log_in(expanded, store, screen, clock)
 
     def _expand(self, server: McpServer) -> McpServer:
         return expand_server(server, self._run.env, home=self._run.user_home, folder="")
@@ -242,16 +246,16 @@ class McpAdmin:
     def _tokens(self, name: str) -> TokenStore:
         return TokenStore(self._run.home.root / "mcp-tokens", name)
 
-    def _write(self, name: str, own: McpServerSettings, secrets: Collection[str]) -> None:
-        """Secrets go to `.env`, and the settings refer to them there."""
-        told: JsonObject = plain(own)
+    def _write(self, name: str, settings: McpServerSettings, secrets: Collection[str]) -> None:
+        """Stores the server. Secrets go to `.env`; the settings refer to them."""
+        stored: JsonObject = plain(settings)
         for part in ("env", "headers", "oauth"):
-            for key, value in dict(told.get(part, {})).items():
+            for key, value in dict(stored.get(part, {})).items():
                 if key in secrets or _is_secret(part, key, value):
                     variable = _variable(name, key)
                     set_from_text(self._run.home, variable, value)
-                    told[part][key] = f"${{{variable}}}"
-        written = {key: value for key, value in told.items() if value != {}}
+                    stored[part][key] = f"${{{variable}}}"
+        written = {key: value for key, value in stored.items() if value != {}}
         write_settings(self._run.home, {("mcp_servers", name): written})
 
 
@@ -265,42 +269,45 @@ def _variable(name: str, key: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"MCP_{name}_{key}".upper())
 
 
-def _unfiltered(server: McpServer) -> McpServer:
+def _with_all_tools(server: McpServer) -> McpServer:
     return replace(server, tools=ToolSelection())
 
 
-BEGINNING = "mcp-"
+TOOLSET_PREFIX = "mcp-"
 ALL = McpToolSettings()
 
 
 def is_server(settings: Settings, name: str) -> bool:
-    """Whether the name means a server or one of its tools."""
+    """Returns whether the name denotes a server or one of its tools."""
     server, colon, _ = name.partition(":")
     if colon:
         return server in settings.mcp_servers
-    return name.startswith(BEGINNING) and name.removeprefix(BEGINNING) in settings.mcp_servers
+    return (
+        name.startswith(TOOLSET_PREFIX)
+        and name.removeprefix(TOOLSET_PREFIX) in settings.mcp_servers
+    )
 
 
 def server_toolsets(
     settings: Settings, home: Home
 ) -> list[tuple[str, tuple[str, ...], bool, bool]]:
-    """By toolset: its tools as last seen, whether it is offered, and whether not whole."""
+    """Lists per toolset its tools as last seen, whether it is enabled, and whether partially."""
     found = []
     listings = ListingCache(home.cache / "mcp")
-    for name, own in sorted(settings.mcp_servers.items()):
-        server = server_of(name, own)
+    for name, server_settings in sorted(settings.mcp_servers.items()):
+        server = server_from_settings(name, server_settings)
         listing = listings.get(server)
         tools = tuple(tool.name for tool in select_tools(server, listing)) if listing else ()
-        toolset = f"{BEGINNING}{name}"
-        on = own.enabled and toolset not in settings.agent.disabled_toolsets
-        found.append((toolset, tools, on, on and own.tools != ALL))
+        toolset = f"{TOOLSET_PREFIX}{name}"
+        on = server_settings.enabled and toolset not in settings.agent.disabled_toolsets
+        found.append((toolset, tools, on, on and server_settings.tools != ALL))
     return found
 
 
 def switch_changes(
     settings: Settings, names: Sequence[str], *, on: bool
 ) -> dict[KeyPath, JsonValue]:
-    """What to write so that these servers or single tools are offered, or not any more."""
+    """Returns the settings that enable or disable these servers or single tools."""
     found: dict[KeyPath, JsonValue] = {}
     off = list(settings.agent.disabled_toolsets)
     for name in names:
@@ -308,9 +315,9 @@ def switch_changes(
         if colon:
             found |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
             continue
-        own = settings.mcp_servers[name.removeprefix(BEGINNING)]
-        if own.enabled != on:
-            key = ("mcp_servers", name.removeprefix(BEGINNING), "enabled")
+        server_settings = settings.mcp_servers[name.removeprefix(TOOLSET_PREFIX)]
+        if server_settings.enabled != on:
+            key = ("mcp_servers", name.removeprefix(TOOLSET_PREFIX), "enabled")
             found[key] = REMOVED if on else False
         off = [each for each in off if each != name]
     if tuple(off) != settings.agent.disabled_toolsets:
@@ -319,21 +326,21 @@ def switch_changes(
 
 
 def _one_tool(
-    server: str, own: McpServerSettings, tool: str, *, on: bool
+    server: str, settings: McpServerSettings, tool: str, *, on: bool
 ) -> dict[KeyPath, JsonValue]:
     if not tool:
         raise UsageError(f"Name the tool too: {server}:TOOL.")
     path = ("mcp_servers", server, "tools")
-    if own.tools.include:
-        wanted = [each for each in own.tools.include if each != tool]
-        if not on and len(wanted) == len(own.tools.include):
-            raise NotFound(f"{server} is not asked for a tool {tool!r}; see `hermes mcp tools`.")
-        wanted += [tool] if on else []
-        if not wanted:
-            raise UsageError(f"That is the last tool of {server}; use `hermes mcp disable`.")
-        return {(*path, "include"): list(wanted)}
-    without = [each for each in own.tools.exclude if each != tool]
-    without += [] if on else [tool]
-    if tuple(without) == own.tools.exclude:
+    if settings.tools.include:
+        include = [each for each in settings.tools.include if each != tool]
+        if not on and len(include) == len(settings.tools.include):
+            raise NotFound(f"{server} does not offer the tool {tool!r}; see `hermes mcp tools`.")
+        include += [tool] if on else []
+        if not include:
+            raise UsageError(f"{tool} is the last tool of {server}; use `hermes mcp disable`.")
+        return {(*path, "include"): list(include)}
+    exclude = [each for each in settings.tools.exclude if each != tool]
+    exclude += [] if on else [tool]
+    if tuple(exclude) == settings.tools.exclude:
         return {}
-    return {(*path, "exclude"): list(without) or REMOVED}
+    return {(*path, "exclude"): list(exclude) or REMOVED}

@@ -26,66 +26,66 @@ if TYPE_CHECKING:
     from hermes.mcp.oauth.login import LoginScreen
     from hermes.net.http import HttpClient
 
-MOST = 50
+MAX_RESULTS = 50
 T = TypeVar("T")
 
 
-class _Known(Value):
+class _ShippedServers(Value):
     servers: tuple[ServerDescription, ...]
 
 
-class _Listed(Value):
+class _ListedServer(Value):
     server: ServerDescription
 
 
 class _Page(Value):
-    servers: tuple[_Listed, ...] = ()
+    servers: tuple[_ListedServer, ...] = ()
 
 
 class ServerCatalogue:
     def __init__(self, settings: Settings, http: HttpClient) -> None:
         self._registry = settings.mcp_registry.rstrip("/")
         proxied = bool(settings.network.proxy)
-        self._way = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
+        self._client = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
 
-    def shipped(self, words: str = "") -> list[ServerDescription]:
-        """Those that come with the program."""
+    def list_shipped(self, words: str = "") -> list[ServerDescription]:
+        """Lists the servers of the shipped catalogue."""
         raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
-        return [each for each in decode(_Known, raw).servers if each.has(words)]
+        return [each for each in decode(_ShippedServers, raw).servers if each.has(words)]
 
-    async def online(self, words: str) -> list[ServerDescription]:
-        """Those of the registry; what it says is cleaned, since anybody may write there."""
-        asked = urlencode({"search": words, "version": "latest", "limit": MOST})
-        page = await self._fetch(_Page, f"servers?{asked}")
+    async def search_registry(self, words: str) -> list[ServerDescription]:
+        """Searches the registry. Its texts are cleaned, since anyone can publish there."""
+        query = urlencode({"search": words, "version": "latest", "limit": MAX_RESULTS})
+        page = await self._fetch(_Page, f"servers?{query}")
         return [_clean(each.server) for each in page.servers]
 
     async def find(self, name: str) -> ServerDescription:
-        """By a name that is known, a file, or a name of the registry, which has a `/`."""
+        """Finds a server by shipped name, JSON file, or registry name (with a `/`)."""
         if name.endswith(".json"):
             return await asyncio.to_thread(_read, name)
-        known = {each.name: each for each in self.shipped()}
+        known = {each.name: each for each in self.list_shipped()}
         if name in known:
             return known[name]
         if "/" in name:
-            where = f"servers/{quote(name, safe='')}/versions/latest"
-            return _clean((await self._fetch(_Listed, where)).server)
+            path = f"servers/{quote(name, safe='')}/versions/latest"
+            return _clean((await self._fetch(_ListedServer, path)).server)
         raise NotFound(
-            f"No server named {name!r} is known; `hermes mcp catalog` shows all, and "
-            "`hermes mcp catalog --online WORDS` looks in the registry.",
+            f"No server named {name!r} is known; `hermes mcp catalog` lists all, and "
+            "`hermes mcp catalog --online WORDS` searches the registry.",
             near=tuple(known),
         )
 
-    async def _fetch(self, kind: type[T], where: str) -> T:
-        url = f"{self._registry}/v0.1/{where}"
-        answer = await self._way.fetch(url, {"accept": "application/json"}, None)
+    async def _fetch(self, kind: type[T], path: str) -> T:
+        url = f"{self._registry}/v0.1/{path}"
+        answer = await self._client.fetch(url, {"accept": "application/json"}, None)
         if answer.status == 404:
             raise NotFound("The registry has no server of that name.")
         if answer.status != 200:
-            raise HermesError(f"The registry answers with {answer.status}; try again later.")
+            raise HermesError(f"The registry returned status {answer.status}; try again later.")
         try:
             return decode(kind, answer.body)
         except DecodeError as error:
-            raise HermesError(f"What {self._registry} says is not understood: {error}.") from error
+            raise HermesError(f"Invalid response from {self._registry}: {error}.") from error
 
 
 def _read(name: str) -> ServerDescription:
@@ -111,8 +111,8 @@ Given = Mapping[str, Sequence[str]]
 
 
 class CatalogueRow(Value):
-    """One line of the catalogue. `how` is the program that starts it, "address" for one that runs
-    elsewhere, "-" for one that cannot be used here."""
+    """A line of the catalogue. `how` is the program that starts the server, "address" for a remote
+    server, "-" for one that cannot be used."""
 
     name: str
     title: str
@@ -123,59 +123,61 @@ class CatalogueRow(Value):
 
 
 class RequiredValue(Value):
-    """Something that a server must be told."""
+    """A value that a server needs."""
 
     name: str
-    words: str = ""
+    description: str = ""
     secret: bool = False
 
 
-def catalogue_row(described: ServerDescription) -> CatalogueRow:
+def catalogue_row(server: ServerDescription) -> CatalogueRow:
     how, needs = "-", tuple[str, ...]()
     try:
-        plan = plan_install(described)
+        plan = plan_install(server)
     except UsageError:
         pass
     else:
         how = plan.runner or "address"
-        needs = tuple(blank.name for blank in plan.missing({}))
+        needs = tuple(value.name for value in plan.missing({}))
     return CatalogueRow(
-        name=described.name,
-        title=described.title,
-        description=described.description,
-        version=described.version or next((each.version for each in described.packages), ""),
+        name=server.name,
+        title=server.title,
+        description=server.description,
+        version=server.version or next((each.version for each in server.packages), ""),
         how=how,
         needs=needs,
     )
 
 
 class Installation:
-    """One server on its way into the settings."""
+    """The installation of one server."""
 
-    def __init__(self, described: ServerDescription, *, remote: bool = False) -> None:
-        self._plan: InstallPlan = plan_install(described, remote=remote)
+    def __init__(self, server: ServerDescription, *, remote: bool = False) -> None:
+        self._plan: InstallPlan = plan_install(server, remote=remote)
 
     @property
     def name(self) -> str:
         return self._plan.description.short_name
 
-    def needs(self, given: Given) -> list[RequiredValue]:
-        """What is left to be told."""
+    def needs(self, values: Given) -> list[RequiredValue]:
+        """Lists missing values."""
         return [
-            RequiredValue(name=each.name, words=each.description, secret=each.is_secret)
-            for each in self._plan.missing(given)
+            RequiredValue(name=each.name, description=each.description, secret=each.is_secret)
+            for each in self._plan.missing(values)
         ]
 
-    def settings(self, given: Given, *, untrusted: bool) -> McpServerSettings:
-        """UsageError when something is missing, here or in what was given."""
-        told: JsonObject = self._plan.settings(given)
+    def settings(self, values: Given, *, untrusted: bool) -> McpServerSettings:
+        """Raises UsageError when a value or the program that starts the server is missing."""
+        settings: JsonObject = self._plan.settings(values)
         runner = self._plan.runner
         if runner and shutil.which(runner) is None:
-            raise UsageError(f"This needs `{runner}`, which is not here: {ADVICE[runner]}.")
+            raise UsageError(f"This needs `{runner}`, which is not installed: {ADVICE[runner]}.")
         try:
-            return convert(McpServerSettings, told | ({"trust": "untrusted"} if untrusted else {}))
+            return convert(
+                McpServerSettings, settings | ({"trust": "untrusted"} if untrusted else {})
+            )
         except DecodeError as error:
-            raise UsageError(f"This server cannot be described here: {error}.") from error
+            raise UsageError(f"This server cannot be configured: {error}.") from error
 
     async def add(
         self, run: RunContext, name: str, own: McpServerSettings, screen: LoginScreen

@@ -209,21 +209,21 @@ class ListingCache:
 
     def get(self, server: McpServer) -> ToolListing | None:
         try:
-            kept = decode(CachedListing, self._file(server.name).read_bytes())
+            cached = decode(CachedListing, self._file(server.name).read_bytes())
         except (OSError, DecodeError):
             return None
-        if kept.version != _VERSION or kept.fingerprint != server.fingerprint():
+        if cached.version != _VERSION or cached.fingerprint != server.fingerprint():
             return None
-        return kept.listing
+        return cached.listing
 
     def put(self, server: McpServer, listing: ToolListing) -> None:
         """Stores a listing; failures are ignored, since it is a cache."""
-        kept = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
+        cached = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
         file = self._file(server.name)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            partial.write_bytes(encode(kept))
+            partial.write_bytes(encode(cached))
             partial.replace(file)
 
     def drop(self, name: str) -> None:

@@ -55,27 +55,27 @@ class ServerPool:
     def __init__(
         self,
         servers: Sequence[McpServer],
-        around: ServerEnvironment,
+        environment: ServerEnvironment,
         world: World,
         *,
         scan: Scan = lambda _: ("", False),
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.servers = {server.name: server for server in servers}
-        self._around = around
+        self._environment = environment
         self._world = world
         self._scan = scan
         self._changed = changed
-        self._kept = ListingCache(around.cache)
-        self._births = ChildRegistry(around.cache / "children")
+        self._listing_cache = ListingCache(environment.cache)
+        self._child_registry = ChildRegistry(environment.cache / "children")
         self._links: dict[str, ServerLink] = {}
         self._known: dict[str, ToolListing] = {}
         self._swept = False
 
     def cached_listing(self, name: str) -> ToolListing | None:
         """Returns the cached listing for the current settings."""
-        if name not in self._known and (kept := self._kept.get(self.servers[name])):
-            self._known[name] = kept
+        if name not in self._known and (reusable := self._listing_cache.get(self.servers[name])):
+            self._known[name] = reusable
         return self._known.get(name)
 
     def uncached_servers(self) -> tuple[str, ...]:
@@ -128,22 +128,22 @@ class ServerPool:
         added, changed and removed names."""
         new = {server.name: server for server in servers}
         old, self.servers = self.servers, new
-        came = [name for name in new if name not in old]
-        went = [name for name in old if name not in new]
+        added = [name for name in new if name not in old]
+        removed = [name for name in old if name not in new]
         changed = [name for name in new if name in old and new[name] != old[name]]
-        kept = [name for name in changed if old[name].is_reached_like(new[name])]
-        for name in kept:
+        reusable = [name for name in changed if old[name].is_reached_like(new[name])]
+        for name in reusable:
             if link := self._links.get(name):
                 link.retune(self._whole(new[name]))
-        gone = [name for name in (*went, *changed) if name not in kept]
-        for name in gone:
+        closed = [name for name in (*removed, *changed) if name not in reusable]
+        for name in closed:
             self._known.pop(name, None)
-        links = [self._links.pop(name) for name in gone if name in self._links]
+        links = [self._links.pop(name) for name in closed if name in self._links]
         await asyncio.gather(*(link.retire() for link in links))
-        return came, changed, went
+        return added, changed, removed
 
     def forget(self, name: str) -> None:
-        self._kept.drop(name)
+        self._listing_cache.drop(name)
         self._known.pop(name, None)
 
     async def close(self) -> None:
@@ -151,13 +151,15 @@ class ServerPool:
         await asyncio.gather(*(link.close() for link in links.values()))
 
     def _whole(self, server: McpServer) -> McpServer:
-        around = self._around
-        return expand_server(server, around.variables, home=around.person, folder=around.folder)
+        environment = self._environment
+        return expand_server(
+            server, environment.variables, home=environment.person, folder=environment.folder
+        )
 
     def _new_link(self, server: McpServer) -> ServerLink:
         whole = self._whole(server)
         return ServerLink(
-            whole, self._opener(whole), self._on_listing, self._world, self._around.folder
+            whole, self._opener(whole), self._on_listing, self._world, self._environment.folder
         )
 
     def _on_listing(self, server: McpServer, listing: ToolListing) -> None:
@@ -167,7 +169,7 @@ class ServerPool:
         listing = replace(listing, tools=tuple(self._vet(tool) for tool in listing.tools))
         if listing != self.cached_listing(server.name):
             self._known[server.name] = listing
-            self._kept.put(plain, listing)
+            self._listing_cache.put(plain, listing)
             self._changed()
 
     def _vet(self, tool: ListedTool) -> ListedTool:
@@ -183,27 +185,27 @@ class ServerPool:
         self, server: McpServer
     ) -> Callable[[ServerRequests, Callable[[], None]], AbstractAsyncContextManager[McpConnection]]:
         @asynccontextmanager
-        async def opened(
+        async def open_connection(
             answering: ServerRequests, changed: Callable[[], None]
         ) -> AsyncIterator[McpConnection]:
             if find_spec("mcp") is None:
                 raise MissingLibrary
             if not self._swept:
                 self._swept = True
-                await asyncio.to_thread(self._births.kill_orphans)
+                await asyncio.to_thread(self._child_registry.kill_orphans)
             # The library takes over a second to load, so only a call pays for it.
             from hermes.mcp.connection import connect
             from hermes.mcp.oauth.bearer import auth_for
             from hermes.mcp.transport import ChildFiles, streams_of
 
-            log = self._around.logs / f"{file_name(server.name)}.log"
+            log = self._environment.logs / f"{file_name(server.name)}.log"
             streams = streams_of(
                 server,
-                variables=self._around.variables,
-                place=ChildFiles(log, self._births),
-                auth=auth_for(server, self._around.tokens, self._world.clock),
+                variables=self._environment.variables,
+                place=ChildFiles(log, self._child_registry),
+                auth=auth_for(server, self._environment.tokens, self._world.clock),
             )
             async with connect(server, streams, answering=answering, changed=changed) as made:
                 yield made
 
-        return opened
+        return open_connection

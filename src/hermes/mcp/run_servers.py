@@ -1,4 +1,4 @@
-"""The MCP servers of a run, and servers that one session brings."""
+"""The configured MCP servers of a run, and the servers of a single session."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from hermes.mcp.server import McpServer
     from hermes.tools.toolbox import SessionTools
 
-# Longest wait for servers that were never seen before.
-PATIENCE_SECONDS = 15.0
-# How often the settings are looked at.
-LOOK_SECONDS = 5.0
-UNCHANGED = "MCP servers: as before."
+# Limits the wait for servers that were never connected.
+DISCOVERY_SECONDS = 15.0
+# How often the settings file is checked for changes.
+POLL_SECONDS = 5.0
+UNCHANGED = "MCP servers: no changes."
 
 
 class McpServers:
-    """Nothing is loaded where the settings name no server, and the protocol's library by the first
-    call only."""
+    """Loads nothing if no server is configured; the first call loads the protocol library."""
 
     def __init__(self, run: RunContext, tools: SessionTools) -> None:
         self._run = run
@@ -40,72 +39,71 @@ class McpServers:
         self._offering = asyncio.Lock()
         self._offered = False
         self._names: tuple[str, ...] = ()
-        self._seen: tuple[int, int] | None = None
-        # Whether sessions get the tools of servers that the settings name.
+        self._last_stamp: tuple[int, int] | None = None
+        # Whether sessions get the tools of configured servers.
         self.enabled = True
 
     @property
-    def servers(self) -> ServerPool:
+    def pool(self) -> ServerPool:
         if self._servers is None:
-            self._servers = servers_of(self._run, self._offer_again)
+            self._servers = configured_pool(self._run, self._update_tools)
         return self._servers
 
     async def offer_tools(self) -> None:
-        """Give the tools of all servers to the sessions of this run. Servers that were seen before
-        are known; only new ones are waited for."""
+        """Offers the tools of all servers to sessions. Known servers use their cached tool list;
+        only new servers are connected first."""
         if self._offered or not self.enabled or not self._run.settings.mcp_servers:
             return
         async with self._offering:
             if self._offered:
                 return
             self._offered = True
-            if (new := self.servers.uncached_servers()) and not self._run.offline:
-                faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
+            if (new := self.pool.uncached_servers()) and not self._run.offline:
+                faults = await self.pool.discover(new, seconds=DISCOVERY_SECONDS)
                 self._run.notices += faults.values()
-            self._offer_again()
+            self._update_tools()
 
     async def reload(self) -> str:
-        """Follow the settings as they are now; what came of it, in words. Settings that cannot be
-        read leave everything as it is."""
+        """Applies the current settings; returns a message. Unreadable settings change nothing."""
         from hermes.config.load import load
 
         config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
         if broken := next((each for each in config.diagnostics if each.kind == "syntax"), None):
-            return f"{broken.text}; the MCP servers stay as they are."
-        wanted, wrong = usable_servers(config)
+            return f"{broken.text}; the MCP servers stay unchanged."
+        servers, faults_found = usable_servers(config)
         async with self._offering:
-            came, changed, went = await self.servers.replace(wanted)
+            added, changed, removed = await self.pool.replace(servers)
             self._offered = True
-            new = [name for name in (*came, *changed) if self.servers.cached_listing(name) is None]
-            faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
-            self._offer_again()
-        if not (came or changed or went or wrong):
+            new = [name for name in (*added, *changed) if self.pool.cached_listing(name) is None]
+            faults = await self.pool.discover(new, seconds=DISCOVERY_SECONDS)
+            self._update_tools()
+        if not (added or changed or removed or faults_found):
             return UNCHANGED
-        counts = f"{len(came)} added, {len(changed)} changed, {len(went)} removed"
-        return "\n".join((f"MCP servers: {counts}.", *wrong, *faults.values()))
+        counts = f"{len(added)} added, {len(changed)} changed, {len(removed)} removed"
+        return "\n".join((f"MCP servers: {counts}.", *faults_found, *faults.values()))
 
     async def follow(self, session: Session) -> None:
-        """Watch the settings while somebody stays in the session, and say what has changed."""
+        """Watches the settings while the session is open, and reports changes in it."""
         if not self.enabled:
             return
-        if self._seen is None:
-            self._seen = self._stamp()
+        if self._last_stamp is None:
+            self._last_stamp = self._stamp()
         while True:
-            await self._run.world.clock.sleep(LOOK_SECONDS)
-            if (stamp := self._stamp()) == self._seen:
+            await self._run.world.clock.sleep(POLL_SECONDS)
+            if (stamp := self._stamp()) == self._last_stamp:
                 continue
-            self._seen = stamp
-            said = await self.reload()
-            if said != UNCHANGED:
-                session.tell(said + self._hint(session))
+            self._last_stamp = stamp
+            message = await self.reload()
+            if message != UNCHANGED:
+                session.tell(message + self._hint(session))
 
     def _hint(self, session: Session) -> str:
-        """Requests of a session go on beginning as they did, so one that began without any way to
-        find tools does not get it."""
+        """Explains that a session opened without `tool_search` cannot find new tools, since its
+        tool list is fixed."""
         opened = session.transcript.opened
         if not self._names or opened is None or "tool_search" in opened.tools:
             return ""
-        return "\nTheir tools are found in sessions that begin from now on."
+        return "\nTheir tools are available in new sessions."
 
     def _stamp(self) -> tuple[int, int]:
         try:
@@ -118,41 +116,41 @@ class McpServers:
         if self._servers is not None:
             await self._servers.close()
 
-    def _offer_again(self) -> None:
+    def _update_tools(self) -> None:
         from hermes.tools.catalogue import CatalogueEntry
 
         if self._offered:
-            entries = [CatalogueEntry(spec, tool) for spec, tool in self.servers.list_tools()]
+            entries = [CatalogueEntry(spec, tool) for spec, tool in self.pool.list_tools()]
             before, self._names = self._names, tuple(entry.spec.name for entry in entries)
             self._tools.add(entries, instead_of=before)
 
 
-def servers_of(
+def configured_pool(
     run: RunContext,
     changed: Callable[[], None] = lambda: None,
     *,
     extra: tuple[McpServer, ...] = (),
 ) -> ServerPool:
-    """The servers that the settings name, and `extra` ones in their place or besides."""
-    wanted, faults = usable_servers(run.config)
+    """Returns a pool of the configured servers; `extra` servers replace those of the same name."""
+    servers, faults = usable_servers(run.config)
     run.notices += faults
     others = {server.name for server in extra}
-    wanted = [*(server for server in wanted if server.name not in others), *extra]
-    return servers_for(run, wanted, changed)
+    servers = [*(server for server in servers if server.name not in others), *extra]
+    return create_pool(run, servers, changed)
 
 
-def servers_for(
+def create_pool(
     run: RunContext,
-    wanted: Sequence[McpServer],
+    servers: Sequence[McpServer],
     changed: Callable[[], None] = lambda: None,
     *,
     folder: str = "",
 ) -> ServerPool:
-    """These servers and no others; they start in the folder, else where sessions do."""
+    """Returns a pool of these servers. They start in `folder`, by default the sessions' folder."""
     from hermes.mcp.pool import ServerEnvironment, ServerPool
 
     home = run.home
-    around = ServerEnvironment(
+    environment = ServerEnvironment(
         cache=home.ensure_folder(home.cache / "mcp"),
         logs=home.logs / "mcp",
         tokens=home.root / "mcp-tokens",
@@ -161,8 +159,8 @@ def servers_for(
         folder=folder or str(Path(run.settings.terminal.cwd).expanduser().resolve()),
     )
     return ServerPool(
-        wanted,
-        around,
+        servers,
+        environment,
         run.world,
         scan=_scan,
         changed=changed,
@@ -170,14 +168,14 @@ def servers_for(
 
 
 def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
-    """Those that can be used, and what is wrong with the others."""
+    """Returns the usable servers, and the faults of the others."""
     servers: list[McpServer] = []
     faults: list[str] = []
     off = config.settings.agent.disabled_toolsets
-    for name, own in sorted(config.settings.mcp_servers.items()):
-        if not own.enabled or f"mcp-{name}" in off:
+    for name, settings in sorted(config.settings.mcp_servers.items()):
+        if not settings.enabled or f"mcp-{name}" in off:
             continue
-        server = server_of(name, own)
+        server = server_from_settings(name, settings)
         if fault := server.fault():
             faults.append(fault)
         else:
@@ -185,22 +183,22 @@ def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
     return servers, faults
 
 
-def server_of(name: str, own: McpServerSettings) -> McpServer:
+def server_from_settings(name: str, settings: McpServerSettings) -> McpServer:
     from hermes.codec.json import convert, plain
     from hermes.mcp.server import McpServer
 
-    return convert(McpServer, {"name": name, **plain(own)})
+    return convert(McpServer, {"name": name, **plain(settings)})
 
 
-def one_server(run: RunContext, name: str) -> McpServer:
-    """NotFound names those that there are."""
+def find_server(run: RunContext, name: str) -> McpServer:
+    """Raises NotFound with the known names."""
     known = run.settings.mcp_servers
     if name not in known:
         raise NotFound(
-            f"There is no MCP server named {name!r}; `hermes mcp list` shows all.",
+            f"No MCP server is named {name!r}; `hermes mcp list` shows all.",
             near=tuple(known),
         )
-    return server_of(name, known[name])
+    return server_from_settings(name, known[name])
 
 
 def _scan(text: str) -> tuple[str, bool]:
@@ -216,26 +214,26 @@ DIRECTORY = "hermes.tools.discovery:ToolDirectory"
 
 
 class SessionServers:
-    """Their tools are those of this session alone; no other can find or use them. Whoever has
-    opened the session closes them with it."""
+    """MCP servers of one session; no other session can use their tools. The owner of the session
+    closes them."""
 
     def __init__(
         self, run: RunContext, servers: Mapping[str, McpServerSettings], folder: str
     ) -> None:
-        described = [server_of(name, own) for name, own in servers.items()]
-        self._servers = servers_for(run, described, folder=folder)
+        described = [server_from_settings(name, settings) for name, settings in servers.items()]
+        self._servers = create_pool(run, described, folder=folder)
 
     async def connect(self) -> tuple[str, ...]:
-        """Wait for those that were never seen before, side by side; what went wrong."""
+        """Connects to unknown servers concurrently; returns the faults."""
         faults = await self._servers.discover(
-            self._servers.uncached_servers(), seconds=PATIENCE_SECONDS
+            self._servers.uncached_servers(), seconds=DISCOVERY_SECONDS
         )
         return tuple(faults.values())
 
-    def join(self, parts: SessionDeps) -> None:
-        """Let the session find and use their tools."""
-        parts.toolbox = _MoreTools(parts.toolbox, self)
-        parts.services = parts.services.replace(DIRECTORY, self._add_tools)
+    def join(self, deps: SessionDeps) -> None:
+        """Adds the tools to the session."""
+        deps.toolbox = _ToolboxWithServers(deps.toolbox, self)
+        deps.services = deps.services.replace(DIRECTORY, self._add_tools)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(spec for spec, _ in self._servers.list_tools())
@@ -252,16 +250,17 @@ class SessionServers:
         return ToolDirectory(lambda: (*known(), *self.specs()))
 
 
-class _MoreTools:
-    """A toolbox with the tools of guests, which no request names: they are found by search."""
+class _ToolboxWithServers:
+    """A toolbox with the tools of session servers. Requests do not list them; `tool_search` finds
+    them."""
 
-    def __init__(self, inner: Toolbox, guests: SessionServers) -> None:
+    def __init__(self, inner: Toolbox, session_servers: SessionServers) -> None:
         self._inner = inner
-        self._guests = guests
+        self._session_servers = session_servers
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._inner.specs
 
     def load(self, name: str) -> Tool | None:
-        return self._inner.load(name) or self._guests.load(name)
+        return self._inner.load(name) or self._session_servers.load(name)

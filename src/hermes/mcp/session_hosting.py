@@ -1,4 +1,4 @@
-"""What MCP servers may use of a session: sampling, images, taint tracking."""
+"""Services that a session offers to MCP servers: sampling, images, taint tracking."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
     from hermes.policy.rules import Rules
     from hermes.policy.suspects.suspects import Suspects
 
-MOST_PATHS = 20
-LONGEST_PATH = 400
+MAX_PATHS = 20
+MAX_PATH_CHARS = 400
 
 
-def watch_of(
+def file_watch(
     rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[str], str]
 ) -> FileWatch:
-    """A look for what was written is left out where the server says that it only reads: a file
-    that it wrote all the same is still told by its time."""
+    """Returns a watch that marks files written during a call as tainted. For calls declared as
+    read-only the folder is not scanned; written files are still detected by their time."""
 
     def watch(
-        workspace: Workspace, arguments: JsonObject, reads: bool
+        workspace: Workspace, arguments: JsonObject, read_only: bool
     ) -> AbstractAsyncContextManager[None]:
-        witness = LocalTaintTracker(rules, suspects(), redact)
-        names = list(paths_in(arguments))[:MOST_PATHS]
-        # Of a session that works elsewhere no folder of this machine is the project.
+        tracker = LocalTaintTracker(rules, suspects(), redact)
+        names = list(paths_in(arguments))[:MAX_PATHS]
+        # A remote session has no project folder on this machine.
         root = next(iter(names), "") if workspace.is_remote else workspace.root
-        if not root or not witness.has_untrusted_text:
+        if not root or not tracker.has_untrusted_text:
             return nullcontext()
-        return witness.track_command(root, names, look=not reads and not workspace.is_remote)
+        return tracker.track_command(root, names, look=not read_only and not workspace.is_remote)
 
     return watch
 
 
 def paths_in(value: JsonValue) -> Iterator[str]:
-    """Texts that name a place of this machine by themselves."""
+    """Yields absolute paths in the arguments."""
     if isinstance(value, str):
-        if value.startswith(("/", "~/")) and len(value) < LONGEST_PATH and "\n" not in value:
+        if value.startswith(("/", "~/")) and len(value) < MAX_PATH_CHARS and "\n" not in value:
             yield str(Path(value).expanduser())
     elif isinstance(value, dict):
         for each in value.values():
@@ -70,26 +70,26 @@ log = logging.getLogger(__name__)
 
 TASK = "mcp"
 STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
-ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
-def hosting_of(
+def call_services(
     run: RunContext, models: Models, find_session: Callable[[], Session], watch: FileWatch
 ) -> CallServices:
-    """For one session: what a server's requests cost is booked there, under its caps."""
+    """Returns the services of one session, which pays for sampling within its caps."""
 
     async def sample(server: McpServer, request: SampleRequest) -> Sample:
         session = find_session()
         transcript = session.transcript
         settings = run.settings
-        own = settings.auxiliary.mcp
+        task_settings = settings.auxiliary.mcp
         if model := _model(server, request):
-            own = AuxiliaryTaskSettings(model=model)
-        elif own == AuxiliaryTaskSettings():
-            own = AuxiliaryTaskSettings(provider=MAIN)
+            task_settings = AuxiliaryTaskSettings(model=model)
+        elif task_settings == AuxiliaryTaskSettings():
+            task_settings = AuxiliaryTaskSettings(provider=MAIN)
         auxiliary = SideModel(
             models,
-            replace(settings, auxiliary=replace(settings.auxiliary, mcp=own)),
+            replace(settings, auxiliary=replace(settings.auxiliary, mcp=task_settings)),
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
         )
@@ -101,7 +101,7 @@ def hosting_of(
         )
         reply = await auxiliary.ask(TASK, prompt, session.meter)
         log.info(
-            "a server used the model",
+            "MCP server sampled the model",
             extra={
                 "server": server.name,
                 "prompt_tokens": reply.usage.prompt,
@@ -122,7 +122,7 @@ def hosting_of(
 
 
 def _model(server: McpServer, request: SampleRequest) -> str:
-    """The settings' own choice, else what the server would like if it may choose that."""
+    """Returns the configured model, else the first allowed model hint of the server."""
     if server.sampling.model:
         return server.sampling.model
     allowed = server.sampling.allowed_models
@@ -131,7 +131,7 @@ def _model(server: McpServer, request: SampleRequest) -> str:
 
 def _save_image(home: Home, data: bytes, kind: str) -> str:
     folder = home.ensure_folder(home.cache / "images")
-    file = folder / f"{hashlib.sha256(data).hexdigest()}{ENDINGS.get(kind, '.png')}"
+    file = folder / f"{hashlib.sha256(data).hexdigest()}{SUFFIXES.get(kind, '.png')}"
     if not file.exists():
         partial = folder / f".{file.name}.{os.getpid()}"
         partial.write_bytes(data)

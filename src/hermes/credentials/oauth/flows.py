@@ -42,7 +42,7 @@ class LoginScreen(Protocol):
         """Asks the user to open `url`, and with `paste` to paste the resulting code."""
         ...
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         """The pasted text. Never returns if pasting is not possible."""
         ...
 
@@ -228,7 +228,7 @@ async def _log_in(
 ) -> TokenSet:
     screen.show_page(authorize_url(login, proof, callback.url), paste=True)
     try:
-        found = await callback.wait(screen.pasted, _BROWSER_SECONDS)
+        found = await callback.wait(screen.read_pasted, _BROWSER_SECONDS)
     except TimeoutError:
         raise login_failed(login, "the browser did not return in time") from None
     if found.error:

@@ -47,10 +47,10 @@ class LoginCallback:
         )
 
     async def wait(
-        self, pasted: Callable[[], Awaitable[str]], seconds: float
+        self, read_pasted: Callable[[], Awaitable[str]], seconds: float
     ) -> AuthorizationReply:
         """Waits for the browser or the pasted URL; HermesError."""
-        reading = asyncio.ensure_future(self._read(pasted))
+        reading = asyncio.ensure_future(self._read(read_pasted))
         try:
             async with asyncio.timeout(seconds):
                 return await self._returned
@@ -86,9 +86,9 @@ class LoginCallback:
         else:
             self._returned.set_result(outcome)
 
-    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> None:
+    async def _read(self, read_pasted: Callable[[], Awaitable[str]]) -> None:
         while True:
-            line = (await pasted()).strip()
+            line = (await read_pasted()).strip()
             query = urlsplit(line).query if "://" in line else line
             if wrong := self.receive(query):
                 self._settle(UsageError(wrong)) if "code" in query else None
@@ -153,7 +153,7 @@ class LoginScreen(Protocol):
 
     def show_page(self, url: str, *, paste: bool) -> None: ...
 
-    async def pasted(self) -> str: ...
+    async def read_pasted(self) -> str: ...
 
 
 async def log_in(
@@ -283,7 +283,7 @@ def _callback(
     callback: LoginCallback, screen: LoginScreen, seconds: float
 ) -> Callable[[], Awaitable[AuthorizationCodeResult]]:
     async def wait() -> AuthorizationCodeResult:
-        returned = await callback.wait(screen.pasted, seconds)
+        returned = await callback.wait(screen.read_pasted, seconds)
         return AuthorizationCodeResult(
             code=returned.code, state=returned.state or None, iss=returned.issuer or None
         )

@@ -52,7 +52,7 @@ class TerminalScreen:
         sys.stdout.flush()
         self._open(url)
 
-    async def pasted(self) -> str:
+    async def read_pasted(self) -> str:
         """A line of stdin. Not read in a thread, which could not be cancelled when the browser
         returns first."""
         loop = asyncio.get_running_loop()

@@ -22,7 +22,7 @@ from hermes.surfaces.cli.output import Output, json_output, table, text_output, 
 @json_output(with_app)
 async def catalog(app: App, words: tuple[str, ...], online: bool) -> Output:
     catalogue, wanted = ServerCatalogue(app.settings, app.models.http), " ".join(words)
-    rows = await catalogue.online(wanted) if online else catalogue.shipped(wanted)
+    rows = await catalogue.search_registry(wanted) if online else catalogue.list_shipped(wanted)
     found = [catalogue_row(each) for each in rows]
 
     def lines() -> Iterator[str]:
@@ -86,7 +86,7 @@ def _parse_pairs(pairs: Sequence[str]) -> dict[str, list[str]]:
 
 def _prompt_missing(wanted: Installation, given: dict[str, list[str]]) -> dict[str, list[str]]:
     def answer(need: RequiredValue) -> str:
-        words = f"{need.name} ({need.words})" if need.words else need.name
+        words = f"{need.name} ({need.description})" if need.description else need.name
         text: str = click.prompt(words, hide_input=need.secret)
         return text
 
