@@ -101,7 +101,7 @@ def register(ctx):
                 VirtualClock(),
                 serve=serve,
                 scan=scan,
-                taken=lambda: taken,
+                reserved_names=lambda: taken,
             )
 
         plugins = made()

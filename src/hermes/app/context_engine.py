@@ -143,7 +143,7 @@ def join_plugins(app: App) -> RunPlugins:
         memory_providers=app.memory_providers,
         hooks=lambda: app.hooks.registry,
         images=images,
-        fit=partial(plugin_context_engine, app),
+        adapt_engine=partial(plugin_context_engine, app),
     )
 
 

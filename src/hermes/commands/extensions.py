@@ -13,7 +13,7 @@ from hermes.commands.registry import (
     SlashCommand,
     Suggestion,
 )
-from hermes.plugins.commands import command_of_plugin, commands_of_plugins
+from hermes.plugins.commands import list_slash_commands, run_slash_command
 
 
 async def _reload(here: CommandContext, _argument: str) -> Outcome:
@@ -52,7 +52,7 @@ class PluginCommands:
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         name, _, argument = line.removeprefix("/").partition(" ")
         plain = name.lower().replace("_", "-")
-        said = await command_of_plugin(here.app.plugins, plain, argument.strip(), here.session.id)
+        said = await run_slash_command(here.app.plugins, plain, argument.strip(), here.session.id)
         if said is None:
             return await self._then.run(here, line)
         return ShowText(text=here.app.secrecy.text(sanitize(said)))
@@ -60,7 +60,7 @@ class PluginCommands:
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         own = [
             Suggestion(text=name, words=one_line(words, 60))
-            for name, words in (await commands_of_plugins(here.app.plugins)).items()
+            for name, words in (await list_slash_commands(here.app.plugins)).items()
         ]
         return (*own, *await self._then.names(here))
 

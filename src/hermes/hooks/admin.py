@@ -1,4 +1,4 @@
-"""Hooks that settings name: loading, consent, listing and trials."""
+"""Shell hooks of the settings: loading, consent, listing and test runs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OWNER = "settings"
-# The registry would give up first otherwise, and could not say which program it was.
-SPARE_SECONDS = 10.0
+# Added to the program's timeout, so that the program times out before the registry.
+EXTRA_SECONDS = 10.0
 
 
 def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
-    """Every entry of the settings, also those that cannot be used."""
+    """Yields every entry of the settings, including unusable ones."""
     for event, entries in run.settings.hooks.items():
         for entry in entries:
             yield ShellHook(
@@ -49,19 +49,19 @@ def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
             )
 
 
-def consents_of(run: RunContext) -> HookAllowlist:
+def hook_allowlist(run: RunContext) -> HookAllowlist:
     return HookAllowlist(run.home.root / FILE)
 
 
-def environment_of(run: RunContext) -> dict[str, str]:
-    """What programs see: everything but secrets."""
+def hook_environment(run: RunContext) -> dict[str, str]:
+    """Returns the environment of hook programs: all variables except secrets."""
     return child_environment(run.env, run.settings.terminal.env_passthrough)
 
 
 def find_problem(hook: ShellHook) -> str:
-    """Why an entry cannot be used as it is written, in one sentence; "" for none."""
+    """Returns why an entry cannot be used, or ""."""
     if hook.event not in HOOKS:
-        return f"There is no hook {hook.event!r}; `hermes hooks list` shows those that there are."
+        return f"There is no hook {hook.event!r}; `hermes hooks list` shows all hooks."
     try:
         hook.matches("")
         hash_files(hook.command)
@@ -71,26 +71,26 @@ def find_problem(hook: ShellHook) -> str:
 
 
 def hooks_without_consent(run: RunContext) -> list[ShellHook]:
-    """Those that nobody has allowed as they are now."""
-    consents = consents_of(run)
+    """Returns usable hooks that are not allowed in their current form."""
+    consents = hook_allowlist(run)
     usable = (hook for hook in shell_hooks(run) if not find_problem(hook))
     return [hook for hook in usable if not is_allowed(hook, consents)]
 
 
 def record_consent(run: RunContext, hook: ShellHook) -> None:
     run.home.ensure_folder(run.home.root)
-    consents_of(run).allow(hook.event, hook.command, at=run.world.clock.now())
+    hook_allowlist(run).allow(hook.event, hook.command, at=run.world.clock.now())
 
 
 def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
-    """Add those that may run. What is wrong with the others is told as news of the run."""
+    """Adds the allowed hooks; problems of the others become notices of the run."""
     if not run.settings.hooks:
         return
-    consents, env = consents_of(run), environment_of(run)
+    consents, env = hook_allowlist(run), hook_environment(run)
     for hook in shell_hooks(run):
         if words := _refusal(run, hook, consents):
             run.notices.append(words)
-            log.warning("hook is not run", extra={"why": words})
+            log.warning("hook skipped", extra={"why": words})
             if not hook.fail_closed or hook.event not in HOOKS:
                 continue
         callback = ShellCallback(hook, consents, env=env)
@@ -98,7 +98,7 @@ def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
             hook.event,
             callback,
             owner=f"{OWNER}: {hook.command}",
-            timeout=hook.seconds + SPARE_SECONDS,
+            timeout=hook.seconds + EXTRA_SECONDS,
             fail_closed=hook.fail_closed,
         )
 
@@ -116,7 +116,7 @@ def _refusal(run: RunContext, hook: ShellHook, consents: HookAllowlist) -> str:
         return str(error)
     return (
         f"The hook {hook.command} ({hook.event}) is not allowed yet, or has changed; "
-        "it runs once you allow it in a terminal or with --accept-hooks."
+        "allow it in a terminal or with --accept-hooks."
     )
 
 
@@ -124,7 +124,7 @@ State = Literal["allowed", "changed", "not allowed", "unusable"]
 
 
 class HookRow(Value):
-    """One hook of the settings. `words` say what is wrong with one that cannot run."""
+    """One hook of the settings. `words` says why an unusable hook cannot run."""
 
     event: str
     command: str
@@ -136,7 +136,7 @@ class HookRow(Value):
 
 
 class HookTrial(Value):
-    """What a program did when it was tried; `answer` is what that would have meant."""
+    """The result of a test run; `answer` is the interpreted answer."""
 
     event: str
     command: str
@@ -152,54 +152,56 @@ def hook_rows(context: RunContext) -> list[HookRow]:
 
 
 def hooks_for_event(context: RunContext, event: str, tool: str) -> list[ShellHook]:
-    """Those that would run at this hook, for this tool. NotFound where there are none."""
+    """Returns the hooks that run for this event and tool; raises NotFound if there are none."""
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
-        raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
+        raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows all hooks.", near)
     found = [
         hook for hook in shell_hooks(context) if hook.event == event and not find_problem(hook)
     ]
     matching = [hook for hook in found if not tool or hook.matches(tool)]
     if not matching:
-        whom = f" for {tool}" if tool else ""
-        raise NotFound(f"No usable program is set for {event}{whom}; see docs/hooks.md.")
+        target = f" for {tool}" if tool else ""
+        raise NotFound(f"No usable program is configured for {event}{target}; see docs/hooks.md.")
     return matching
 
 
 async def try_hook(context: RunContext, hook: ShellHook, tool: str) -> HookTrial:
-    """Run it as a session would, with made-up facts."""
+    """Runs the hook like a session does, with sample data."""
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
-        ran = await run_hook(hook, payload, env=environment_of(context))
+        outcome = await run_hook(hook, payload, env=hook_environment(context))
     except (HermesError, OSError) as error:
-        return _describe(hook, None, 0.0, "", str(error), "could not be started")
-    if ran.code is None:
-        return _describe(hook, None, ran.seconds, "", "", f"no end within {hook.seconds:g} s")
-    answer = "nothing" if ran.answer is None else encode(ran.answer).decode()
-    return _describe(hook, ran.code, ran.seconds, ran.output, ran.errors, answer)
+        return _describe(hook, None, 0.0, "", str(error), "cannot start")
+    if outcome.code is None:
+        return _describe(hook, None, outcome.seconds, "", "", f"timed out after {hook.seconds:g} s")
+    answer = "nothing" if outcome.answer is None else encode(outcome.answer).decode()
+    return _describe(hook, outcome.code, outcome.seconds, outcome.output, outcome.errors, answer)
 
 
 def revoke(context: RunContext, command: str) -> int:
-    """Take back what was allowed for a command. NotFound, with what there is."""
-    consents = consents_of(context)
+    """Revokes the consents for a command; raises NotFound with the known commands."""
+    consents = hook_allowlist(context)
     if not (gone := consents.revoke(command)):
         known = tuple(dict.fromkeys(each.command for each in consents.all()))
         raise NotFound(
-            f"Nothing was allowed for {command!r}; `hermes hooks list` shows what was.", known
+            f"No consent exists for {command!r}; `hermes hooks list` shows all hooks.", known
         )
     return gone
 
 
-def unhealthy(hook: HookRow) -> str:
-    """Why this hook does not do what the settings want; "" if it does."""
+def find_fault(hook: HookRow) -> str:
+    """Returns why this hook does not run, or ""."""
     if hook.state == "unusable":
         return hook.words
     if hook.state != "allowed":
-        was = "has changed since it was allowed" if hook.state == "changed" else "was not allowed"
-        return f"{was}; start a chat, or use --accept-hooks once"
+        problem = (
+            "has changed since it was allowed" if hook.state == "changed" else "was not allowed"
+        )
+        return f"{problem}; allow it in a chat or with --accept-hooks"
     program = split_command(hook.command)[0]
     if shutil.which(program) is None:
-        why = "is not executable" if os.path.exists(program) else "is not there"  # noqa: PTH110
+        why = "is not executable" if os.path.exists(program) else "does not exist"  # noqa: PTH110
         return f"{program} {why}"
     if not HOOKS[hook.event].fired:
         return f"{hook.event} is not fired by this version"
@@ -211,7 +213,7 @@ def _row(context: RunContext, hook: ShellHook) -> HookRow:
     state: State = "unusable"
     if not words:
         try:
-            known = consents_of(context).find(hook.event, hook.command)
+            known = hook_allowlist(context).find(hook.event, hook.command)
             state = "not allowed"
             if known is not None:
                 state = "allowed" if known.files == hash_files(hook.command) else "changed"

@@ -125,9 +125,9 @@ class Hooks:
     def remove(self, owner: str) -> None:
         """Removes all callbacks of an owner."""
         for hook, added in tuple(self._added.items()):
-            kept = [each for each in added if each.owner != owner]
-            if kept:
-                self._added[hook] = kept
+            remaining = [each for each in added if each.owner != owner]
+            if remaining:
+                self._added[hook] = remaining
             else:
                 del self._added[hook]
 

@@ -1,4 +1,4 @@
-"""Joins hooks to sessions. Where nobody has any, nothing of theirs is loaded."""
+"""Connects hooks to the sessions of a run; loads nothing if there are no hooks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from hermes.tools.terminal import TerminalOutput
 
 RESET_REASONS = {"new": "new_session"}
-# How long a closed session is waited for by hooks that are still to be told of it.
-LEAVE_SECONDS = 60.0
+# Limits the wait for pending hook calls when a session closes.
+CLOSE_SECONDS = 60.0
 
 
 class RunHooks:
-    """The hooks of one run: those that the settings name, and those that plugins add."""
+    """The hooks of one run, from the settings and from plugins."""
 
     def __init__(
         self, run: RunContext, models: Models, find_session: Callable[[str], Session]
@@ -43,7 +43,7 @@ class RunHooks:
 
     @cached_property
     def registry(self) -> Hooks:
-        """Where callbacks are added. Programs that the settings name are in it from the start."""
+        """The callbacks, initially the programs of the settings."""
         from hermes.hooks.admin import add_shell_hooks
         from hermes.hooks.registry import Hooks
 
@@ -53,49 +53,49 @@ class RunHooks:
 
     @property
     def any(self) -> bool:
-        """Whether anybody listens to anything."""
-        is_made = "registry" in self.__dict__
-        return (is_made or bool(self._run.settings.hooks)) and self.registry.has()
+        """Returns whether any callback is registered."""
+        is_loaded = "registry" in self.__dict__
+        return (is_loaded or bool(self._run.settings.hooks)) and self.registry.has()
 
     def of(self, workspace: Workspace, recorder: Recorder) -> SessionHooks | None:
-        """See `Parts.hooks`."""
+        """See `SessionDeps.hooks`."""
         if recorder.session_id in self._open:
             return self._open[recorder.session_id].hooks
         if not self.any:
             return None
-        followed = _SessionFollower(self._run, self._models, self.registry, workspace, recorder)
-        self._open[recorder.session_id] = followed
-        return followed.hooks
+        follower = _SessionFollower(self._run, self._models, self.registry, workspace, recorder)
+        self._open[recorder.session_id] = follower
+        return follower.hooks
 
     def hooks_of(self, session_id: str) -> SessionHooks | None:
-        """Of a session that is open here and has any."""
-        followed = self._open.get(session_id)
-        return followed.hooks if followed else None
+        """Returns the hooks of an open session, if it has any."""
+        follower = self._open.get(session_id)
+        return follower.hooks if follower else None
 
     def wrap(self, session_id: str, connect: Connect) -> Connect:
-        """The way to models, past hooks."""
+        """Wraps `connect` with the hooks around model requests."""
 
         def transcript() -> Transcript:
             return self._find_session(session_id).transcript
 
         def watch() -> RequestHooks | None:
-            followed = self._open.get(session_id)
-            return followed.requests if followed else None
+            follower = self._open.get(session_id)
+            return follower.requests if follower else None
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
+        def connect_hooked(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
             inner, limits = connect(model, provider, _HookedMeter(meter, watch))
             return _HookedProvider(inner, transcript, watch), limits
 
-        return through
+        return connect_hooked
 
     def output(self, session_id: str) -> TerminalOutput:
         from hermes.tools.terminal import TerminalOutput
 
-        followed = self._open.get(session_id)
-        return TerminalOutput(followed.output if followed else None)
+        follower = self._open.get(session_id)
+        return TerminalOutput(follower.output if follower else None)
 
     async def reset(self, old: str, new: Session, reason: str) -> None:
-        """A person went on from one session to another; who came back to one is not told of."""
+        """Fires `on_session_reset` when the user moves to a new session, not to an existing one."""
         if self.any and not new.transcript.turn_starts:
             opened = new.transcript.opened
             await self.registry.fire(
@@ -107,21 +107,21 @@ class RunHooks:
             )
 
     async def on_session_closed(self, session_id: str) -> None:
-        """The session is closed; what happened in it last is told first."""
-        if (followed := self._open.pop(session_id, None)) is not None:
-            await asyncio.wait((followed.work,), timeout=LEAVE_SECONDS)
-            followed.work.cancel()
-            await asyncio.gather(followed.work, return_exceptions=True)
+        """Waits for pending hook calls of a closed session."""
+        if (follower := self._open.pop(session_id, None)) is not None:
+            await asyncio.wait((follower.work,), timeout=CLOSE_SECONDS)
+            follower.work.cancel()
+            await asyncio.gather(follower.work, return_exceptions=True)
 
     async def close(self) -> None:
-        """For sessions that were never quite open."""
-        for followed in self._open.values():
-            followed.work.cancel()
+        """Cancels the followers of sessions that failed to open."""
+        for follower in self._open.values():
+            follower.work.cancel()
         await asyncio.gather(*(each.work for each in self._open.values()), return_exceptions=True)
 
 
 class _SessionFollower:
-    """The hooks of a session that is open, and who tells them what happens in it."""
+    """The hooks of an open session, and the task that reports its events to them."""
 
     def __init__(
         self,
@@ -134,22 +134,22 @@ class _SessionFollower:
         from hermes.hooks.requests import RequestHooks
         from hermes.hooks.session import SessionHooks
 
-        self._place = run.settings.terminal.backend
+        self._backend = run.settings.terminal.backend
         self.hooks = SessionHooks(registry, recorder, keep=workspace.scratch)
         self.requests = RequestHooks(
             self.hooks,
             clock=run.world.clock,
-            where=lambda model, provider: _where(models, model, provider),
+            where=lambda model, provider: _endpoint(models, model, provider),
             attempts=run.settings.agent.api_max_retries,
         )
         self.work = asyncio.ensure_future(self.hooks.follow())
 
     async def output(self, command: str, output: str, code: int) -> str | None:
-        return await self.hooks.command_ran(command, output, code, self._place)
+        return await self.hooks.command_ran(command, output, code, self._backend)
 
 
 class _HookedProvider:
-    """A way to a model with a place for hooks at it."""
+    """A provider that calls request hooks."""
 
     def __init__(
         self,
@@ -160,16 +160,16 @@ class _HookedProvider:
         self._inner = inner
         self._transcript = transcript
         self._watch = watch
-        self._beside = HookContext()
+        self._context = HookContext()
 
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        shown = self._beside.add_to(prompt, self._transcript())
+        shown = self._context.add_to(prompt, self._transcript())
         watch = self._watch()
         return self._inner.reply(shown) if watch is None else watch.reply(self._inner, shown)
 
 
 class _HookedMeter:
-    """A meter with a place for hooks at it."""
+    """A meter that calls request hooks."""
 
     def __init__(self, inner: Meter, watch: Callable[[], RequestHooks | None]) -> None:
         self._inner = inner
@@ -187,8 +187,8 @@ class _HookedMeter:
         self._inner.settle(settled)
 
 
-def _where(models: Models, model: str, provider: str) -> tuple[str, str]:
-    """The address and the wire format of a model; empty for one inside this process."""
+def _endpoint(models: Models, model: str, provider: str) -> tuple[str, str]:
+    """Returns URL and wire format of a model; empty for an in-process model."""
     from hermes.core.errors import HermesError
 
     try:

@@ -41,10 +41,10 @@ def history(messages: Iterable[Message]) -> list[JsonObject]:
             case UserMessage():
                 found.append({"role": "user", "content": message.text})
             case AssistantMessage():
-                said: JsonObject = {"role": "assistant", "content": message.text}
+                entry: JsonObject = {"role": "assistant", "content": message.text}
                 if message.calls:
-                    said["tool_calls"] = [_call(call) for call in message.calls]
-                found.append(said)
+                    entry["tool_calls"] = [_call(call) for call in message.calls]
+                found.append(entry)
             case ToolMessage():
                 for result in message.results:
                     answered: JsonObject = {"role": "tool", "content": result.text}
@@ -148,7 +148,7 @@ class SessionHooks:
         self._transcript = recorder.transcript
         self._session_id = recorder.session_id
         self._reader = recorder.subscribe()
-        self._veil = recorder.redactor
+        self._redactor = recorder.redactor
         self._keep = keep
         self._user_text = ""
         self._answer = ""
@@ -240,7 +240,7 @@ class SessionHooks:
     def _redact(self, text: str) -> str:
         """Redacts secrets."""
         seen = ToolResult(call_id="", name="terminal", parts=(Text(text=text),))
-        return self._veil.result(seen).text
+        return self._redactor.result(seen).text
 
     def _without_secrets(self, value: object) -> object:
         if isinstance(value, str):
@@ -328,8 +328,8 @@ class SessionHooks:
         """Returns the user message that started the newest turn."""
         transcript = self._transcript
         place = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
-        said = transcript.messages[place] if place < len(transcript.messages) else None
-        return said.text if isinstance(said, UserMessage) else ""
+        entry = transcript.messages[place] if place < len(transcript.messages) else None
+        return entry.text if isinstance(entry, UserMessage) else ""
 
     async def _limit_context(self, text: str) -> str:
         """Writes a long text to a file and returns its start."""

@@ -1,4 +1,4 @@
-"""What a person does about plugins from outside a session: see, install, agree, switch off."""
+"""Administration of plugins: list, install, enable, update and remove."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PluginRow(Value):
 
 
 class PluginDetails(Value):
-    """One plugin in full. `agreed` is the hash that the person agreed to."""
+    """Details of one plugin. `agreed` is the hash that the user approved."""
 
     row: PluginRow
     name: str
@@ -80,11 +80,11 @@ class PluginAdmin:
     def rows(self) -> list[PluginRow]:
         return [self._row(state) for state in self._plugins.states]
 
-    def about(self, name: str) -> PluginDetails:
+    def describe(self, name: str) -> PluginDetails:
         state = self._plugins.state(name)
         found, manifest = state.found, state.found.manifest
         if manifest is None:
-            raise ConfigError(f"{found.key} is no plugin that can be used: {found.fault}")
+            raise ConfigError(f"The plugin {found.key} is unusable: {found.fault}")
         contents = read_contents(Path(found.place))
         record = read_record(Path(found.place))
         known = self._plugins.around.variables
@@ -123,17 +123,19 @@ class PluginAdmin:
         allow_tool_override: bool = False,
         grants: Sequence[str] = (),
     ) -> PluginDetails:
-        """Agree to the files as they are now, and load them from the next session on."""
-        about = self.about(name)
+        """Approves the current files and loads them from the next session on."""
+        about = self.describe(name)
         found = self._plugins.state(name).found
         blocked = self._run.settings.plugins.block_on_scan == "high"
         if blocked and any(each.level == "high" for each in about.findings):
             raise UsageError(
-                f"{found.key} is not enabled: the scan found something (plugins.block_on_scan); "
-                f"`hermes plugins info {found.key}` shows it."
+                f"{found.key} was not enabled because of scan findings (plugins.block_on_scan); "
+                f"`hermes plugins info {found.key}` shows them."
             )
         entry = ("plugins", "entries", found.key)
-        changes: dict[tuple[str, ...], Any] = _granted(entry, grants, self._granted_rights(found))
+        changes: dict[tuple[str, ...], Any] = _grant_changes(
+            entry, grants, self._granted_rights(found)
+        )
         if isolation:
             changes[(*entry, "isolation")] = isolation
         if allow_tool_override:
@@ -150,18 +152,18 @@ class PluginAdmin:
         return found.key
 
     async def fetch(self, source: str, ref: str) -> FetchedPlugin:
-        """Into memory only; nothing of it is run."""
-        made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
+        """Fetches the plugin into memory without running it."""
+        folder = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
         try:
-            return await fetch_plugin(source, ref, Path(made.name) / "clone", self._run.env)
+            return await fetch_plugin(source, ref, Path(folder.name) / "clone", self._run.env)
         finally:
-            await asyncio.to_thread(made.cleanup)
+            await asyncio.to_thread(folder.cleanup)
 
     def install(self, fetched: FetchedPlugin, *, force: bool) -> Path:
         return install_plugin(fetched, self._folder, force=force)
 
     async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """What has changed, by file; a plugin that has changed must be agreed to again."""
+        """Updates the plugin and returns the changed files; a changed plugin needs new approval."""
         found = self._plugins.state(name).found
         record = read_record(Path(found.place))
         if record is None:
@@ -172,7 +174,7 @@ class PluginAdmin:
             )
         fetched = await self.fetch(record.source, "")
         if fetched.key != found.key:
-            raise UsageError(f"{record.source} holds {fetched.key} now, not {found.key}.")
+            raise UsageError(f"{record.source} now contains {fetched.key}, not {found.key}.")
         before = read_contents(Path(found.place))
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
@@ -180,8 +182,8 @@ class PluginAdmin:
             install_plugin(fetched, self._folder, force=True)
         return found.key, tuple(changed)
 
-    def updatable(self) -> list[str]:
-        """Those that were installed, and not pinned."""
+    def list_updatable(self) -> list[str]:
+        """Lists installed plugins that are not pinned."""
         records = {
             state.found.key: read_record(Path(state.found.place))
             for state in self._plugins.states
@@ -192,7 +194,9 @@ class PluginAdmin:
     def remove(self, name: str) -> str:
         found = self._plugins.state(name).found
         if found.source != "user":
-            raise UsageError(f"{found.key} is {found.source}; `hermes plugins disable` it instead.")
+            raise UsageError(
+                f"{found.key} is {found.source}; use `hermes plugins disable` instead."
+            )
         remove_plugin(Path(found.place))
         self._plugins.consents.withdraw(found.key)
         changes = self._list_changes(found, on=False)
@@ -227,12 +231,12 @@ class PluginAdmin:
         )
 
     def _granted_rights(self, found: FoundPlugin) -> dict[str, Any]:
-        given = self._plugins.rules.entry(found).grants
-        return {"paths": list(given.paths), "env": list(given.env)}
+        current = self._plugins.rules.entry(found).grants
+        return {"paths": list(current.paths), "env": list(current.env)}
 
     def _list_changes(self, found: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
-        """Both lists as they should be; a plugin that comes with the program needs none of them
-        but to be off."""
+        """Returns the new lists of enabled and disabled plugins. Bundled plugins are listed only
+        when disabled."""
         own, names = self._run.settings.plugins, (found.key, found.name)
         enabled = [each for each in own.enabled if each not in names]
         disabled = [each for each in own.disabled if each not in names]
@@ -250,8 +254,8 @@ def findings_of(fetched: FetchedPlugin) -> tuple[CodeFinding, ...]:
     return scan_code(fetched.contents)
 
 
-def _granted(
-    entry: tuple[str, ...], grants: Sequence[str], given: dict[str, Any]
+def _grant_changes(
+    entry: tuple[str, ...], grants: Sequence[str], current: dict[str, Any]
 ) -> dict[tuple[str, ...], Any]:
     """`network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
     changes: dict[tuple[str, ...], Any] = {}
@@ -261,10 +265,10 @@ def _granted(
             changes[(*entry, "grants", kind)] = True
         elif kind in ("path", "env") and value:
             name = "paths" if kind == "path" else "env"
-            given[name] = [*given[name], value]
-            changes[(*entry, "grants", name)] = given[name]
+            current[name] = [*current[name], value]
+            changes[(*entry, "grants", name)] = current[name]
         else:
             raise UsageError(
-                f"{each!r} is no grant; there are {', '.join(GRANTS)}, path=FOLDER and env=NAME."
+                f"Unknown grant {each!r}; use {', '.join(GRANTS)}, path=FOLDER or env=NAME."
             )
     return changes

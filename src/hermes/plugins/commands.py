@@ -1,4 +1,4 @@
-"""Commands that plugins bring, for the chat and for the command line."""
+"""Slash commands and CLI commands of plugins."""
 
 from __future__ import annotations
 
@@ -11,57 +11,61 @@ if TYPE_CHECKING:
     from hermes.plugins.run_plugins import RunPlugins
 
 
-async def command_of_plugin(
-    plugged: RunPlugins, name: str, argument: str, session_id: str
+async def run_slash_command(
+    run_plugins: RunPlugins, name: str, argument: str, session_id: str
 ) -> str | None:
-    """What a plugin's slash command says; None when no plugin has it."""
-    if not plugged.enabled:
+    """Returns the output of a plugin's slash command; None when no plugin has it."""
+    if not run_plugins.enabled:
         return None
     from hermes.plugins.protocol import PluginCaller
 
-    await plugged.offer()
-    for key, surface in plugged.surfaces():
+    await run_plugins.offer()
+    for key, surface in run_plugins.surfaces():
         if any(each.name == name for each in surface.commands):
-            said = await _call(plugged, key, "command", name, argument, PluginCaller(session_id))
-            return "" if said is None else str(said)
+            result = await _call(
+                run_plugins, key, "command", name, argument, PluginCaller(session_id)
+            )
+            return "" if result is None else str(result)
     return None
 
 
-async def commands_of_plugins(plugged: RunPlugins) -> dict[str, str]:
-    """What their slash commands do, by name."""
-    if not plugged.enabled:
+async def list_slash_commands(run_plugins: RunPlugins) -> dict[str, str]:
+    """Returns the descriptions of slash commands by name."""
+    if not run_plugins.enabled:
         return {}
-    await plugged.offer()
+    await run_plugins.offer()
     return {
         offer.name: f"{offer.args_hint} {offer.description}".strip()
-        for _, surface in plugged.surfaces()
+        for _, surface in run_plugins.surfaces()
         for offer in surface.commands
     }
 
 
-def has_cli_command(plugged: RunPlugins, name: str) -> bool:
-    """By the manifests alone."""
-    return plugged.enabled and any(
+def has_cli_command(run_plugins: RunPlugins, name: str) -> bool:
+    """Checks the manifests only."""
+    return run_plugins.enabled and any(
         each.found.manifest and name in each.found.manifest.provides_commands
-        for each in plugged.plugins.usable()
+        for each in run_plugins.plugins.usable()
     )
 
 
-async def cli_command(plugged: RunPlugins, name: str, words: list[str]) -> tuple[int, str]:
-    """What `hermes NAME WORDS…` of a plugin prints, and its exit code."""
+async def run_cli_command(run_plugins: RunPlugins, name: str, args: list[str]) -> tuple[int, str]:
+    """Runs `hermes NAME ARGS…` of a plugin; returns its exit code and output."""
     from hermes.plugins.protocol import NO_CALLER
 
-    await plugged.offer()
-    for key, surface in plugged.surfaces():
+    await run_plugins.offer()
+    for key, surface in run_plugins.surfaces():
         if any(each.name == name for each in surface.cli):
-            said = await _call(plugged, key, "cli", name, words, NO_CALLER)
-            return int(said["code"]), str(said["output"])
-    raise UsageError(f"No plugin has the command {name}; `hermes plugins list` says why.")
+            result = await _call(run_plugins, key, "cli", name, args, NO_CALLER)
+            return int(result["code"]), str(result["output"])
+    raise UsageError(f"No plugin has the command {name}; `hermes plugins list` shows why.")
 
 
 async def _call(
-    plugged: RunPlugins, key: str, kind: Any, name: str, given: Any, caller: PluginCaller
+    run_plugins: RunPlugins, key: str, kind: Any, name: str, argument: Any, caller: PluginCaller
 ) -> Any:
-    plugins = plugged.plugins
+    plugins = run_plugins.plugins
     running = await plugins.ready(key)
-    return await running.call(kind, name, given, seconds=plugins.rules.tool_timeout, caller=caller)
+    return await running.call(
+        kind, name, argument, seconds=plugins.rules.tool_timeout, caller=caller
+    )

@@ -1,5 +1,4 @@
-"""Tools of ours that plugins use while they answer a call: past the same hooks and the same policy,
-as a stranger's wish."""
+"""Runs Hermes tools for plugins during a call, through hooks and policy, as an untrusted origin."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from hermes.hooks.session import SessionHooks
     from hermes.plugins.run_plugins import HostServices
 
-# The handles of a call ask for these themselves.
+# The tool context authorizes these effects itself.
 _GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)
 
 
@@ -41,27 +40,27 @@ async def dispatch(
     name: str,
     arguments: JsonObject,
 ) -> str:
-    """What the tool says; Denied, with words for the plugin."""
+    """Returns the tool's text; raises Denied with a message for the plugin."""
     session, tool = host.find_session(session_id), host.tools.find(name)
     if session is None or tool is None or isinstance(tool, PluginTool):
-        raise Denied(f"There is no tool {name!r} for plugins.")
+        raise Denied(f"Plugins have no tool {name!r}.")
     hooks = host.find_hooks(session_id)
     call = ToolCall(id=f"{ctx.call_id}.{PREFIX}{plugin}", name=tool.name, arguments=arguments)
-    begun = host.run.world.clock.monotonic()
-    fate: CallOutcome = "made"
+    started = host.run.world.clock.monotonic()
+    outcome: CallOutcome = "made"
     try:
         call = await _apply_hooks(session, hooks, ctx, call)
         result = await _run(host.run.redactor.text, session, plugin, ctx, tool, call)
     except (ToolError, DecodeError, OSError) as error:
-        fate = "blocked" if isinstance(error, EffectDenied) else "refused"
+        outcome = "blocked" if isinstance(error, EffectDenied) else "refused"
         result = ToolResult(
             call_id=call.id, name=call.name, parts=(Text(text=str(error)),), failed=True
         )
     text = None
     if hooks is not None:
-        seconds = host.run.world.clock.monotonic() - begun
-        text = await hooks.after_tool(call, result, seconds, fate)
-    if fate != "made":
+        seconds = host.run.world.clock.monotonic() - started
+        text = await hooks.after_tool(call, result, seconds, outcome)
+    if outcome != "made":
         raise Denied(f"{name} was not run: {result.text}")
     return result.text if text is None else text
 
@@ -69,8 +68,7 @@ async def dispatch(
 async def _apply_hooks(
     session: Session, hooks: SessionHooks | None, ctx: ToolContext, call: ToolCall
 ) -> ToolCall:
-    """The call as hooks leave it; EffectDenied where one of them, or the person that it wants to
-    be asked, says no."""
+    """Returns the call as changed by hooks; raises EffectDenied if a hook or the user denies it."""
     verdict = await hooks.before_tool(call) if hooks is not None else None
     if verdict is None:
         return call
@@ -79,8 +77,8 @@ async def _apply_hooks(
     if verdict.arguments is not None:
         call = replace(call, arguments=verdict.arguments)
     if verdict.ask is not None:
-        whole = UseTool(name=call.name, arguments=encode(call.arguments).decode())
-        await session.confirm(whole, verdict.ask, ctx.stop)
+        effect = UseTool(name=call.name, arguments=encode(call.arguments).decode())
+        await session.confirm(effect, verdict.ask, ctx.stop)
     return call
 
 
@@ -92,12 +90,12 @@ async def _run(
     tool: Tool,
     call: ToolCall,
 ) -> ToolResult:
-    given = tool.parameters.decode(call.arguments)
-    for effect in tool.effects(ctx.workspace, given):
+    decoded = tool.parameters.decode(call.arguments)
+    for effect in tool.effects(ctx.workspace, decoded):
         if not isinstance(effect, _GATED):
             await session.permit(effect, ctx.stop, frozenset((PREFIX + plugin,)))
-    output = await tool(ctx, given)
-    # A plugin is no place for secrets that a tool has met.
+    output = await tool(ctx, decoded)
+    # Plugins must not see secrets in tool output.
     text = redact(joined_text(output.parts))
     return ToolResult(
         call_id=call.id, name=tool.name, parts=(Text(text=text),), failed=output.failed

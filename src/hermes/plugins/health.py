@@ -1,4 +1,4 @@
-"""How the plugins of a home do: each one started and asked, or looked at from outside only."""
+"""Health checks of plugins: with starting them, or from their files only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 10
 
 
 class PluginCheck(Value):
-    """How one plugin does."""
+    """The health of one plugin."""
 
     key: str
     ok: bool
@@ -31,7 +31,7 @@ class PluginCheck(Value):
 
 
 async def check_all(plugins: PluginRegistry) -> list[PluginCheck]:
-    """Starts every plugin of others that is on and waits for its answer."""
+    """Starts every enabled third-party plugin and waits for its answer."""
     others = [state for state in plugins.states if not state.found.trusted]
     checks = [_check_files(state) for state in others if state.status not in ("on", "off")]
     own = [state for state in plugins.usable() if not state.found.trusted]
@@ -58,20 +58,20 @@ async def _ask(plugins: PluginRegistry, state: PluginState) -> PluginCheck:
             await running.call("ping", "", None, seconds=SECONDS, caller=NO_CALLER)
         except PluginFault as fault:
             return PluginCheck(key=key, ok=False, words=str(fault))
-        words = f"answers; kept apart by {running.protection}"
-    told = "; ".join((words, *_missing_hosts(state)))
-    return PluginCheck(key=key, ok=running.protection != PluginSandbox.UNCONFINED, words=told)
+        words = f"answers; isolated by {running.protection}"
+    text = "; ".join((words, *_missing_hosts(state)))
+    return PluginCheck(key=key, ok=running.protection != PluginSandbox.UNCONFINED, words=text)
 
 
 def _missing_hosts(state: PluginState) -> Iterator[str]:
-    """What it brings and nobody uses here."""
+    """Yields registrations that Hermes does not use."""
     for platform in state.surface.platforms if state.surface else ():
-        yield f"brings the platform {platform.name}, which a gateway is needed to run: none is here"
+        yield f"provides the platform {platform.name}, which needs a gateway; none is available"
     for service in state.surface.services if state.surface else ():
         if service.kind == "browser":
-            yield f"brings the browser {service.name}, which no tool here uses"
+            yield f"provides the browser {service.name}, which no tool uses"
         if not service.available:
-            yield f"its {service.kind} provider {service.name} says that it cannot be used now"
+            yield f"its {service.kind} provider {service.name} is not available"
 
 
 def _check_files(state: PluginState) -> PluginCheck:
@@ -80,19 +80,19 @@ def _check_files(state: PluginState) -> PluginCheck:
 
 
 async def plugin_findings(config: Config) -> list[Diagnostic]:
-    """For `hermes doctor`: reads files only and starts nothing."""
+    """Returns findings for `hermes doctor` from files only; starts nothing."""
     from hermes.plugins.host import load_plugins
 
     if not config.settings.plugins.enabled:
-        return [ok("no plugin is on")]
+        return [ok("no plugin is enabled")]
     env = process_environment()
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
-    plugins = load_plugins(run, serve=_serve_nothing, taken=tuple)
+    plugins = load_plugins(run, serve=_serve_nothing, reserved_names=tuple)
     try:
         found = [_finding(plugins, each) for each in plugins.states if _is_wanted(each)]
         rules, variables = plugins.rules, plugins.around.variables
         if not is_sandboxed(rules.sandbox, rules.means, variables):
-            words = "plugins are held back by limits alone: neither Landlock nor bubblewrap works"
+            words = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
             found.append(warning("plugin", words, fix="install bubblewrap"))
         return found
     finally:
@@ -100,7 +100,7 @@ async def plugin_findings(config: Config) -> list[Diagnostic]:
 
 
 def _serve_nothing(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
-    raise HermesError(f"{found.key} cannot be started by a check of its files.")
+    raise HermesError(f"A check of files cannot start {found.key}.")
 
 
 def _is_wanted(state: PluginState) -> bool:
@@ -110,10 +110,10 @@ def _is_wanted(state: PluginState) -> bool:
 def _finding(plugins: PluginRegistry, state: PluginState) -> Diagnostic:
     key, folder = state.found.key, plugins.data_dir(state.found)
     if state.status in ("error", "changed", "needs configuration"):
-        fix = f"`hermes plugins info {key}` shows more"
+        fix = f"`hermes plugins info {key}` shows details"
         return warning("plugin", f"{key}: {state.fault.rstrip('.')}", fix=fix)
     if why := quota_fault(folder, plugins.rules.data_mb):
-        return warning("plugin", f"{key} {why}", fix=f"remove what is not needed in {folder}")
+        return warning("plugin", f"{key} {why}", fix=f"delete unneeded files in {folder}")
     where = "inside Hermes" if state.level == "in_process" else "in a process of its own"
-    kept = f"{folder_size(folder) / MEGABYTE:.1f} of {plugins.rules.data_mb} MB kept"
-    return ok(f"{key} runs {where}, {kept}; `hermes plugins doctor` starts and asks it")
+    usage = f"uses {folder_size(folder) / MEGABYTE:.1f} of {plugins.rules.data_mb} MB"
+    return ok(f"{key} runs {where}, {usage}; `hermes plugins doctor` starts and tests it")

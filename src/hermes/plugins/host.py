@@ -1,4 +1,4 @@
-"""What plugins get from the program: their surroundings, tools through the policy, the model."""
+"""What the host offers to plugins: their environment, tools through the policy, a model."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     from hermes.plugins.run_plugins import HostServices
     from hermes.tools.toolbox import SessionTools
 
-# The model of a plugin is paid and told like one of a foreign server.
+# Plugins use the side-model settings of MCP servers.
 TASK = "mcp"
 
 
-def plugins_of(host: HostServices) -> PluginRegistry:
+def create_registry(host: HostServices) -> PluginRegistry:
     return load_plugins(
-        host.run, serve=partial(_serving, host), taken=lambda: _foreign_tools(host.tools)
+        host.run,
+        serve=partial(_requests_for, host),
+        reserved_names=lambda: _server_tool_names(host.tools),
     )
 
 
@@ -46,33 +48,33 @@ def load_plugins(
     run: RunContext,
     *,
     serve: Callable[[PluginRules, FoundPlugin], PluginRequests],
-    taken: Callable[[], Iterable[str]],
+    reserved_names: Callable[[], Iterable[str]],
 ) -> PluginRegistry:
-    """`serve` answers what a plugin asks for; `taken` are names of tools that others brought."""
-    rules = rules_of(run)
+    """`serve` handles a plugin's requests; `reserved_names` returns tool names of other sources."""
+    rules = plugin_rules(run)
     return PluginRegistry(
         rules,
-        places_of(run, rules),
-        surroundings_of(run),
+        search_paths(run, rules),
+        plugin_host(run),
         run.world.clock,
         serve=partial(serve, rules),
         scan=_scan,
         clean=clean_schema,
-        taken=lambda: (*declarations(), *taken()),
+        reserved_names=lambda: (*declarations(), *reserved_names()),
     )
 
 
-def _foreign_tools(tools: SessionTools) -> tuple[str, ...]:
-    """Tools of MCP servers."""
+def _server_tool_names(tools: SessionTools) -> tuple[str, ...]:
+    """Returns the names of tools of MCP servers."""
     added = tools.added
     return tuple(each.spec.name for each in added if not isinstance(each.load(), PluginTool))
 
 
-def rules_of(run: RunContext) -> PluginRules:
+def plugin_rules(run: RunContext) -> PluginRules:
     return convert(PluginRules, plain(run.settings.plugins))
 
 
-def places_of(run: RunContext, rules: PluginRules) -> SearchPaths:
+def search_paths(run: RunContext, rules: PluginRules) -> SearchPaths:
     project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
     return SearchPaths(
         user=str(run.home.root / "plugins"),
@@ -82,7 +84,7 @@ def places_of(run: RunContext, rules: PluginRules) -> SearchPaths:
     )
 
 
-def surroundings_of(run: RunContext) -> PluginHost:
+def plugin_host(run: RunContext) -> PluginHost:
     secrets = run.config.secrets
     return PluginHost(
         home=run.state_dir,
@@ -94,7 +96,7 @@ def surroundings_of(run: RunContext) -> PluginHost:
     )
 
 
-def _serving(host: HostServices, rules: PluginRules, found: FoundPlugin) -> PluginRequests:
+def _requests_for(host: HostServices, rules: PluginRules, found: FoundPlugin) -> PluginRequests:
     return PluginRequests(
         found.name,
         rules.grants(found),
@@ -113,11 +115,11 @@ async def _inject(host: HostServices, plugin: str, session_id: str, content: str
 
 
 async def _complete(
-    host: HostServices, plugin: str, session_id: str, system: str, prompt: str, most: int
+    host: HostServices, plugin: str, session_id: str, system: str, prompt: str, max_tokens: int
 ) -> str:
     session = host.find_session(session_id)
     if session is None:
-        raise Denied("The session is not open any more.")
+        raise Denied("The session is closed.")
     own = host.run.settings.auxiliary.mcp
     if own == AuxiliaryTaskSettings():
         own = AuxiliaryTaskSettings(provider=MAIN)
@@ -127,14 +129,14 @@ async def _complete(
         main=lambda: (session.transcript.model, session.transcript.provider),
         tell=session.tell,
     )
-    words = Prompt(
+    request = Prompt(
         system=system,
         messages=(user_says(prompt, origin=PREFIX + plugin),),
         tools=(),
-        max_tokens=most,
+        max_tokens=max_tokens,
     )
     try:
-        reply = await auxiliary.ask(TASK, words, session.meter)
+        reply = await auxiliary.ask(TASK, request, session.meter)
     except HermesError as error:
         raise Denied(str(error)) from error
     return reply.message.text

@@ -1,4 +1,4 @@
-"""Memory providers of plugins, as sessions ask them."""
+"""Adapts memory providers of plugins."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hermes.policy.threat_scan import scan_for_threats
 log = logging.getLogger(__name__)
 
 SECONDS = 30.0
-MOST_CHARS = 10_000
-MOST_MESSAGES = 200
+MAX_CHARS = 10_000
+MAX_MESSAGES = 200
 
 
 class PluginMemory(MemoryProvider):
-    """What it says counts as data, and what reads like orders to the model is left out. It is told
-    of its own folder only."""
+    """Treats the provider's text as data and drops text that looks like instructions. The provider
+    learns only its own folder."""
 
     def __init__(self, service: Service, *, profile: str) -> None:
         self._service = service
@@ -83,41 +83,44 @@ class PluginMemory(MemoryProvider):
         await self._ask("on_delegation", task, result, child_session_id=child_session_id)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """`forget(texts=None)` gives all that it keeps; with texts, it is to drop those."""
+        """Calls `forget()` for all stored texts, then `forget(texts)` for those to remove."""
         if not self._service.has("forget"):
-            return [f"{self.name} keeps what it was told; it cannot be asked to forget."]
-        kept = await self._ask("forget")
-        held = [text for text in kept or () if isinstance(text, str)]
-        gone = [text for text in held if remove_phrases(text) != text]
+            return [f"{self.name} keeps its data; it has no method to forget."]
+        stored = await self._ask("forget")
+        texts = [text for text in stored or () if isinstance(text, str)]
+        gone = [text for text in texts if remove_phrases(text) != text]
         if gone:
             await self._ask("forget", gone)
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """As it told when it was loaded."""
-        told = self._service.offer.facts.get("backup_paths")
-        named = told if isinstance(told, list) else []
-        return tuple(Path(each) for each in named if isinstance(each, str) and each)
+        """Returns the paths registered at load time."""
+        paths = self._service.offer.facts.get("backup_paths")
+        return tuple(
+            Path(each)
+            for each in (paths if isinstance(paths, list) else ())
+            if isinstance(each, str) and each
+        )
 
     async def shutdown(self) -> None:
         await self._ask("shutdown")
 
-    async def _ask(self, method: str, *given: Any, **named: Any) -> Any:
+    async def _ask(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         if not self._service.has(method):
             return None
         return await self._service.ask(
-            method, *given, seconds=SECONDS, session_id=self._session, **named
+            method, *arguments, seconds=SECONDS, session_id=self._session, **keywords
         )
 
 
 def _text(messages: Sequence[Message]) -> list[Any]:
-    return PlainMessages(messages[-MOST_MESSAGES:]).dicts
+    return PlainMessages(messages[-MAX_MESSAGES:]).dicts
 
 
 def _safe(text: object) -> str:
     if not isinstance(text, str) or not text.strip():
         return ""
     if finding := scan_for_threats(text):
-        log.warning("what a memory provider says is left out", extra={"finding": finding})
+        log.warning("memory provider text dropped", extra={"finding": finding})
         return ""
-    return text[:MOST_CHARS]
+    return text[:MAX_CHARS]

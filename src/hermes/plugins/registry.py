@@ -41,8 +41,8 @@ class PluginState(Value):
 
 
 class PluginRegistry:
-    """`serve` creates the handler of a plugin's requests; `taken` are tool names that plugins
-    may not use without permission."""
+    """`serve` creates the handler of a plugin's requests; `reserved_names` are tool names that
+    plugins may not use without permission."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PluginRegistry:
         serve: Callable[[FoundPlugin], PluginRequests],
         scan: ScanText,
         clean: CleanSchema = lambda schema: schema,
-        taken: Callable[[], Collection[str]] = tuple,
+        reserved_names: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.rules = rules
         self.around = around
@@ -64,7 +64,7 @@ class PluginRegistry:
         self._serve = serve
         self._scan = scan
         self._clean = clean
-        self._taken = taken
+        self._reserved_names = reserved_names
         self._states = {key: self._first(each) for key, each in discover(places).items()}
         self._running: dict[str, RunningPlugin] = {}
         self._births = PluginLauncher(rules, around)
@@ -102,7 +102,7 @@ class PluginRegistry:
         surfaces = await asyncio.gather(
             *(self._surface(each, slots, known=known, start=start) for each in wanted)
         )
-        names = {*self._taken()}
+        names = {*self._reserved_names()}
         keys = {found.key for found in wanted}
         for other in self._loaded_states():
             if other.found.key not in keys and other.surface:

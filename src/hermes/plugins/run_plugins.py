@@ -1,4 +1,4 @@
-"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and providers."""
+"""The plugins of one run: offers their tools, hooks, commands, skills and providers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hermes.plugins.integration import HookRegistrar, ImageRegistrar, Service
     from hermes.plugins.registry import PluginRegistry, PluginState
     from hermes.plugins.run_providers import PluginProviders
-    from hermes.plugins.session_engines import Fit, PluginEngines
+    from hermes.plugins.session_engines import AdaptEngine, PluginEngines
     from hermes.plugins.surface import PlatformOffer, Surface
     from hermes.tools.toolbox import SessionTools
 
@@ -33,7 +33,7 @@ EngineMaker = Callable[["str", "SessionOpened"], "ContextEngine"]
 
 
 class HostServices(NamedTuple):
-    """What plugins may use of a run: tools, a model that the session pays for, its hooks."""
+    """What plugins may use of a run: tools, hooks, and a model paid by the session."""
 
     run: RunContext
     models: Models
@@ -43,9 +43,9 @@ class HostServices(NamedTuple):
 
 
 class RunPlugins:
-    """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
-    other rooms that plugins add to, the latter with the class that providers there are derived
-    from; `fit` makes a context engine of ours of a plugin's."""
+    """Loads nothing if no plugin is enabled. `hooks` and `images` return the registries that
+    plugins add to, the latter with the base class of image providers; `adapt_engine` wraps a
+    plugin's context engine."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class RunPlugins:
         memory_providers: dict[str, Callable[[], MemoryProvider]],
         hooks: Callable[[], HookRegistrar] | None = None,
         images: Callable[[], tuple[ImageRegistrar, type]] | None = None,
-        fit: Fit | None = None,
+        adapt_engine: AdaptEngine | None = None,
     ) -> None:
         self.hooks = hooks
         self.images = images
-        self.fit = fit
+        self.adapt_engine = adapt_engine
         self._host = host
         self._run = host.run
         self._context_engines = context_engines
@@ -71,28 +71,28 @@ class RunPlugins:
     @property
     def plugins(self) -> PluginRegistry:
         if self._plugins is None:
-            from hermes.plugins.host import plugins_of
+            from hermes.plugins.host import create_registry
 
-            self._plugins = plugins_of(self._host)
+            self._plugins = create_registry(self._host)
         return self._plugins
 
     @cached_property
     def services(self) -> PluginProviders:
-        """Providers that plugins bring."""
+        """Web and speech providers of plugins."""
         from hermes.plugins.run_providers import PluginProviders
 
         return PluginProviders(self._run.settings, self._host.tools)
 
     @cached_property
     def engines(self) -> PluginEngines:
-        """Context engines that plugins bring."""
+        """Context engines of plugins."""
         from hermes.plugins.session_engines import PluginEngines
 
-        assert self.fit is not None
-        return PluginEngines(self._run.settings, self.fit)
+        assert self.adapt_engine is not None
+        return PluginEngines(self._run.settings, self.adapt_engine)
 
     async def _load(self) -> PluginRegistry:
-        """Reads the files of all plugins that are on."""
+        """Reads the files of all enabled plugins."""
         return await asyncio.to_thread(lambda: self.plugins)
 
     @property
@@ -101,8 +101,8 @@ class RunPlugins:
         return bool(own.enabled) and not own.safe_mode
 
     async def offer(self) -> None:
-        """Give what plugins bring to the sessions of this run. Those that were seen before are
-        known; only new ones are started."""
+        """Offers the plugins' registrations to sessions. Known plugins use cached registrations;
+        only new ones are started."""
         if not self.enabled:
             return
         async with self._offering:
@@ -117,8 +117,8 @@ class RunPlugins:
             self._run.notices += self._faults()
 
     def _is_due(self, state: PluginState) -> bool:
-        """Backends wait until somebody uses their kind; but whether pictures can be drawn, pages
-        read or words spoken at all is asked at the beginning of each session."""
+        """Returns whether the plugin must be loaded now. Memory and context backends load only if
+        configured; image, web and speech backends decide which tools a session gets."""
         settings = self._run.settings
         match state.found.category:
             case "image_gen":
@@ -133,7 +133,7 @@ class RunPlugins:
                 return not category
 
     async def _follow(self) -> None:
-        """Take those anew that are being developed and have changed."""
+        """Reloads changed plugins that are under development."""
         plugins = self.plugins
         for state in plugins.states:
             await plugins.ready(state.found.key)
@@ -142,18 +142,16 @@ class RunPlugins:
             plugins.reloaded.clear()
 
     def surfaces(self) -> Iterator[tuple[str, Surface]]:
-        """What the plugins that are loaded bring, by key."""
+        """Yields the registrations of loaded plugins by key."""
         for state in self.plugins.states:
             if state.status == "loaded" and state.surface:
                 yield state.found.key, state.surface
 
     def platforms(self) -> Iterator[tuple[str, PlatformOffer]]:
-        """Chat platforms of plugins that are loaded, by key of the plugin: for whoever runs a
-        gateway."""
+        """Yields the chat platforms of loaded plugins by plugin key, for a gateway."""
         return ((key, each) for key, surface in self.surfaces() for each in surface.platforms)
 
     async def on_session_closed(self, session_id: str) -> None:
-        """The session is over here."""
         if "engines" in self.__dict__:
             await self.engines.on_session_closed(session_id)
 
@@ -169,7 +167,7 @@ class RunPlugins:
         for key in keys:
             state = plugins.state(key)
             if state.status == "loaded":
-                self._join_guarded(state, self._join_one)
+                self._join_or_fail(state, self._join_one)
         self._host.tools.add(CatalogueEntry(tool.spec, tool) for tool in plugins.tools())
         if "services" in self.__dict__:
             self.services.offer_tools()
@@ -181,14 +179,14 @@ class RunPlugins:
 
         if state.surface and state.surface.hooks:
             if self.hooks is None:
-                raise HermesError("There is nobody to fire its hooks.")
+                raise HermesError("Hooks are not supported here.")
             join_hooks(self.plugins, state, self.hooks())
         if state.surface and state.surface.images:
             if self.images is None:
-                raise HermesError("There is nobody to show its pictures.")
+                raise HermesError("Image providers are not supported here.")
             join_images(self.plugins, state, *self.images())
         if state.surface and state.surface.engines:
-            join_engines(self.plugins, state, self._context_engines, self.engines.maker)
+            join_engines(self.plugins, state, self._context_engines, self.engines.factory_for)
         self._join_services(state)
 
     def _join_services(self, state: PluginState) -> None:
@@ -209,8 +207,8 @@ class RunPlugins:
 
         self._memory_providers[service.name] = make
 
-    def _join_guarded(self, state: PluginState, work: Callable[[PluginState], None]) -> None:
-        """What cannot be joined whole is not joined at all."""
+    def _join_or_fail(self, state: PluginState, work: Callable[[PluginState], None]) -> None:
+        """Marks the plugin as failed if any registration fails."""
         try:
             work(state)
         except Exception as error:

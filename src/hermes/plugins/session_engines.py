@@ -1,5 +1,4 @@
-"""Context engines of plugins in sessions: told when one begins and ends, and asked which messages a
-request is to hold."""
+"""Context engines of plugins in sessions: lifecycle calls and selection of request messages."""
 
 from __future__ import annotations
 
@@ -23,63 +22,65 @@ log = logging.getLogger(__name__)
 
 SECONDS = 10.0
 
-Fit = Callable[[str, SessionOpened, Any], ContextEngine]
+AdaptEngine = Callable[[str, SessionOpened, Any], ContextEngine]
 
 
 class PluginEngines:
-    """By name; the one that the settings choose serves each session with an object of its own.
-    `fit` makes a context engine of ours of one."""
+    """Context engines by name; each session gets its own instance of the configured one.
+    `adapt_engine` wraps an instance as a `ContextEngine`."""
 
-    def __init__(self, settings: Settings, fit: Fit) -> None:
+    def __init__(self, settings: Settings, adapt_engine: AdaptEngine) -> None:
         self._settings = settings
-        self._fit = fit
-        self._held: dict[str, EngineFactory] = {}
-        self._begun: set[str] = set()
+        self._adapt_engine = adapt_engine
+        self._factories: dict[str, EngineFactory] = {}
+        self._started: set[str] = set()
 
-    def maker(self, found: EngineFactory) -> Callable[[str, SessionOpened], ContextEngine]:
-        self._held[str(found.name)] = found
+    def factory_for(self, found: EngineFactory) -> Callable[[str, SessionOpened], ContextEngine]:
+        self._factories[str(found.name)] = found
 
         def make(session_id: str, opened: SessionOpened) -> ContextEngine:
             engine = found.of(session_id)
-            if session_id not in self._begun:
-                self._begun.add(session_id)
-                tell(engine, "on_session_start", session_id, platform=opened.source)
-            return self._fit(session_id, opened, engine)
+            if session_id not in self._started:
+                self._started.add(session_id)
+                call_engine(engine, "on_session_start", session_id, platform=opened.source)
+            return self._adapt_engine(session_id, opened, engine)
 
         return make
 
     def wrap(self, session_id: str, connect: Connect) -> Connect:
-        """The way to models, past the engine."""
+        """Wraps `connect` so that the engine selects the messages of each request."""
 
-        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
+        def connect_selecting(
+            model: str, provider: str, meter: Meter
+        ) -> tuple[Provider, TurnLimits]:
             inner, limits = connect(model, provider, meter)
             engine = self.of(session_id)
             if engine is None:
                 return inner, limits
-            tell(engine, "update_model", model, limits.window, provider=provider)
+            call_engine(engine, "update_model", model, limits.window, provider=provider)
             return SelectingProvider(inner, engine), limits
 
-        return through
+        return connect_selecting
 
     async def on_session_closed(self, session_id: str) -> None:
-        if (engine := self.of(session_id)) is not None and session_id in self._begun:
-            self._begun.discard(session_id)
-            await asyncio.to_thread(tell, engine, "on_session_end", session_id)
-            self._held[self._settings.context.engine].forget(session_id)
+        if (engine := self.of(session_id)) is not None and session_id in self._started:
+            self._started.discard(session_id)
+            await asyncio.to_thread(call_engine, engine, "on_session_end", session_id)
+            self._factories[self._settings.context.engine].forget(session_id)
 
     def status(self, session_id: str) -> JsonObject:
-        """What the engine says of itself; nothing where it says nothing."""
-        told = tell(self.of(session_id), "get_status")
-        return told if isinstance(told, dict) else {}
+        """Returns the engine's status, or an empty dict."""
+        result = call_engine(self.of(session_id), "get_status")
+        return result if isinstance(result, dict) else {}
 
     def of(self, session_id: str) -> Any:
-        """The engine of a session; None where no plugin brings the one that is chosen."""
-        found = self._held.get(self._settings.context.engine)
+        """Returns the engine of a session; None if no plugin provides the configured one."""
+        found = self._factories.get(self._settings.context.engine)
         return found.of(session_id) if found else None
 
 
 class SelectingProvider:
-    """A provider that is sent what the engine has selected, as long as that is a conversation."""
+    """Sends the messages that the engine selects, if they form a valid conversation."""
 
     def __init__(self, inner: Provider, engine: Any) -> None:
         self._inner = inner
@@ -90,7 +91,7 @@ class SelectingProvider:
         async with aclosing(self._inner.reply(selected)) as parts:
             async for part in parts:
                 if isinstance(part, Reply) and not part.message.calls:
-                    tell(self._engine, "on_turn_complete")
+                    call_engine(self._engine, "on_turn_complete")
                 yield part
 
     async def _select(self, prompt: Prompt) -> Prompt:
@@ -102,22 +103,24 @@ class SelectingProvider:
         plain = PlainMessages(prompt.messages)
         try:
             async with asyncio.timeout(SECONDS):
-                given = await asyncio.to_thread(select, [dict(each) for each in plain.dicts])
-            return prompt if given is None else replace(prompt, messages=plain.read(given))
+                arguments = await asyncio.to_thread(select, [dict(each) for each in plain.dicts])
+            return prompt if arguments is None else replace(prompt, messages=plain.read(arguments))
         except Exception:
-            log.exception("a context engine cannot select", extra={"engine": self._engine.name})
+            log.exception(
+                "context engine failed to select messages", extra={"engine": self._engine.name}
+            )
             return prompt
 
 
-def tell(engine: Any, method: str, *given: Any, **named: Any) -> Any:
-    """Calls a method that an engine may have, with what it takes; what it raises is logged."""
+def call_engine(engine: Any, method: str, *arguments: Any, **keywords: Any) -> Any:
+    """Calls an optional method of an engine with the arguments it accepts; logs exceptions."""
     from hermes.plugins.inside.calling import accepted_arguments
 
     function = getattr(engine, method, None)
     if not callable(function):
         return None
     try:
-        return function(*given, **accepted_arguments(function, named, len(given)))
+        return function(*arguments, **accepted_arguments(function, keywords, len(arguments)))
     except Exception:
-        log.exception("a context engine failed", extra={"engine": engine.name, "call": method})
+        log.exception("context engine failed", extra={"engine": engine.name, "call": method})
         return None

@@ -115,7 +115,7 @@ def test_grants_are_written_to_the_settings_and_shown(talk: Talk, tmp_path: Path
     assert about["grants"]["network"] is True
     assert about["grants"]["paths"] == [f"{tmp_path}/data"]
     assert about["hash"] == about["agreed"]
-    assert "is no grant" in refused("plugins", "enable", "weather", "--grant", "everything")
+    assert "Unknown grant" in refused("plugins", "enable", "weather", "--grant", "everything")
 
 
 def test_to_run_inside_needs_a_clear_yes(talk: Talk) -> None:
@@ -129,7 +129,7 @@ def test_the_worst_findings_can_block(talk: Talk) -> None:
     talk.put("weather/")
     talk.write("weather/evil.py", "exec('x')")
     talk.hermes("config", "set", "plugins.block_on_scan", "high")
-    assert "the scan found something" in refused("plugins", "enable", "weather")
+    assert "because of scan findings" in refused("plugins", "enable", "weather")
 
 
 async def test_new_plugins_of_every_kind_pass_their_own_tests_and_load(talk: Talk) -> None:
@@ -169,7 +169,7 @@ def test_the_doctor_starts_what_is_on_and_says_what_keeps_it_apart(talk: Talk) -
     talk.write("bad/plugin.yaml", "name: bad\n")
     talk.write("bad/__init__.py", "raise ValueError('no')\n")
     talk.hermes("plugins", "enable", "weather")
-    assert "answers; kept apart by" in talk.hermes("plugins", "doctor")
+    assert "answers; isolated by" in talk.hermes("plugins", "doctor")
     talk.hermes("plugins", "enable", "bad")
     done = CliRunner().invoke(root, ["plugins", "doctor", "--json"], standalone_mode=False)
     checks = {each["key"]: each["ok"] for each in json.loads(done.output)}

@@ -134,7 +134,7 @@ def register(ctx):
     )
     [answer] = results(records)
     assert answer.failed
-    assert "no sound file" in answer.text
+    assert "no audio file" in answer.text
     assert not target.exists()
 
 
@@ -218,7 +218,7 @@ async def test_results_that_an_engine_leaves_out_are_missing_in_that_request_alo
 async def test_a_platform_is_kept_and_said_to_need_a_gateway(talk: Talk) -> None:
     await on(talk, "platforms/pigeon", isolation="in_process")
     said = await asyncio.to_thread(talk.hermes, "plugins", "doctor")
-    assert "brings the platform pigeon, which a gateway is needed to run" in said
+    assert "provides the platform pigeon, which needs a gateway" in said
 
 
 async def test_a_provider_of_another_category_is_not_taken(talk: Talk) -> None:
@@ -246,7 +246,7 @@ async def test_a_browser_is_kept_and_said_to_be_used_by_nobody(talk: Talk) -> No
     )
     await asyncio.to_thread(talk.hermes, "plugins", "enable", "browser/far")
     said = await asyncio.to_thread(talk.hermes, "plugins", "doctor")
-    assert "brings the browser far, which no tool here uses" in said
+    assert "provides the browser far, which no tool uses" in said
 
 
 KEEPER = """

@@ -50,14 +50,14 @@ def test_a_hook_is_allowed_tried_changed_and_revoked(hermes: Terminal, guard: Pa
     assert hermes("hooks", "revoke", f"{guard} -x").out == "Revoked for 1 hook(s).\n"
     assert state() == "not allowed"
     again = hermes("hooks", "revoke", f"{guard} -x")
-    assert (again.code, "Nothing was allowed for" in again.err) == (1, True)
+    assert (again.code, "No consent exists for" in again.err) == (1, True)
 
 
 def test_what_cannot_be_tried_is_refused_with_advice(hermes: Terminal, guard: Path) -> None:
     unknown = hermes("hooks", "test", "pre_tool_cal")
     assert (unknown.code, "pre_tool_call" in unknown.err) == (1, True)
     none = hermes("hooks", "test", "pre_tool_call", "--for-tool", "read_file")
-    assert "No usable program is set for pre_tool_call for read_file" in none.err
+    assert "No usable program is configured for pre_tool_call for read_file" in none.err
 
 
 @pytest.mark.parametrize(

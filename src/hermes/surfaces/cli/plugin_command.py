@@ -13,7 +13,7 @@ from hermes.config.home import resolve_home
 from hermes.config.layers import flag_values
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.plugins.commands import cli_command, has_cli_command
+from hermes.plugins.commands import has_cli_command, run_cli_command
 from hermes.surfaces.cli.output import with_app
 
 
@@ -32,7 +32,7 @@ def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     @click.pass_context
     def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
         async def work(own: App) -> tuple[int, str]:
-            return await cli_command(own.plugins, name, list(words))
+            return await run_cli_command(own.plugins, name, list(words))
 
         code, output = with_app(inner, work)
         sys.stdout.write(sanitize(output))

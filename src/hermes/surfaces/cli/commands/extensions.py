@@ -14,13 +14,13 @@ from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
 from hermes.hooks.admin import (
     HookTrial,
+    find_fault,
     hook_rows,
     hooks_for_event,
     hooks_without_consent,
     record_consent,
     revoke,
     try_hook,
-    unhealthy,
 )
 from hermes.plugins.admin import KINDS, PluginAdmin, PluginDetails, PluginRow, findings_of
 from hermes.surfaces.cli.command_context import apply_style, mark
@@ -104,7 +104,7 @@ async def list_(admin: PluginAdmin) -> Output:
 @name_argument
 @json_output(_with_admin)
 async def info(admin: PluginAdmin, name: str) -> Output:
-    about = admin.about(name)
+    about = admin.describe(name)
     return Output(about, _info_lines(about))
 
 
@@ -225,7 +225,7 @@ def enable(
         )
 
     async def again(admin: PluginAdmin) -> PluginDetails:
-        return admin.about(name)
+        return admin.describe(name)
 
     yield f"{mark('ok')} {_with_admin(ctx, work).row.key} is on in new sessions."
     about = _with_admin(ctx, again)
@@ -247,7 +247,7 @@ async def disable(admin: PluginAdmin, name: str) -> str:
 @text_output(_with_admin)
 async def update(admin: PluginAdmin, name: str | None) -> list[str]:
     lines = []
-    for each in [name] if name else admin.updatable():
+    for each in [name] if name else admin.list_updatable():
         key, changed = await admin.update(each)
         if not changed:
             lines.append(f"{mark('ok')} {key} is unchanged.")
@@ -343,7 +343,7 @@ async def revoke_(app: App, text: str) -> str:
 )
 @json_output(with_app)
 async def check_hooks(app: App) -> Output:
-    found = [(hook, unhealthy(hook)) for hook in hook_rows(app.run)]
+    found = [(hook, find_fault(hook)) for hook in hook_rows(app.run)]
     data = [{"event": h.event, "command": h.command, "trouble": words} for h, words in found]
     lines = []
     for hook, words in found:

@@ -34,7 +34,7 @@ class ComfyProvider(SelfHostedProvider):
         if not id or begun.get("node_errors"):
             raise error_from_message(self.LABEL, begun.get("node_errors") or begun.get("error"))
         try:
-            image = await self._waited(id, line)
+            image = await self._wait_for_result(id, line)
         except BaseException:
             await cancel_request(line, "POST", "interrupt")
             raise
@@ -55,7 +55,7 @@ class ComfyProvider(SelfHostedProvider):
             "seed": self.studio.world.chance.getrandbits(48) if seed is None else seed,
         }
         if order.sources:
-            values["image"] = await self._uploaded(order.sources[0], line)
+            values["image"] = await self._upload(order.sources[0], line)
         if file := str(self.options.get("workflow") or ""):
             own = await asyncio.to_thread(_read, file)
             if order.sources and "{image}" not in str(own):
@@ -63,12 +63,12 @@ class ComfyProvider(SelfHostedProvider):
                     f"{file} has no {{image}} in it, so it cannot change pictures.",
                     kind="invalid_argument",
                 )
-            filled: JsonObject = _filled(own, {**values, "model": order.model})
+            filled: JsonObject = _fill_template(own, {**values, "model": order.model})
             return filled
         values["model"] = order.model or await self._first_checkpoint(line)
         return changing(values) if order.sources else drawing(values)
 
-    async def _uploaded(self, source: str, line: ImageServerClient) -> str:
+    async def _upload(self, source: str, line: ImageServerClient) -> str:
         data, name = await aload_source_image(source)
         answer = await line.post_form(
             "upload/image", {"overwrite": "true"}, [Upload(field="image", name=name, data=data)]
@@ -87,7 +87,7 @@ class ComfyProvider(SelfHostedProvider):
             )
         return str(names[0])
 
-    async def _waited(self, id: str, line: ImageServerClient) -> JsonObject:
+    async def _wait_for_result(self, id: str, line: ImageServerClient) -> JsonObject:
         while True:
             entry = (await line.get(f"history/{quote(id)}")).get(id)
             if isinstance(entry, dict):
@@ -121,13 +121,13 @@ def _read(file: str) -> JsonObject:
         ) from error
 
 
-def _filled(value: Any, values: JsonObject) -> Any:
+def _fill_template(value: Any, values: JsonObject) -> Any:
     """The workflow with what stands in braces filled in; a text that is only that becomes the
     value itself, so that numbers stay numbers."""
     if isinstance(value, dict):
-        return {key: _filled(each, values) for key, each in value.items()}
+        return {key: _fill_template(each, values) for key, each in value.items()}
     if isinstance(value, list):
-        return [_filled(each, values) for each in value]
+        return [_fill_template(each, values) for each in value]
     if not isinstance(value, str):
         return value
     if value.startswith("{") and value[1:-1] in values and value.endswith("}"):

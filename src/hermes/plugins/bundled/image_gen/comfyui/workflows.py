@@ -1,4 +1,4 @@
-"""The workflows that are used where the settings name none: draw from noise, or from a picture."""
+"""The default workflows: text to image, and image to image."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from hermes.codec.values import JsonObject
 def drawing(values: JsonObject) -> JsonObject:
     size = {"width": values["width"], "height": values["height"], "batch_size": 1}
     return {
-        **_shared(values, denoise=1.0),
+        **_common_nodes(values, denoise=1.0),
         "5": {"class_type": "EmptyLatentImage", "inputs": size},
     }
 
 
 def changing(values: JsonObject) -> JsonObject:
     return {
-        **_shared(values, denoise=0.65),
+        **_common_nodes(values, denoise=0.65),
         "5": {"class_type": "VAEEncode", "inputs": {"pixels": ["10", 0], "vae": ["4", 2]}},
         "10": {"class_type": "LoadImage", "inputs": {"image": values["image"]}},
     }
 
 
-def _shared(values: JsonObject, *, denoise: float) -> JsonObject:
-    """From the checkpoint (4) and the latent picture (5) to the file (9)."""
+def _common_nodes(values: JsonObject, *, denoise: float) -> JsonObject:
+    """Nodes from the checkpoint (4) and the latent image (5) to the file (9)."""
     return {
         "3": {
             "class_type": "KSampler",

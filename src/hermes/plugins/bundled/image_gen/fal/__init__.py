@@ -50,20 +50,22 @@ class FalProvider(HostedProvider):
             endpoint = model.edit
             urls = [data_url((await aload_source_image(each))[0]) for each in order.sources]
             wanted |= {"image_urls": urls} if model.most_sources > 1 else {"image_url": urls[0]}
-        drawn = self._drawn(await self._queued(endpoint, wanted, line))
-        return await self._upscaled(drawn, line) if order.upscale else drawn
+        drawn = self._parse_image(await self._wait_in_queue(endpoint, wanted, line))
+        return await self._upscale(drawn, line) if order.upscale else drawn
 
-    async def _upscaled(self, drawn: GeneratedImage, line: ImageServerClient) -> GeneratedImage:
+    async def _upscale(self, drawn: GeneratedImage, line: ImageServerClient) -> GeneratedImage:
         """Twice as large; the picture as it was where that does not work."""
         try:
-            answer = await self._queued(UPSCALER, {"image_url": drawn.url, **UPSCALING}, line)
-            larger = self._drawn(answer)
+            answer = await self._wait_in_queue(
+                UPSCALER, {"image_url": drawn.url, **UPSCALING}, line
+            )
+            larger = self._parse_image(answer)
         except (ImageFault, TimeoutError) as error:
             why = str(error) or "it took too long"
             return replace(drawn, extra={**drawn.extra, "upscaled": False, "warning": why})
         return replace(larger, extra={**larger.extra, "upscaled": True})
 
-    async def _queued(
+    async def _wait_in_queue(
         self, endpoint: str, wanted: JsonObject, line: ImageServerClient
     ) -> JsonObject:
         begun = await line.post(endpoint, wanted)
@@ -96,7 +98,7 @@ class FalProvider(HostedProvider):
                         self.LABEL, state.get("error") or f"its state is {other}"
                     )
 
-    def _drawn(self, answer: JsonObject) -> GeneratedImage:
+    def _parse_image(self, answer: JsonObject) -> GeneratedImage:
         images = answer.get("images") or [answer.get("image") or {}]
         image = images[0] if isinstance(images[0], dict) else {"url": images[0]}
         url = image.get("url")

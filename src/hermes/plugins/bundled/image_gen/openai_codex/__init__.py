@@ -95,11 +95,11 @@ class CodexProvider(HostedProvider):
                     raise error_from_response(
                         self.LABEL, answer.status, said, answer.headers, hide=hide
                     )
-                return await self._heard(answer)
+                return await self._read_stream(answer)
         except ProviderError as error:
             raise unreachable_error(self.LABEL, error) from error
 
-    async def _heard(self, answer: HttpResponse) -> GeneratedImage:
+    async def _read_stream(self, answer: HttpResponse) -> GeneratedImage:
         reader = SseParser(MAX_EVENT_BYTES)
         async with aclosing(answer.chunks()) as chunks:
             async for chunk in chunks:

@@ -54,9 +54,9 @@ class OpenRouterProvider(HostedProvider):
             "image_config": {"aspect_ratio": RATIOS[order.aspect]},
             "usage": {"include": True},
         }
-        return self._drawn(await line.post("chat/completions", body))
+        return self._parse_image(await line.post("chat/completions", body))
 
-    def _drawn(self, answer: JsonObject) -> GeneratedImage:
+    def _parse_image(self, answer: JsonObject) -> GeneratedImage:
         if answer.get("error"):
             raise error_from_message(self.LABEL, answer["error"])
         choices = answer.get("choices") or [{}]

@@ -63,10 +63,10 @@ class ReplicateProvider(HostedProvider):
         begun = await line.post(
             f"models/{order.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
         )
-        found = await self._waited(begun, line)
+        found = await self._wait_for_result(begun, line)
         return GeneratedImage(url=_first_url(found.get("output")))
 
-    async def _waited(self, prediction: JsonObject, line: ImageServerClient) -> JsonObject:
+    async def _wait_for_result(self, prediction: JsonObject, line: ImageServerClient) -> JsonObject:
         id = str(prediction.get("id") or "")
         try:
             while prediction.get("status") not in _OVER:

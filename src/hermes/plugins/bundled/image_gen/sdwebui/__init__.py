@@ -52,13 +52,13 @@ class WebUiProvider(SelfHostedProvider):
             body["override_settings"] = {"sd_model_checkpoint": order.model}
         body |= self.options.get("params") or {}
         if not order.sources:
-            return self._drawn(await line.post("sdapi/v1/txt2img", body))
+            return self._parse_image(await line.post("sdapi/v1/txt2img", body))
         data, _ = await aload_source_image(order.sources[0])
         body = {"denoising_strength": 0.65, **body}
         body["init_images"] = [base64.b64encode(data).decode()]
-        return self._drawn(await line.post("sdapi/v1/img2img", body))
+        return self._parse_image(await line.post("sdapi/v1/img2img", body))
 
-    def _drawn(self, answer: JsonObject) -> GeneratedImage:
+    def _parse_image(self, answer: JsonObject) -> GeneratedImage:
         images = answer.get("images")
         if not isinstance(images, list) or not images or not isinstance(images[0], str):
             raise error_from_message(self.LABEL, answer, kind="api_error")

@@ -52,12 +52,12 @@ class XaiProvider(HostedProvider):
         }
         if not order.sources:
             return first_image(await line.post("images/generations", body), self.LABEL)
-        images = [await _shown(source) for source in order.sources]
+        images = [await _image_input(source) for source in order.sources]
         body |= {"image": images[0]} if len(images) == 1 else {"images": images}
         return first_image(await line.post("images/edits", body), self.LABEL)
 
 
-async def _shown(source: str) -> JsonObject:
+async def _image_input(source: str) -> JsonObject:
     data, _ = await aload_source_image(source)
     return {"type": "image_url", "url": data_url(data)}
 
