@@ -204,5 +204,5 @@ async def test_no_session_begins_with_a_skill_of_a_stranger(tmp_path: Path) -> N
         install_skill(house)
         async with house.app() as app:
             opening = SessionRequest(source="cli", attended=False, cwd=str(house.project))
-            with pytest.raises(UsageError, match="say /guide in the chat"):
+            with pytest.raises(UsageError, match="use /guide in the chat"):
                 await with_skills(app.skills(app.cwd(opening)), opening, "guide")
