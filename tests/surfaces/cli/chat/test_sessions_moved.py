@@ -36,7 +36,7 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
     exchange(pane, "second", "Two.")
     exchange(pane, "/retry", "Two, once more.")
     exchange(pane, "/usage", "Context   ")
-    exchange(pane, "/undo", "The last turn is taken back")
+    exchange(pane, "/undo", "The last turn is undone")
     pane.wait_for("❯ second")
     pane.keys("C-u")
     exchange(pane, "/ne", "A new session.")
